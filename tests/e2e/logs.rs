@@ -31,7 +31,7 @@ fn in_json_each_line_of_a_reconcile_says_which_be_it_the_hosts_or_the_plugins() 
     assert_eq!((&of_the_plugin["target"], &of_the_plugin["level"]), (&json!("plugin"), &json!("INFO")));
     let reconcile = &of_the_plugin["span"];
     assert_eq!(reconcile["name"], "reconcile");
-    assert_eq!((&reconcile["plugin"], &reconcile["object"]), (&json!("gateway"), &json!("log-json/hello")));
+    assert_eq!((&reconcile["mount"], &reconcile["object"]), (&json!("gateway"), &json!("log-json/hello")));
     assert!(reconcile["id"].is_u64(), "{reconcile}");
 
     let log = host.log();
@@ -93,7 +93,7 @@ fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
         assert_eq!(lines.len(), failed(whole), "{filter}: {log}");
         for line in lines {
             assert!(line.contains("ERROR") && line.contains("panics.rs:5:36: the guest gives up"), "{filter}: {line}");
-            assert!(line.contains("plugin=panics object=log-panic/it "), "{filter}: {line}");
+            assert!(line.contains("mount=panics object=log-panic/it "), "{filter}: {line}");
         }
         assert_eq!(whole.contains("thread '<unnamed>'"), has_rest, "{filter}: {log}");
         assert!(!whole.contains("RUST_BACKTRACE"), "nobody can set it: {log}");

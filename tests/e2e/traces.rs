@@ -102,7 +102,7 @@ fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
     let id = json!({ "stringValue": line["span"]["id"].to_string() });
     let span = spans.iter().find(|span| *attribute(span, "id") == id).unwrap_or_else(|| panic!("{id} in {spans:#?}"));
     assert_eq!(span["name"], "reconcile");
-    assert_eq!(attribute(span, "plugin"), &json!({ "stringValue": "gateway" }));
+    assert_eq!(attribute(span, "mount"), &json!({ "stringValue": "gateway" }));
     assert_eq!(attribute(span, "object"), &json!({ "stringValue": "traces/hello" }));
     let time = |field: &str| span[field].as_str().and_then(|text| text.parse::<u64>().ok()).expect("nanoseconds");
     assert!(time("startTimeUnixNano") < time("endTimeUnixNano"), "{span}");

@@ -1,6 +1,6 @@
 //! What to do when server-side apply reports that others manage fields that the plugin sets.
 //!
-//! Applies are not forced, so that two controllers that want different things are told so instead of undoing each other's work for
+//! Applies are not forced, so that a disagreement between two controllers becomes visible, and they do not undo each other's work for
 //! ever. A person's edit is another matter: `kubectl edit` takes a field over too, but nobody stands behind it who would
 //! set it again, and what the plugin wants is put back.
 
@@ -13,9 +13,9 @@ use crate::queue::Time;
 
 /// How often the fields of one object are taken back from editors within a window before they count as contested: by then it is not
 /// a person who edits.
-pub const TAKE_BACKS: u32 = 3;
+pub const FORCED_APPLIES: u32 = 3;
 
-/// How long it is remembered that fields were taken back.
+/// The period in which forced applies are counted.
 pub const WINDOW: Duration = RECHECK;
 
 /// A field that another manager holds.
@@ -25,11 +25,11 @@ pub struct Conflict {
     pub field: String,
     /// The manager's name.
     pub manager: String,
-    /// How it came to hold the field.
+    /// The way in which it manages the field.
     pub hold: Hold,
 }
 
-/// How a manager came to hold a field.
+/// The way in which a manager manages a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
@@ -41,11 +41,11 @@ pub enum Hold {
     Updated,
 }
 
-/// What to do about conflicts.
+/// The decision about conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Resolution {
     /// Apply again, forced.
-    TakeBack,
+    ForceApply,
     /// Leave the fields to the others, and say so.
     Refuse,
 }
@@ -86,25 +86,25 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// How often the fields of one object were taken back, and since when.
+/// The number of forced applies to one object, and the time of the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TakenBack {
+pub struct ForceApplyHistory {
     since: Time,
     count: u32,
 }
 
-impl TakenBack {
-    /// What to do about these conflicts over the object. Taking back counts; after [`WINDOW`] it is forgotten.
-    pub fn answer(&mut self, conflicts: &[Conflict], now: Time) -> Answer {
+impl ForceApplyHistory {
+    /// Decides about these conflicts over the object. Forced applies are counted, and forgotten after [`WINDOW`].
+    pub fn resolve(&mut self, conflicts: &[Conflict], now: Time) -> Resolution {
         if self.count == 0 || now.saturating_since(self.since) >= WINDOW {
             *self = Self { since: now, count: 0 };
         }
         let edits_only = conflicts.iter().all(|conflict| conflict.hold == Hold::Updated);
-        if !edits_only || conflicts.is_empty() || self.count >= TAKE_BACKS {
-            return Answer::Refuse;
+        if !edits_only || conflicts.is_empty() || self.count >= FORCED_APPLIES {
+            return Resolution::Refuse;
         }
         self.count += 1;
-        Answer::TakeBack
+        Resolution::ForceApply
     }
 }
 
@@ -138,28 +138,28 @@ mod tests {
     #[test]
     fn edits_are_undone_and_claims_are_respected() {
         for (holds, expected) in [
-            (&[Hold::Updated][..], Answer::TakeBack),
-            (&[Hold::Updated, Hold::Updated], Answer::TakeBack),
-            (&[Hold::Updated, Hold::Applied], Answer::Refuse),
-            (&[Hold::Applied], Answer::Refuse),
-            (&[Hold::Subresource], Answer::Refuse),
-            (&[], Answer::Refuse),
+            (&[Hold::Updated][..], Resolution::ForceApply),
+            (&[Hold::Updated, Hold::Updated], Resolution::ForceApply),
+            (&[Hold::Updated, Hold::Applied], Resolution::Refuse),
+            (&[Hold::Applied], Resolution::Refuse),
+            (&[Hold::Subresource], Resolution::Refuse),
+            (&[], Resolution::Refuse),
         ] {
-            assert_eq!(TakenBack::default().answer(&conflicts(holds), Time::default()), expected, "{holds:?}");
+            assert_eq!(ForceApplyHistory::default().resolve(&conflicts(holds), Time::default()), expected, "{holds:?}");
         }
     }
 
     #[test]
     fn a_manager_that_edits_repeatedly_is_not_a_person() {
         let edit = conflicts(&[Hold::Updated]);
-        let mut taken_back = TakenBack::default();
+        let mut taken_back = ForceApplyHistory::default();
         let at = |seconds| Time::from_duration(Duration::from_secs(seconds));
-        for second in 0..u64::from(TAKE_BACKS) {
-            assert_eq!(taken_back.answer(&edit, at(second)), Answer::TakeBack);
+        for second in 0..u64::from(FORCED_APPLIES) {
+            assert_eq!(taken_back.resolve(&edit, at(second)), Resolution::ForceApply);
         }
-        assert_eq!(taken_back.answer(&edit, at(100)), Answer::Refuse);
-        assert_eq!(taken_back.answer(&edit, at(WINDOW.as_secs() - 1)), Answer::Refuse);
-        assert_eq!(taken_back.answer(&edit, at(WINDOW.as_secs())), Answer::TakeBack);
+        assert_eq!(taken_back.resolve(&edit, at(100)), Resolution::Refuse);
+        assert_eq!(taken_back.resolve(&edit, at(WINDOW.as_secs() - 1)), Resolution::Refuse);
+        assert_eq!(taken_back.resolve(&edit, at(WINDOW.as_secs())), Resolution::ForceApply);
     }
 
     fn holds() -> impl Strategy<Value = Vec<Hold>> {
@@ -174,12 +174,12 @@ mod tests {
         fn a_claim_is_never_overruled_and_an_edit_only_so_often(
             turns in proptest::collection::vec((holds(), 0..200_u64), 1..60),
         ) {
-            let mut taken_back = TakenBack::default();
+            let mut taken_back = ForceApplyHistory::default();
             let mut now = Time::default();
             let mut moments: Vec<Time> = Vec::new();
             for (holds, pause) in turns {
                 now = now + Duration::from_secs(pause);
-                if taken_back.answer(&conflicts(&holds), now) == Answer::TakeBack {
+                if taken_back.resolve(&conflicts(&holds), now) == Resolution::ForceApply {
                     prop_assert!(!holds.is_empty() && holds.iter().all(|hold| *hold == Hold::Updated));
                     moments.push(now);
                 }
@@ -187,7 +187,7 @@ mod tests {
             // A window that is forgotten and the one after it may touch.
             for (index, first) in moments.iter().enumerate() {
                 let near = moments.iter().skip(index).take_while(|moment| moment.saturating_since(*first) < WINDOW);
-                prop_assert!(near.count() <= 2 * TAKE_BACKS as usize);
+                prop_assert!(near.count() <= 2 * FORCED_APPLIES as usize);
             }
         }
 

@@ -2,7 +2,7 @@
 //!
 //! The API server adds defaults, webhooks add fields, and other field managers own fields of their own, so the question is never
 //! whether two objects are equal but whether one is contained in the other. Where that cannot be known without the schema, the answer is
-//! "different": that costs one apply, whose answer is then remembered ([`crate::plan::Settled`]), while a wrong "contained" would hide drift.
+//! "different": that costs one apply, whose answer is then remembered ([`crate::plan::AcceptedForm`]), while a wrong "contained" would hide drift.
 
 mod spelling;
 

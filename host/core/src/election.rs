@@ -40,7 +40,7 @@
 //!
 //! # One for all mounts, or one for each
 //!
-//! A host has one lease for all that it does, or a [`Share`](share::Share) in what several replicas do, with a lease for each mount:
+//! A host has one lease for all that it does, or a [`MountElector`](mounts::MountElector) in what several replicas do, with a lease for each mount:
 //!
 //! ```text
 //!   alive replicas, and what each can lead ──▶ assignments ──▶ which of my electors take, leave alone, or give back
@@ -58,8 +58,8 @@
 
 mod assignment;
 mod elector;
+pub mod mounts;
 mod peers;
-pub mod share;
 mod timing;
 
 #[cfg(test)]
@@ -68,10 +68,10 @@ mod simulation;
 mod tests;
 
 pub use assignment::assignments;
-pub use elector::{Action, Answer, Elector, Goal, Input, NoIdentity, Request};
+pub use elector::{Action, Elector, Goal, Input, NoIdentity, Request, RequestResult};
 pub use timing::{Error, Timing};
 
-/// What a Lease says of its holder.
+/// The holder of a Lease, and its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// `holderIdentity`; empty: nobody.
@@ -86,9 +86,9 @@ pub struct Record {
 /// A Lease as the API server has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Which version this is. Every change makes another.
+    /// The version. Every change makes another.
     pub resource_version: String,
-    /// What it says.
+    /// The text.
     pub record: Record,
 }
 

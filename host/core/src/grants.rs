@@ -42,7 +42,7 @@ impl Kinds {
     }
 }
 
-/// Whether an object that nobody controls and that bears the name of a child becomes the child.
+/// Whether an object without a controller that has the name of a child becomes the child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adoption {
     /// It does: it is brought to what the plugin wants.
@@ -63,7 +63,7 @@ pub enum ReadNamespaces {
     All,
 }
 
-/// What a mount may read, of what the manifest declares.
+/// The kinds and namespaces that a mount may read, among those that the manifest declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadGrants {
     /// The kinds.
@@ -91,7 +91,7 @@ pub enum WriteNamespaces {
     All,
 }
 
-/// Why a child may not be written, going by its namespace.
+/// The reason why a child may not be written to its namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     /// The mount's own [`Namespaces`] do not include it.
@@ -100,7 +100,7 @@ pub enum Outside {
     OfWriteNamespaces,
 }
 
-/// What a mount may write.
+/// The kinds and namespaces that a mount may write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grants {
     children: Vec<ChildKind>,
@@ -122,7 +122,7 @@ impl Grants {
         }
     }
 
-    /// The same for another version of the plugin: what the operator allows, of what that declares.
+    /// The same for another version of the plugin: the part of its declarations that the operator allows.
     #[must_use]
     pub fn for_manifest(self, manifest: &Manifest) -> Self {
         Self { children: manifest.children.clone(), ..self }

@@ -16,6 +16,7 @@ pub mod election;
 pub mod grants;
 pub mod managed_fields;
 pub mod manifest;
+pub mod milliseconds;
 pub mod names;
 pub mod object;
 pub mod outcome;

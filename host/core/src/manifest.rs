@@ -6,10 +6,10 @@ mod validate;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::validate::{Error, Problem};
+pub use self::validate::{Error, Violation};
 use crate::object::GroupVersionKind;
 
-/// How a child that exists is brought to what is desired.
+/// The way in which an existing child is changed to the desired state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
@@ -21,7 +21,7 @@ pub enum Strategy {
     CreateOnly,
 }
 
-/// What becomes of the objects that a deleted child owns.
+/// The treatment of the objects that a deleted child owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Propagation {
     /// They are deleted after it.
@@ -37,9 +37,9 @@ pub enum Propagation {
 pub struct ChildKind {
     /// The kind.
     pub kind: GroupVersionKind,
-    /// How its objects are changed.
+    /// The way in which its objects are changed.
     pub strategy: Strategy,
-    /// How its objects are deleted.
+    /// The way in which its objects are deleted.
     pub propagation: Propagation,
 }
 
@@ -56,7 +56,7 @@ pub struct ReadKind {
     pub metadata_only: bool,
 }
 
-/// What a plugin says of itself.
+/// The description of a plugin by itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Manifest {
     /// A DNS label.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A group, version and kind. The core group is the empty string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,5 +80,56 @@ pub struct ObjectRef {
 impl fmt::Display for ObjectRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.kind, self.key)
+    }
+}
+
+/// Kinds as text, e.g. `Job.v1.batch`, for serde's `with`.
+pub mod kind_text {
+    use super::{Deserialize as _, Deserializer, GroupVersionKind, Serializer};
+
+    /// Writes a kind.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(kind: &GroupVersionKind, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(kind)
+    }
+
+    /// Reads a kind.
+    ///
+    /// # Errors
+    ///
+    /// If there is no version.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GroupVersionKind, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut parts = text.splitn(3, '.');
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(kind), Some(version), group) => Ok(GroupVersionKind::new(group.unwrap_or_default(), version, kind)),
+            _ => Err(serde::de::Error::custom(format!("expected a kind such as Job.v1.batch, not {text:?}"))),
+        }
+    }
+}
+
+/// References as one object, e.g. `{"kind": "Job.v1.batch", "namespace": "default", "name": "hello"}`, for serde's `with`.
+pub(crate) mod flat_reference {
+    use super::{Deserialize, Deserializer, GroupVersionKind, ObjectKey, ObjectRef, Serialize, Serializer, kind_text};
+
+    #[derive(Serialize, Deserialize)]
+    struct Flat {
+        #[serde(with = "kind_text")]
+        kind: GroupVersionKind,
+        namespace: Option<String>,
+        name: String,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(reference: &ObjectRef, serializer: S) -> Result<S::Ok, S::Error> {
+        let ObjectRef { kind, key: ObjectKey { namespace, name } } = reference.clone();
+        Flat { kind, namespace, name }.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectRef, D::Error> {
+        let Flat { kind, namespace, name } = Flat::deserialize(deserializer)?;
+        Ok(ObjectRef { kind, key: ObjectKey { namespace, name } })
     }
 }

@@ -9,7 +9,7 @@ use crate::plan::{Refusal, RefusalReason};
 use crate::quarantine::{self, Held};
 use crate::queue::{Options, Retry, Time};
 use crate::response::Failure;
-use crate::status::{self, Verdict};
+use crate::status::{NextAttempt, Readiness};
 use crate::text::cut_owned;
 
 /// The longest message of a problem, in bytes. It is logged as a whole; conditions and Events have less of it.
@@ -19,7 +19,7 @@ const PROBLEM_TEXT: usize = 4 << 10;
 /// answer sooner than that is better told by a change; and 10,000 objects that each ask for a millisecond would have the host do nothing else.
 pub const REQUEUE_FLOOR: Duration = Duration::from_secs(1);
 
-/// When a plugin is called again that asked for this. Zero is left as it is: it asks for a back-off.
+/// The time after which a plugin is called again that requested `asked`. Zero stays zero, which requests a backoff.
 pub fn requeue_after(asked: Option<Duration>, floor: Duration) -> Option<Duration> {
     asked.map(|asked| if asked.is_zero() { asked } else { asked.max(floor) })
 }
@@ -59,47 +59,47 @@ pub const CLAIM_RECHECK: Duration = Duration::from_secs(2);
 /// and each look is a call of the plugin.
 pub const INVENTORY_RECHECK: Duration = Duration::from_secs(30);
 
-/// Whether anything was written.
+/// Whether the cluster was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// At least one request changed the cluster.
     Yes,
-    /// All was as it should be.
+    /// No request changed the cluster.
     No,
 }
 
-/// How one reconcile ended.
+/// The result of one reconcile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// What the plugin wants is so.
+    /// The desired state has been reached.
     Reconciled {
-        /// Whether it had to be made so.
+        /// Whether anything had to be changed.
         changed: Changed,
-        /// When the plugin wants to be called again even if nothing changes. Zero asks for a retry with back-off.
+        /// The time after which the plugin wants to be called again even if nothing changes. Zero requests a retry with backoff.
         requeue_after: Option<Duration>,
     },
-    /// Some of what the plugin wants will not be done. The rest is so.
+    /// Part of the desired state was refused. The rest has been reached.
     Refused {
-        /// What, and why; at least one.
+        /// The refusals; at least one.
         refusals: Vec<Refusal>,
-        /// Whether the rest had to be made so.
+        /// Whether the rest had to be changed.
         changed: Changed,
         /// As in [`Self::Reconciled`]; it counts if it is sooner than [`RECHECK`].
         requeue_after: Option<Duration>,
     },
     /// It did not begin: the object keeps being written for while nothing but time passes, and is slowed down (see [`crate::pace`]).
-    Held {
-        /// When it may begin.
+    SlowedDown {
+        /// The time until it may begin.
         after: Duration,
     },
-    /// It did not get to the end.
+    /// It failed.
     Failed(Problem),
     /// The parent no longer exists, and nothing is left to do.
     Gone,
 }
 
 impl Outcome {
-    /// How the key goes on in the work queue.
+    /// The retry of the key in the work queue.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Reconciled { requeue_after, .. } => match requeue_after {
@@ -114,7 +114,7 @@ impl Outcome {
                 None => Retry::After(RECHECK),
             },
             // Nothing was tried.
-            Self::Held { after } => Retry::Postpone(*after),
+            Self::SlowedDown { after } => Retry::Postpone(*after),
             Self::Failed(problem) => problem.retry(),
             Self::Gone => Retry::Forget,
         }
@@ -135,11 +135,11 @@ impl Outcome {
     }
 }
 
-/// Why a reconcile did not get to the end.
+/// The reason why a reconcile failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// What kind of problem it is.
+    /// The kind.
     pub kind: ProblemKind,
     /// A sentence, for people.
     pub message: String,
@@ -164,7 +164,7 @@ pub enum ProblemKind {
     Sandbox {
         /// The sandbox's word for it, in CamelCase, e.g. `DeadlineExceeded`.
         reason: &'static str,
-        /// Whose fault it was.
+        /// The party at fault.
         fault: Fault,
     },
     /// The plugin was not called, since it is quarantined: calls about this or related parents keep ending by its own fault.
@@ -196,7 +196,7 @@ pub enum ProblemKind {
     Other,
 }
 
-/// Whose fault it was that a call did not come to an answer.
+/// The party at fault for a call without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The plugin's: it trapped, or was stopped at one of its limits. Counts towards its quarantine.
@@ -234,7 +234,7 @@ impl Problem {
         self.kind.reason()
     }
 
-    /// How the key goes on in the work queue.
+    /// The retry of the key in the work queue.
     pub fn retry(&self) -> Retry {
         match (self.kind.persistence(), self.retry_after) {
             (Persistence::UntilChanged, _) => Retry::Never,
@@ -256,13 +256,13 @@ impl Problem {
     /// What the status of the parent says of this, for a key that had failed `failures` times in a row before. It is written while
     /// the key is in progress, so whether the key will be parked has to be known beforehand. The options are those of the mount
     /// ([`Options::of_mount`]).
-    pub fn verdict(&self, options: &Options, failures: u32) -> Verdict<'_> {
+    pub fn readiness(&self, options: &Options, failures: u32) -> Readiness<'_> {
         let retry = self.retry();
         // A quarantined plugin is probed, but it takes people to mend it.
         let waits_for_people = self.kind == ProblemKind::Quarantined;
         let waits_for_a_change = waits_for_people || retry == Retry::Never || options.parks(retry, failures);
-        let retry = if waits_for_a_change { status::Retry::OnChange } else { status::Retry::Later };
-        Verdict::Failed { reason: self.reason(), message: &self.message, retry }
+        let next_attempt = if waits_for_a_change { NextAttempt::OnChange } else { NextAttempt::Later };
+        Readiness::Failed { reason: self.reason(), message: &self.message, next_attempt }
     }
 
     /// Whether something went wrong. It did not if another call comes first.
@@ -276,18 +276,18 @@ impl Problem {
     }
 }
 
-/// What a plugin said went wrong.
+/// A failure that the plugin returned.
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Transient(message) => Self::new(ProblemKind::PluginTransient, message),
-            Failure::RetryAfter(delay, message) => Self::new(ProblemKind::PluginRetryAfter, message).not_before(delay),
-            Failure::Terminal(message) => Self::new(ProblemKind::PluginTerminal, message),
+            Failure::Transient { message } => Self::new(ProblemKind::PluginTransient, message),
+            Failure::RetryAfter { message, after } => Self::new(ProblemKind::PluginRetryAfter, message).not_before(after),
+            Failure::Terminal { message } => Self::new(ProblemKind::PluginTerminal, message),
         }
     }
 }
 
-/// How long a problem is expected to last if nothing is done about it.
+/// The expected duration of a problem if nobody acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Persistence {
     /// A retry may well succeed: back-off.

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! What is absent: requests. Where only the API server can know (whether a foreign object bears a name, whether a difference is more
-//! than another way to write the same), a step says what to ask, and [`on_existing`] and [`Settled`] take the answer.
+//! than another way to write the same), a step says what to ask, and [`on_existing`] and [`AcceptedForm`] take the answer.
 
+mod deletion;
 mod desired;
 mod existing;
-mod leaving;
 mod listed;
 mod ownership;
 mod refusals;
@@ -23,13 +23,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-pub use self::leaving::{End, Leaving, RELEASE_ANNOTATION, finalizer, is_released, leave, needs_finalizer};
+pub use self::deletion::{
+    DeletionPlan, FinalizerAction, RELEASE_ANNOTATION, finalizer, is_released, needs_finalizer, plan_deletion,
+};
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
 pub use self::ownership::{Ownership, ownership};
 pub use self::refusals::{Refusals, TOLD_ONE_BY_ONE};
 pub use self::to_list::child_list;
 
-use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_mount};
+use self::desired::{DesiredSet, Identity, Target, identity, kind_not_granted, not_in_mount};
 use self::ownership::{Metadata, Owner};
 use crate::contains::first_difference_in;
 use crate::grants::{Grants, Scope};
@@ -81,13 +83,13 @@ pub struct Observed<'a> {
     /// The object. Whether it carries `apiVersion` and `kind` (items of lists do not) makes no difference.
     pub json: &'a [u8],
     /// What the API server last made of a write to the object with this UID, if this process has seen it.
-    pub settled: Option<&'a Settled>,
+    pub accepted: Option<&'a AcceptedForm>,
 }
 
 /// What the API server made of what was desired: an object that still looks like this needs no write, whatever the server made of it
 /// that [`contains`](crate::contains) does not know (a default that takes the place of what was desired, a webhook's changes).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct AcceptedForm {
     /// The digest of what was desired.
     pub digest: String,
     /// The resourceVersion of the answer.
@@ -96,7 +98,7 @@ pub struct Settled {
     pub fingerprint: String,
 }
 
-impl Settled {
+impl AcceptedForm {
     /// Takes the answer to a write of this digest. Any successful answer will do, whether or not it changed something: it is what the
     /// server makes of what was desired.
     pub fn of(digest: &str, answer: &Value) -> Self {
@@ -105,20 +107,20 @@ impl Settled {
     }
 }
 
-/// All that a plan depends on.
+/// The inputs of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The plugin's name.
     pub plugin: &'a str,
     /// The parent.
     pub parent: &'a Parent,
-    /// What may be written.
+    /// The write grants.
     pub grants: &'a Grants,
     /// The kinds that the API server serves.
     pub scopes: &'a BTreeMap<GroupVersionKind, Scope>,
-    /// What the plugin wants; none: the children are left as they are.
+    /// The desired children; none: the existing ones are left as they are.
     pub desired: Option<&'a [Child]>,
-    /// What there is, in any order. Objects in it that are not the parent's are ignored.
+    /// The existing objects, in any order. Those that the parent does not own are ignored.
     pub observed: &'a [Observed<'a>],
 }
 
@@ -133,7 +135,7 @@ pub struct Desired {
     pub digest: String,
 }
 
-/// Why an object that exists is written.
+/// The reason why an existing object is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -156,7 +158,7 @@ pub enum Confirm {
     NotNeeded,
     /// The object seems to have drifted, but the API server may only spell it another way, and then replacing it would go on for ever.
     /// So apply it (with the UID in the body) as a dry run first. If the [`fingerprint`] of the answer is that of the object as read in
-    /// the same version, nothing has drifted: remember `Settled::of(digest, &object)` and do not replace it. If the answer is another
+    /// the same version, nothing has drifted: remember `AcceptedForm::of(digest, &object)` and do not replace it. If the answer is another
     /// object, or the field is immutable, replace it.
     ByDryRun,
 }
@@ -168,17 +170,17 @@ pub enum Step {
     /// No object of ours is known. Create it with POST. If the API server answers that the name is taken, read the object that has it:
     /// [`on_existing`] decides.
     Create {
-        /// What to create.
+        /// The object to create.
         desired: Desired,
     },
     /// Server-side apply; of an object that was created by POST, [`managed_fields`](crate::managed_fields) are turned into those of an apply
     /// first. The body carries `metadata.uid`, with which the API server refuses to create.
     Apply {
-        /// What to apply.
+        /// The object to apply.
         desired: Desired,
         /// The UID of the object that exists.
         uid: String,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
     /// Put the host's labels on an object of ours that lacks them and is not to be touched otherwise, as a merge patch with the UID. Child
@@ -193,13 +195,13 @@ pub enum Step {
     },
     /// Delete with the UID as a precondition, then create once it is gone.
     Replace {
-        /// What to create.
+        /// The object to create.
         desired: Desired,
         /// The UID of the object to delete.
         uid: String,
-        /// How to delete it.
+        /// The propagation of the deletion.
         propagation: Propagation,
-        /// Why.
+        /// The reason.
         cause: Cause,
         /// Whether to ask the API server first.
         confirm: Confirm,
@@ -210,7 +212,7 @@ pub enum Step {
         child: ObjectRef,
         /// The UID of the object to delete.
         uid: String,
-        /// How to delete it.
+        /// The propagation of the deletion.
         propagation: Propagation,
     },
 }
@@ -259,7 +261,7 @@ pub enum RefusalReason {
     NotServed,
     /// What the plugin returned is not an object that could be written.
     InvalidChild,
-    /// An object that is not the parent's bears the name.
+    /// The name is taken by an object that the parent does not own.
     ForeignObject,
     /// Another field manager holds a field. Found when applying.
     Conflict,
@@ -300,18 +302,18 @@ impl RefusalReason {
 pub struct Refusal {
     /// The child, if what the plugin returned names one.
     pub child: Option<ObjectRef>,
-    /// Why, for programs.
+    /// The reason, for programs.
     pub reason: RefusalReason,
-    /// Why and what to do, for people. It names the child.
+    /// The reason and the remedy, for people. It names the child.
     pub message: String,
 }
 
-/// What to do.
+/// The plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
-    /// What to write: creations and changes in the plugin's order, then deletions by kind and key.
+    /// The writes: creations and changes in the plugin's order, then deletions by kind and key.
     pub steps: Vec<Step>,
-    /// What is not done: in the plugin's order, then deletions by kind and key.
+    /// The refusals: in the plugin's order, then deletions by kind and key.
     pub refusals: Vec<Refusal>,
     /// Desired children whose objects are being deleted: to be created once they are gone, in the plugin's order.
     pub waiting: Vec<ObjectRef>,
@@ -320,7 +322,7 @@ pub struct Plan {
     pub leaving: Vec<ObjectRef>,
 }
 
-/// What to do about an object that bears the name of a child to create.
+/// The decision about an existing object with the name of a child to create.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Existing {
     /// It is ours, or may be adopted: bring it to what is desired.
@@ -350,7 +352,7 @@ pub enum Existing {
 /// `observed` is all that there is: a child that it lacks is created, and that fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
-    let wanted = Wanted::new(input, children);
+    let wanted = DesiredSet::new(input, children);
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
     for target in &wanted.targets {
@@ -367,7 +369,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
 /// The children that a plugin wants written, as they would be, whether or not they are so already; in the plugin's order. What is refused
 /// or only kept is not among them.
 pub fn desired(input: &Input<'_>) -> Vec<Desired> {
-    let wanted = Wanted::new(input, input.desired.unwrap_or_default());
+    let wanted = DesiredSet::new(input, input.desired.unwrap_or_default());
     wanted.targets.into_iter().map(|target| target.desired).collect()
 }
 
@@ -448,7 +450,7 @@ impl<'a> ByIdentity<'a> {
     }
 }
 
-/// What comes next for a child.
+/// The next action for a child.
 enum Next {
     Nothing,
     Wait,
@@ -457,8 +459,8 @@ enum Next {
 
 fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Next {
     for object in observed.find(&target.desired.child) {
-        let settled = object.settled.filter(|settled| settled.digest == target.desired.digest);
-        if settled.is_some_and(|settled| settled.resource_version == object.resource_version)
+        let accepted = object.accepted.filter(|accepted| accepted.digest == target.desired.digest);
+        if accepted.is_some_and(|accepted| accepted.resource_version == object.resource_version)
             && input.parent.claims(object.kind, object.key)
         {
             return Next::Nothing;
@@ -466,7 +468,7 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ne
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
         let Some(metadata) = owned(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
-        return bring(target, &metadata, object.uid, same_version.then_some(&live), settled);
+        return step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
     }
     Next::Step(Box::new(Step::Create { desired: target.desired.clone() }))
 }
@@ -489,7 +491,13 @@ fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {
 
 /// How to bring an object of ours to what is desired. Without `live` there is only the digest to go by: the object is known in another
 /// version, whose fields may be other ones.
-fn bring(target: &Target, metadata: &Metadata, uid: &str, live: Option<&Value>, settled: Option<&Settled>) -> Next {
+fn step_for_existing(
+    target: &Target,
+    metadata: &Metadata,
+    uid: &str,
+    live: Option<&Value>,
+    accepted: Option<&AcceptedForm>,
+) -> Next {
     if metadata.deletion_timestamp.is_some() {
         return Next::Wait;
     }
@@ -501,7 +509,7 @@ fn bring(target: &Target, metadata: &Metadata, uid: &str, live: Option<&Value>, 
         Some(digest) if digest != desired.digest => Cause::DesiredChanged,
         _ => match live.and_then(|live| difference(desired, live)) {
             None => return Next::Nothing,
-            Some(_) if settled.is_some_and(|settled| live.is_some_and(|live| settled.fingerprint == fingerprint(live))) => {
+            Some(_) if accepted.is_some_and(|accepted| live.is_some_and(|live| accepted.fingerprint == fingerprint(live))) => {
                 return Next::Nothing;
             }
             Some(path) => Cause::Drifted { path },

@@ -16,7 +16,7 @@
 //!     └────────────────── a fault ──────────────────┘
 //! ```
 //!
-//! A [`Scope`] is a namespace. Of cluster-scoped objects nobody knows whose they are: each is a scope of its own, in which its faults in a row
+//! A [`QuarantineScope`] is a namespace. Of cluster-scoped objects nobody knows whose they are: each is a scope of its own, in which its faults in a row
 //! count as objects do in a namespace. A scope is in doubt if its last call ended in a fault, and either nothing of it has ever answered, or
 //! something that had answered has not since the last answer: the cause may then be the plugin. Otherwise it is what is new in the scope.
 //!
@@ -55,7 +55,7 @@ use self::scope::{Record, Scoped};
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-pub use self::scope::Scope;
+pub use self::scope::QuarantineScope;
 
 /// How long the first probe waits. Soon enough that a passing cause (a host short of CPU makes calls run into their deadline) is not
 /// noticed by people.
@@ -87,17 +87,17 @@ const MOST_EMPTY: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct Quarantine {
     after: Option<u32>,
-    scopes: BTreeMap<Scope, Scoped>,
+    scopes: BTreeMap<QuarantineScope, Scoped>,
     /// The scopes that are suspect, and until when.
-    suspects: BTreeMap<Scope, Time>,
+    suspects: BTreeMap<QuarantineScope, Time>,
     /// The scopes without objects, and until when their past counts.
-    empty: BTreeSet<(Time, Scope)>,
+    empty: BTreeSet<(Time, QuarantineScope)>,
     /// How many objects there are that have ever answered.
     answered_objects: usize,
     /// Whether the plugin has ever answered.
     has_answered: bool,
     /// The objects of the last faults in a row, over all scopes: no more than `after`.
-    culprits: BTreeSet<(Scope, u64)>,
+    culprits: BTreeSet<(QuarantineScope, u64)>,
     faults: u32,
     hold: Hold,
     /// Whether a call in the suspects' lane is under way.
@@ -107,7 +107,7 @@ pub struct Quarantine {
     told: Vec<ObjectKey>,
     /// Until then, no other object gets the lane.
     told_until: Time,
-    held: BTreeMap<Scope, BTreeSet<ObjectKey>>,
+    held: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
     /// How many scopes are held.
     held_scopes: usize,
 }
@@ -164,7 +164,7 @@ pub enum Admission {
     },
 }
 
-/// How a call is made.
+/// The lane of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Beside others.
@@ -182,9 +182,9 @@ pub enum Extent {
     Scope,
 }
 
-/// How a call ended, as far as it says something about the plugin.
+/// The end of a call, as far as the quarantine is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CallEnd {
     /// With an answer, even if the plugin says in it that it failed.
     Answered,
     /// By the plugin's fault: it trapped, or was stopped at one of its limits.
@@ -196,10 +196,10 @@ pub enum End {
     HostFault,
 }
 
-/// What the end of a call changed.
+/// The effects of the end of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// Which quarantines began and which ended.
+    /// The quarantines that began or ended.
     pub changes: Vec<Change>,
     /// The objects that were held, or waited, and may ask again now: there may be many.
     pub released: Vec<ObjectKey>,
@@ -216,16 +216,16 @@ pub enum Change {
     Recovered(Extent),
 }
 
-/// That a plugin is quarantined.
+/// A quarantine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Since when.
     pub since: Time,
-    /// How many calls in a row ended in a fault of the plugin's, probes included.
+    /// The number of consecutive calls that ended by the plugin's fault, probes included.
     pub faults: u32,
-    /// How the last of them ended, in CamelCase.
+    /// The reason of the last of them, in CamelCase.
     pub reason: &'static str,
-    /// When the next probe may be made. Past while one is being made.
+    /// The time of the next probe. In the past while one is being made.
     pub until: Time,
 }
 
@@ -255,7 +255,7 @@ impl Quarantine {
 
     /// Whether a call about an object is made now.
     pub fn admit(&mut self, object: &ObjectKey, now: Time) -> Admission {
-        let (scope, id) = (Scope::of(object), scope::id(object));
+        let (scope, id) = (QuarantineScope::of(object), scope::id(object));
         let has_turn = self.told.contains(object) || self.told.is_empty() || self.told_until <= now;
         self.waits_no_longer(&scope, object);
         let record = self.scopes.get(&scope).and_then(|scoped| scoped.record(id));
@@ -281,20 +281,20 @@ impl Quarantine {
     ///
     /// Calls that were in progress when the plugin was quarantined count for nothing, except that an answer is an answer. A probe that
     /// comes to no end by the host's fault may be repeated at once: it says nothing.
-    pub fn ended(&mut self, object: &ObjectKey, admission: Admission, end: End, now: Time) -> Ended {
+    pub fn ended(&mut self, object: &ObjectKey, admission: Admission, end: CallEnd, now: Time) -> Ended {
         let mut ended = Ended::default();
         match admission {
             Admission::Wait | Admission::Held { .. } => return ended,
             Admission::Call(Lane::Suspects) | Admission::Probe(_) => {
                 self.is_lane_taken = false;
-                self.waiting.end_turn(matches!(end, End::PluginFault { .. }), now);
+                self.waiting.end_turn(matches!(end, CallEnd::PluginFault { .. }), now);
             }
             Admission::Call(Lane::Usual) => {}
         }
         match end {
-            End::Answered => self.answered(object, now, &mut ended),
-            End::PluginFault { reason } => self.faulted(object, admission, reason, now, &mut ended),
-            End::HostFault => {}
+            CallEnd::Answered => self.answered(object, now, &mut ended),
+            CallEnd::PluginFault { reason } => self.faulted(object, admission, reason, now, &mut ended),
+            CallEnd::HostFault => {}
         }
         let is_kept = !self.told.is_empty() && now < self.told_until;
         if !self.is_lane_taken && !is_kept {
@@ -306,7 +306,7 @@ impl Quarantine {
 
     /// An object is gone.
     pub fn forget(&mut self, object: &ObjectKey, now: Time) {
-        let scope = Scope::of(object);
+        let scope = QuarantineScope::of(object);
         self.waits_no_longer(&scope, object);
         if let Some(scoped) = self.scopes.get_mut(&scope) {
             let answered = scoped.answered_objects();
@@ -325,18 +325,18 @@ impl Quarantine {
     }
 
     /// The quarantines of single scopes.
-    pub fn held_scopes(&self) -> impl Iterator<Item = (&Scope, Held)> {
+    pub fn held_scopes(&self) -> impl Iterator<Item = (&QuarantineScope, Held)> {
         self.scopes.iter().filter_map(|(scope, scoped)| Some((scope, scoped.hold.held?)))
     }
 
-    /// How many these are.
+    /// The number of them.
     pub fn held_scope_count(&self) -> usize {
         self.held_scopes
     }
 
     /// The quarantine that an object is held by but for probes, if any.
     pub fn holds(&self, object: &ObjectKey) -> Option<(Extent, Held)> {
-        let scoped = self.scopes.get(&Scope::of(object))?;
+        let scoped = self.scopes.get(&QuarantineScope::of(object))?;
         match self.hold.held {
             Some(held) if scoped.is_in_doubt() => Some((Extent::Mount, held)),
             _ if scoped.record(scope::id(object)) == Some(Record::Answered) => None,
@@ -349,7 +349,7 @@ impl Quarantine {
         self.held.values().flatten().chain(self.waiting.objects()).chain(&self.told)
     }
 
-    /// How many objects and scopes something is known of.
+    /// The number of objects and scopes in memory.
     pub fn len(&self) -> (usize, usize) {
         (self.scopes.values().map(Scoped::len).sum(), self.scopes.len())
     }
@@ -359,7 +359,7 @@ impl Quarantine {
         self.scopes.is_empty()
     }
 
-    fn waits_no_longer(&mut self, scope: &Scope, object: &ObjectKey) {
+    fn waits_no_longer(&mut self, scope: &QuarantineScope, object: &ObjectKey) {
         self.waiting.remove(scope, object);
         self.told.retain(|told| told != object);
         if let Some(held) = self.held.get_mut(scope) {
@@ -372,7 +372,7 @@ impl Quarantine {
 
     fn take_lane(
         &mut self,
-        scope: Scope,
+        scope: QuarantineScope,
         object: &ObjectKey,
         record: Option<Record>,
         has_turn: bool,
@@ -392,7 +392,7 @@ impl Quarantine {
         admission
     }
 
-    fn is_suspect(&self, scope: &Scope, record: Option<Record>, now: Time) -> bool {
+    fn is_suspect(&self, scope: &QuarantineScope, record: Option<Record>, now: Time) -> bool {
         let is_one = |until: &Time| now < *until;
         let has_answered = self.scopes.get(scope).is_some_and(Scoped::has_answered);
         let are_many = || self.suspects.values().filter(|until| is_one(until)).take(MANY_SUSPECTS).count() == MANY_SUSPECTS;
@@ -403,7 +403,7 @@ impl Quarantine {
     }
 
     fn answered(&mut self, object: &ObjectKey, now: Time, ended: &mut Ended) {
-        let (scope, id) = (Scope::of(object), scope::id(object));
+        let (scope, id) = (QuarantineScope::of(object), scope::id(object));
         self.culprits.clear();
         self.faults = 0;
         if !std::mem::replace(&mut self.has_answered, true) {
@@ -427,7 +427,7 @@ impl Quarantine {
     }
 
     fn faulted(&mut self, object: &ObjectKey, admission: Admission, reason: &'static str, now: Time, ended: &mut Ended) {
-        let (scope, id) = (Scope::of(object), scope::id(object));
+        let (scope, id) = (QuarantineScope::of(object), scope::id(object));
         self.suspects.retain(|_, until| now < *until);
         self.waiting.suspect(&scope);
         let scoped = self.scopes.entry(scope.clone()).or_default();
@@ -467,10 +467,10 @@ impl Quarantine {
 
     /// Whether the plugin answers, or has not been asked, about a scope that is active.
     fn may_answer_elsewhere(&self, now: Time) -> bool {
-        let is_bad = |scope: &Scope| self.scopes.get(scope).is_some_and(Scoped::is_in_doubt);
+        let is_bad = |scope: &QuarantineScope| self.scopes.get(scope).is_some_and(Scoped::is_in_doubt);
         self.scopes.values().any(|scoped| scoped.answered_lately(now) && !scoped.is_in_doubt())
             || self.waiting.scopes().any(|scope| !is_bad(scope))
-            || self.told.iter().any(|object| !is_bad(&Scope::of(object)))
+            || self.told.iter().any(|object| !is_bad(&QuarantineScope::of(object)))
     }
 
     /// Forgets scopes without objects whose past does not count any more, and those that are too many.

@@ -53,7 +53,7 @@ pub use time::Time;
 /// progress is not interrupted: if all workers of its mount are busy, it waits for the first to be done.)
 pub const PASSED_OVER_LIMIT: u32 = 8;
 
-/// How urgent a key is. The more urgent sorts first.
+/// The priority of a key. The more urgent sorts first.
 ///
 /// A retry or a later run keeps the priority of the run that asked for it, so that 100,000 relisted keys which all fail, or all
 /// want to run again in an hour, are still behind a fresh change.
@@ -66,7 +66,7 @@ pub enum Priority {
     Low,
 }
 
-/// How failing keys are retried.
+/// The retries of failing keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The back-off after the first failure; it doubles with each further one.
@@ -109,7 +109,7 @@ impl Options {
     }
 }
 
-/// What a mount has of its own.
+/// The options of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountOptions {
     /// So many of its keys are in progress at once. With 0, it is paused: its keys are kept and not taken.
@@ -125,7 +125,7 @@ impl MountOptions {
     }
 }
 
-/// What [`Queue::add`] did.
+/// The result of [`Queue::add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// The key is queued now, and was not before.
@@ -134,11 +134,11 @@ pub enum Added {
     AlreadyQueued,
     /// It is in progress, and will be queued when it is done.
     WhileProcessing,
-    /// There is no such mount, and nothing was done.
+    /// The mount does not exist, and nothing was done.
     UnknownMount,
 }
 
-/// What [`Queue::add_after`] did.
+/// The result of [`Queue::add_after`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduled {
     /// The key will be queued at that time, which is the one asked for or an earlier one that was set before.
@@ -149,11 +149,11 @@ pub enum Scheduled {
     WhileProcessing,
     /// It is parked and stays so until it changes.
     Parked,
-    /// There is no such mount, and nothing was done.
+    /// The mount does not exist, and nothing was done.
     UnknownMount,
 }
 
-/// How a key is to go on when its run is done.
+/// The retry of a key whose run is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// Success: nothing is due, and past failures are forgotten.
@@ -170,7 +170,7 @@ pub enum Retry {
     Never,
 }
 
-/// What became of a key whose run is done.
+/// The state of a key after its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing is due.
@@ -181,7 +181,7 @@ pub enum Next {
     At(Time),
     /// It failed too often and waits for a change.
     Parked {
-        /// How often it failed in a row.
+        /// The number of consecutive failures.
         failures: u32,
     },
 }
@@ -195,29 +195,29 @@ pub struct Taken<M, K> {
     pub key: K,
     /// The priority that it was queued at.
     pub priority: Priority,
-    /// How long it was ready before it was taken.
+    /// The time for which it was ready before it was taken.
     pub waited: Duration,
-    /// How often it failed in a row up to now.
+    /// The number of consecutive failures so far.
     pub failures: u32,
 }
 
-/// What a key waits for that is delayed.
+/// The reason of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delayed {
     /// How often it failed in a row; 0: it does not wait because of a failure.
     pub failures: u32,
-    /// When it is due.
+    /// The time at which it is due.
     pub until: Time,
 }
 
 /// The runs in progress at a moment: `workqueue_unfinished_work_seconds` and `workqueue_longest_running_processor_seconds`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InProgress {
-    /// How many there are.
+    /// The number of them.
     pub count: usize,
-    /// How long they have taken so far, in sum.
+    /// The total time that they have taken so far.
     pub total: Duration,
-    /// How long the longest has taken so far.
+    /// The time that the longest has taken so far.
     pub longest: Duration,
 }
 
@@ -333,7 +333,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.drop_if_finished(mount);
     }
 
-    /// How many keys of that mount take memory, whatever their state.
+    /// The number of keys of that mount, in all states.
     pub fn entries_of(&self, mount: &M) -> usize {
         self.mounts.get(mount).map_or(0, Mount::entries)
     }
@@ -359,22 +359,22 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.get(mount).is_some_and(Mount::is_open)
     }
 
-    /// How many keys of that mount are queued.
+    /// The number of queued keys of that mount.
     pub fn depth_of(&self, mount: &M) -> usize {
         self.depth_at(mount, Priority::Normal) + self.depth_at(mount, Priority::Low)
     }
 
-    /// How many keys of a mount are queued at that priority.
+    /// The number of queued keys of a mount at that priority.
     pub fn depth_at(&self, mount: &M, priority: Priority) -> usize {
         self.mounts.get(mount).map_or(0, |mount| mount.depth(priority))
     }
 
-    /// How many keys are in progress.
+    /// The number of keys in progress.
     pub fn processing(&self) -> usize {
         self.mounts.values().map(Mount::processing).sum()
     }
 
-    /// How many keys wait for a time.
+    /// The number of delayed keys.
     pub fn delayed(&self) -> usize {
         self.mounts.values().map(Mount::delayed).sum()
     }
@@ -393,7 +393,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.get(mount).into_iter().flat_map(Mount::parked)
     }
 
-    /// How many these are.
+    /// The number of them.
     pub fn parked_len(&self, mount: &M) -> usize {
         self.mounts.get(mount).map_or(0, Mount::parked_len)
     }

@@ -32,7 +32,7 @@ pub enum Read {
         kind: GroupVersionKind,
         /// Their namespace; none: in all namespaces, or objects that have none.
         namespace: Option<String>,
-        /// What their labels match.
+        /// The label selector.
         selector: Selector,
     },
 }
@@ -49,18 +49,18 @@ impl Read {
 /// The labels of an object: the value of each that it has.
 pub type Labels<'borrow, 'object> = &'borrow dyn Fn(&str) -> Option<Cow<'object, str>>;
 
-/// Who has read what. `R` names a reader: a parent and the mount that reconciles it.
+/// An index of the reads of calls. `R` names a reader: a parent and the mount that reconciles it.
 ///
 /// A change costs one look-up among the objects that were read by name, and a match for each different selector that the kind was
 /// listed with, however many readers there are that it does not concern.
 #[derive(Debug)]
-pub struct Readers<R> {
+pub struct ReadIndex<R> {
     kinds: HashMap<GroupVersionKind, OfKind<R>>,
     /// Without readers that have read nothing.
     readers: BTreeMap<R, BTreeSet<Arc<Read>>>,
 }
 
-/// Who has read objects of one kind. No group of readers in it is empty.
+/// The readers of one kind. No group of readers in it is empty.
 #[derive(Debug)]
 struct OfKind<R> {
     gets: HashMap<ObjectKey, Audience<R>>,
@@ -76,7 +76,7 @@ struct Audience<R> {
     readers: BTreeSet<R>,
 }
 
-impl<R> Default for Readers<R> {
+impl<R> Default for ReadIndex<R> {
     fn default() -> Self {
         Self { kinds: HashMap::new(), readers: BTreeMap::new() }
     }
@@ -88,7 +88,7 @@ impl<R> Default for OfKind<R> {
     }
 }
 
-impl<R: Clone + Ord> Readers<R> {
+impl<R: Clone + Ord> ReadIndex<R> {
     /// From now on a change to what is read concerns the reader. To be called before the answer is looked up, so that no change falls
     /// in between.
     pub fn add(&mut self, reader: &R, read: Read) {
@@ -122,7 +122,7 @@ impl<R: Clone + Ord> Readers<R> {
     /// The readers whom a change of one object concerns, from these labels to these; none: it did not, or does not, exist.
     ///
     /// These are exactly the readers with a get of the key, or with a list that the object matched before or matches now.
-    pub fn concerned(
+    pub fn affected_by(
         &self,
         kind: &GroupVersionKind,
         key: &ObjectKey,
@@ -139,7 +139,7 @@ impl<R: Clone + Ord> Readers<R> {
         audiences.flat_map(|audience| &audience.readers).cloned().collect()
     }
 
-    /// What the reader has read, in order.
+    /// The reads of a reader, in order.
     pub fn reads_of(&self, reader: &R) -> impl Iterator<Item = &Read> {
         self.readers.get(reader).into_iter().flatten().map(Arc::as_ref)
     }
@@ -159,7 +159,7 @@ impl<R: Clone + Ord> Readers<R> {
         self.readers.keys()
     }
 
-    /// How many readers there are, and how many reads they have in sum.
+    /// The number of readers, and of all their reads.
     pub fn len(&self) -> (usize, usize) {
         (self.readers.len(), self.readers.values().map(BTreeSet::len).sum())
     }

@@ -1,58 +1,73 @@
-//! What a plugin answers. The WIT contract documents each field; this is the host's own form of it, whatever the contract's
-//! version.
+//! The answer of a plugin. The WIT contract documents each field; this is the host's own form of it, whatever the contract's version.
+//!
+//! `gyre_sandbox` converts the contract's types to these, and recordings are written in these. `Json` is the form of objects: read, or
+//! the text as the plugin wrote it.
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::object::ObjectRef;
+use crate::object::{ObjectRef, flat_reference};
 
-/// What is wanted of one child.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Child {
+/// One child in an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Child<Json = Map<String, Value>> {
     /// This object should exist, with these fields.
-    Apply(Map<String, Value>),
+    Apply(Json),
     /// If it exists, leave it; if not, do not create it. Without a namespace: in that of the parent, if the kind has them.
-    Keep(ObjectRef),
+    Keep(#[serde(with = "flat_reference")] ObjectRef),
+}
+
+impl<Json> Child<Json> {
+    /// The object to apply, if the child is one.
+    pub fn applied(&self) -> Option<&Json> {
+        match self {
+            Self::Apply(object) => Some(object),
+            Self::Keep(_) => None,
+        }
+    }
 }
 
 /// The status of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truth {
-    /// `True`.
-    Yes,
-    /// `False`.
-    No,
-    /// `Unknown`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConditionStatus {
+    /// The condition holds.
+    True,
+    /// The condition does not hold.
+    False,
+    /// Nobody knows whether the condition holds.
     Unknown,
 }
 
-impl Truth {
+impl ConditionStatus {
     /// As `metav1.Condition` writes it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Yes => "True",
-            Self::No => "False",
+            Self::True => "True",
+            Self::False => "False",
             Self::Unknown => "Unknown",
         }
     }
 }
 
-/// A condition of the parent, without what the host fills in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A condition of the parent, without the fields that the host fills in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// In CamelCase, e.g. `Ready`.
+    #[serde(rename = "type")]
     pub kind: String,
-    /// Whether it holds.
-    pub status: Truth,
+    /// The status of the condition.
+    pub status: ConditionStatus,
     /// One word, for programs.
     pub reason: String,
     /// A sentence, for people.
     pub message: String,
 }
 
-/// Whether an event is as it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The type of an Event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Severity {
     /// `Normal`.
     Normal,
@@ -61,9 +76,10 @@ pub enum Severity {
 }
 
 /// A Kubernetes Event about the parent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Event {
     /// Normal or Warning.
+    #[serde(rename = "type")]
     pub severity: Severity,
     /// One word, for programs.
     pub reason: String,
@@ -71,37 +87,65 @@ pub struct Event {
     pub message: String,
 }
 
-/// What should exist. The default changes nothing.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Response {
+/// The desired state that a plugin returns for a parent. The default changes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Response<Json = Map<String, Value>> {
     /// All children that should exist; none: leave them as they are.
-    pub children: Option<Vec<Child>>,
+    pub children: Option<Vec<Child<Json>>>,
     /// The whole status that the plugin owns; none: leave it as it is.
-    pub status: Option<Map<String, Value>>,
+    pub status: Option<Json>,
     /// Conditions to set.
     pub conditions: Vec<Condition>,
     /// Events that hold.
     pub events: Vec<Event>,
-    /// Call again after this time even if nothing changes.
+    /// The time after which to call again even if nothing changes.
+    #[serde(rename = "requeueAfterMs", with = "crate::milliseconds::optional", default)]
     pub requeue_after: Option<Duration>,
-}
-
-/// Why there is no response, in the plugin's own words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Try again with back-off.
-    Transient(String),
-    /// Try again after that time.
-    RetryAfter(Duration, String),
-    /// Do not try again until an input changes.
-    Terminal(String),
-}
-
-/// On the way down.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Teardown {
-    /// What should still exist.
-    pub response: Response,
-    /// Nothing is left to do.
+    /// Of a `finalize`: nothing is left to do. False in the response of a `reconcile`.
     pub done: bool,
+}
+
+/// The reason why there is no response, in the plugin's own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason")]
+#[expect(missing_docs, reason = "each variant has the message")]
+pub enum Failure {
+    /// Try again with backoff.
+    #[serde(rename = "TransientFailure")]
+    Transient { message: String },
+    /// Try again after that time.
+    RetryAfter {
+        message: String,
+        #[serde(rename = "afterMs", with = "crate::milliseconds")]
+        after: Duration,
+    },
+    /// Do not try again until an input changes.
+    #[serde(rename = "TerminalFailure")]
+    Terminal { message: String },
+}
+
+impl Failure {
+    /// One word in CamelCase: the label of metrics, the reason of conditions and events.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Transient { .. } => "TransientFailure",
+            Self::RetryAfter { .. } => "RetryAfter",
+            Self::Terminal { .. } => "TerminalFailure",
+        }
+    }
+
+    /// A sentence, for people.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Transient { message } | Self::RetryAfter { message, .. } | Self::Terminal { message } => message,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn message_mut(&mut self) -> &mut String {
+        match self {
+            Self::Transient { message } | Self::RetryAfter { message, .. } | Self::Terminal { message } => message,
+        }
+    }
 }

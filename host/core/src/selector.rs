@@ -16,7 +16,7 @@ enum Requirement {
     NotIn(String, Vec<String>),
 }
 
-/// Why a text is no selector: says where.
+/// The reason why a text is no selector, with the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);

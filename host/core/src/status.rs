@@ -2,7 +2,7 @@
 //!
 //! The conditions follow kstatus: `Ready` is what people wait for, `Reconciling` and `Stalled` are there only while they hold.
 
-mod room;
+mod capabilities;
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use crate::contains::equal;
 use crate::names::is_dns_subdomain;
 use crate::plan::Refusal;
-use crate::response::{Condition, Truth};
+use crate::response::{Condition, ConditionStatus};
 use crate::text::cut;
 
-pub use self::room::{Fields, Room};
+pub use self::capabilities::{Fields, StatusCapabilities};
 
 /// The API's limit is 32,768 bytes; a status that lists every conflict of a thousand children helps nobody and fills etcd.
 pub const MESSAGE_LIMIT: usize = 1024;
@@ -29,48 +29,48 @@ const READY: &str = "Ready";
 const RECONCILING: &str = "Reconciling";
 const STALLED: &str = "Stalled";
 
-/// Whether a failed reconcile is tried again.
+/// The next attempt after a failed reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retry {
+pub enum NextAttempt {
     /// By itself, after a while.
     Later,
     /// Only when an input changes.
     OnChange,
 }
 
-/// How the host sees the reconcile.
+/// The result of a reconcile, as the conditions show it.
 #[derive(Clone, Copy, Debug)]
-pub enum Verdict<'a> {
-    /// All that is desired is there.
+pub enum Readiness<'a> {
+    /// The desired state has been reached.
     Ready,
-    /// Some of what is desired will not be done. An empty slice is the same as `Ready`.
+    /// Part of the desired state was refused. An empty slice is the same as `Ready`.
     Refused(&'a [Refusal]),
-    /// It did not come to its end.
+    /// It failed, or waits.
     Failed {
         /// One word, for programs.
         reason: &'a str,
         /// A sentence, for people.
         message: &'a str,
-        /// Whether it is tried again.
-        retry: Retry,
+        /// The next attempt.
+        next_attempt: NextAttempt,
     },
 }
 
-/// All that the status depends on.
+/// The inputs of [`desired_status`].
 #[derive(Clone, Copy, Debug)]
 pub struct StatusInput<'a> {
     /// The parent's `status` as observed.
     pub live: Option<&'a Value>,
     /// The parent's `metadata.generation`.
     pub generation: Option<i64>,
-    /// What the plugin wants the status to be, without conditions; none: what it is.
+    /// The status that the plugin returned, without conditions; none: it stays as it is.
     pub status: Option<&'a Map<String, Value>>,
     /// The plugin's conditions.
     pub conditions: &'a [Condition],
-    /// How the host sees it.
-    pub verdict: Verdict<'a>,
-    /// What of that goes into the status.
-    pub room: Room,
+    /// The result of the reconcile.
+    pub readiness: Readiness<'a>,
+    /// The fields of the host that the status can hold.
+    pub capabilities: StatusCapabilities,
     /// The time, in RFC 3339 with seconds.
     pub now: &'a str,
 }
@@ -82,21 +82,21 @@ pub struct StatusInput<'a> {
 /// - Once the result has been written, the same input gives none, at whatever time.
 /// - Conditions whose types neither the plugin nor the host sets stay as they are.
 pub fn desired_status(input: &StatusInput<'_>) -> Option<Map<String, Value>> {
-    let room = input.room.fields();
+    let capabilities = input.capabilities.fields();
     let live = input.live.and_then(Value::as_object);
     let hosts_alone = input.status.is_none() && input.conditions.is_empty() && live.is_none_or(Map::is_empty);
-    if hosts_alone && !room.alone {
+    if hosts_alone && !capabilities.alone {
         return None;
     }
     let mut status = input.status.or(live).cloned().unwrap_or_default();
-    match input.generation.filter(|_| room.observed_generation) {
+    match input.generation.filter(|_| capabilities.observed_generation) {
         Some(generation) => {
             status.insert("observedGeneration".to_owned(), json!(generation));
         }
         // The plugin does not own the field, so the live one stays.
         None => restore(&mut status, live, "observedGeneration"),
     }
-    if room.conditions || !input.conditions.is_empty() {
+    if capabilities.conditions || !input.conditions.is_empty() {
         let live_conditions = live.and_then(|live| live.get("conditions")).and_then(Value::as_array);
         let conditions = merge(live_conditions.map_or(&[][..], Vec::as_slice), &wanted_conditions(input), input);
         status.insert("conditions".to_owned(), Value::Array(conditions));
@@ -122,8 +122,8 @@ fn restore(status: &mut Map<String, Value>, live: Option<&Map<String, Value>>, f
 /// The conditions that the plugin and the host want, the host's after the plugin's. Where there is no room for the host's, they overrule
 /// those of the plugin all the same: what it says to be ready is not, if it was refused.
 fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
-    let hosts = host_conditions(&input.verdict);
-    let healthy = matches!(input.verdict, Verdict::Ready | Verdict::Refused([]));
+    let hosts = host_conditions(&input.readiness);
+    let healthy = matches!(input.readiness, Readiness::Ready | Readiness::Refused([]));
     let mut wanted: Vec<Condition> = Vec::new();
     for condition in input.conditions {
         let Some(condition) = valid(condition) else { continue };
@@ -132,11 +132,11 @@ fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
             wanted.push(condition);
         }
     }
-    let has_room = |condition: &Condition| {
-        input.room.fields().conditions
+    let can_hold = |condition: &Condition| {
+        input.capabilities.fields().conditions
             || input.conditions.iter().any(|plugins| valid_kind(&plugins.kind).as_ref() == Some(&condition.kind))
     };
-    for condition in hosts.into_iter().filter(has_room) {
+    for condition in hosts.into_iter().filter(can_hold) {
         if wanted.iter().all(|other| other.kind != condition.kind) {
             wanted.push(condition);
         }
@@ -144,27 +144,33 @@ fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
     wanted
 }
 
-fn host_conditions(verdict: &Verdict<'_>) -> Vec<Condition> {
-    let condition = |kind: &str, status: Truth, reason: &str, message: &str| Condition {
+fn host_conditions(readiness: &Readiness<'_>) -> Vec<Condition> {
+    let condition = |kind: &str, status: ConditionStatus, reason: &str, message: &str| Condition {
         kind: kind.to_owned(),
         status,
         reason: valid_reason(reason),
         message: cut(message, MESSAGE_LIMIT),
     };
-    match verdict {
-        Verdict::Ready | Verdict::Refused([]) => {
-            vec![condition(READY, Truth::Yes, "Reconciled", "All desired children are in place.")]
+    match readiness {
+        Readiness::Ready | Readiness::Refused([]) => {
+            vec![condition(READY, ConditionStatus::True, "Reconciled", "All desired children are in place.")]
         }
-        Verdict::Refused(refusals @ [first, ..]) => {
+        Readiness::Refused(refusals @ [first, ..]) => {
             let (reason, message) = (first.reason.as_str(), refusal_message(refusals));
-            vec![condition(READY, Truth::No, reason, &message), condition(STALLED, Truth::Yes, reason, &message)]
+            vec![
+                condition(READY, ConditionStatus::False, reason, &message),
+                condition(STALLED, ConditionStatus::True, reason, &message),
+            ]
         }
-        Verdict::Failed { reason, message, retry } => {
-            let kind = match retry {
-                Retry::Later => RECONCILING,
-                Retry::OnChange => STALLED,
+        Readiness::Failed { reason, message, next_attempt } => {
+            let kind = match next_attempt {
+                NextAttempt::Later => RECONCILING,
+                NextAttempt::OnChange => STALLED,
             };
-            vec![condition(READY, Truth::No, reason, message), condition(kind, Truth::Yes, reason, message)]
+            vec![
+                condition(READY, ConditionStatus::False, reason, message),
+                condition(kind, ConditionStatus::True, reason, message),
+            ]
         }
     }
 }
@@ -182,7 +188,7 @@ fn refusal_message(refusals: &[Refusal]) -> String {
 
 /// The live conditions with the wanted ones in them: those that are there stay at their places, new ones come last.
 fn merge(live: &[Value], wanted: &[Condition], input: &StatusInput<'_>) -> Vec<Value> {
-    let has_room = input.room.fields().conditions;
+    let can_hold = input.capabilities.fields().conditions;
     let mut merged = Vec::with_capacity(live.len() + wanted.len());
     let mut placed = BTreeSet::new();
     for old in live {
@@ -191,7 +197,7 @@ fn merge(live: &[Value], wanted: &[Condition], input: &StatusInput<'_>) -> Vec<V
             Some(condition) if placed.insert(condition.kind.as_str()) => merged.push(written(condition, Some(old), input)),
             // A second one of the same type, which no writer of conditions should leave behind.
             Some(_) => {}
-            None if has_room && (kind == Some(STALLED) || kind == Some(RECONCILING)) => {}
+            None if can_hold && (kind == Some(STALLED) || kind == Some(RECONCILING)) => {}
             None => merged.push(old.clone()),
         }
     }
@@ -213,7 +219,7 @@ fn written(condition: &Condition, old: Option<&Value>, input: &StatusInput<'_>) 
     value.insert("reason".to_owned(), json!(condition.reason));
     value.insert("message".to_owned(), json!(condition.message));
     value.insert("lastTransitionTime".to_owned(), json!(since));
-    if let Some(generation) = input.generation.filter(|_| input.room.fields().condition_generation) {
+    if let Some(generation) = input.generation.filter(|_| input.capabilities.fields().condition_generation) {
         value.insert("observedGeneration".to_owned(), json!(generation));
     }
     Value::Object(value)

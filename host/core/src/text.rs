@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-/// What stands at the end of a text of which something was left out.
+/// The end of a text that was cut.
 const MARK: char = '…';
 
 /// The text itself if it has at most `limit` bytes; else as many whole characters of it as fit beside an ellipsis.

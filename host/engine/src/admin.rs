@@ -35,7 +35,7 @@ use crate::admin::record::Recorded;
 use crate::client::is_there;
 use crate::cluster::informer::Informer;
 use crate::error::error_chain;
-use crate::health::{Ask, Reach, Vital};
+use crate::health::{ApiServerHealth, CriticalTasks, Probe};
 use crate::leadership::election::{Denials, Leaders};
 use crate::mounts::Mounts;
 use crate::mounts::mount::{Lead, Mount, Phase};
@@ -48,14 +48,14 @@ use access::Access;
 use local::Ends;
 use tls::{Certificate, Secure};
 
-/// How the server is reached.
+/// The options of the server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens.
+    /// The address to listen on.
     pub address: SocketAddr,
     /// The path of the metrics; none: they are not served.
     pub metrics_path: Option<String>,
-    /// Who may look.
+    /// The access rules.
     pub security: Security,
 }
 
@@ -77,7 +77,7 @@ impl Options {
     }
 }
 
-/// What the server shows.
+/// The state that the server shows.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) metrics: Arc<Metrics>,
@@ -90,8 +90,8 @@ pub(crate) struct Shown {
     pub(crate) leaders: Option<Arc<Leaders>>,
     /// Set once the API server has answered.
     pub(crate) services: Arc<OnceLock<Arc<HostServices>>>,
-    pub(crate) reach: Arc<Reach>,
-    pub(crate) vital: Arc<Vital>,
+    pub(crate) api_server: Arc<ApiServerHealth>,
+    pub(crate) critical_tasks: Arc<CriticalTasks>,
 }
 
 impl Shown {
@@ -183,7 +183,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     shown.queue.look(|_, _| ());
     let calls = stopped_in_time(&shown.mounts);
-    let tasks = going_on(&shown.vital, &shown.informers());
+    let tasks = going_on(&shown.critical_tasks, &shown.informers());
     answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
 }
 
@@ -194,8 +194,8 @@ fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
     if names.is_empty() { Ok(()) } else { Err(format!("plugin calls run past their deadline: {}", names.join(", "))) }
 }
 
-fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
-    let mut ended: Vec<String> = vital.ended().into_iter().map(str::to_owned).collect();
+fn going_on(critical_tasks: &CriticalTasks, informers: &[Arc<Informer>]) -> Result<(), String> {
+    let mut ended: Vec<String> = critical_tasks.ended().into_iter().map(str::to_owned).collect();
     let watches = informers.iter().filter(|informer| !informer.is_running());
     ended.extend(watches.map(|informer| format!("the watch of {}", informer.target().kind)));
     if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }
@@ -219,16 +219,16 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
 /// Whether the API server answers. This does not wait for its answer: the kubelet waits only for a second, and probes again.
 fn answering(shown: &Shown) -> Result<(), String> {
     let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
-    let (ask, result) = shown.reach.look();
-    if ask == Ask::Now {
-        let (client, reach) = (services.client.clone(), Arc::clone(&shown.reach));
+    let (ask, result) = shown.api_server.look();
+    if ask == Probe::Now {
+        let (client, api_server) = (services.client.clone(), Arc::clone(&shown.api_server));
         tokio::spawn(async move {
             // What it answers counts elsewhere, as all answers do.
             match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(kube::Error::Api(status))) if is_there(status.code) => {}
-                Ok(Err(error)) => reach.unanswered(error_chain(&error)),
-                Err(_) => reach.unanswered(format!("it has not answered for {} s", ASKED_FOR.as_secs())),
+                Ok(Err(error)) => api_server.unanswered(error_chain(&error)),
+                Err(_) => api_server.unanswered(format!("it has not answered for {} s", ASKED_FOR.as_secs())),
             }
         });
     }
@@ -252,7 +252,7 @@ async fn record(
     record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
-/// How a shadow differs from its mount's plugin.
+/// The report of a shadow.
 async fn shadow(
     ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
@@ -270,7 +270,7 @@ fn started(mounts: &Mounts) -> Result<(), String> {
 }
 
 fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
-    // What keeps a mount from starting is reported at once.
+    // An error that prevents a mount from starting is reported at once.
     let never_began =
         |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());
     let dead = informers.iter().filter(|informer| informer.health().is_dead() || never_began(informer));

@@ -6,34 +6,38 @@ pub(crate) mod threads;
 
 use std::sync::Arc;
 
-use gyre_core::response::{Response, Teardown};
-use gyre_sandbox::{Call, Input, Limits, Plugin, World};
+use gyre_core::response::Response;
+use gyre_sandbox::{Call, HostImports, Input, Limits, Plugin};
+use serde::{Deserialize, Serialize};
 
 use crate::call::threads::Threads;
 use crate::clock::Clock;
 
-/// What is asked of the plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The function of the contract that is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Ask {
-    /// What should exist while the parent lives.
+    /// `reconcile`, for a parent that is not being deleted.
     Reconcile,
-    /// What should still exist during its teardown.
+    /// `finalize`, for a parent that is being deleted.
     Finalize,
 }
 
-/// Calls a plugin: all calls are made here. The response of a reconcile is that of a teardown that is not done.
-pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
+/// Calls a plugin: all calls are made here.
+pub(crate) fn make(
+    plugin: &Plugin,
+    ask: Ask,
+    input: &Input<'_>,
+    limits: &Limits,
+    imports: Box<dyn HostImports>,
+) -> Call<Response> {
     match ask {
-        Ask::Reconcile => {
-            let Call { result, usage, world } = plugin.reconcile(input, limits, world);
-            let undone = |response: Response| Teardown { response, done: false };
-            Call { result: result.map(undone), usage, world }
-        }
-        Ask::Finalize => plugin.finalize(input, limits, world),
+        Ask::Reconcile => plugin.reconcile(input, limits, imports),
+        Ask::Finalize => plugin.finalize(input, limits, imports),
     }
 }
 
-/// Where plugins are called, and with which clock.
+/// The threads on which plugins are called, and the clock of calls.
 pub(crate) struct Caller {
     pub(crate) clock: Clock,
     pub(crate) calls: Calls,
@@ -41,7 +45,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Does what calls plugins.
+    /// Runs work that calls plugins.
     ///
     /// # Errors
     ///
@@ -58,7 +62,7 @@ impl Caller {
     }
 }
 
-/// Where plugins are called.
+/// The threads on which plugins are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
     /// On blocking threads, so that a slow plugin does not delay other work.

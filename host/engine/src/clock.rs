@@ -18,7 +18,7 @@ impl Moment {
     }
 }
 
-/// Where the host takes the time of day from.
+/// The source of the time of day.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The system.

@@ -14,7 +14,7 @@ use crate::difference::unified::unified;
 use crate::program::Program;
 use crate::record::Redaction;
 
-/// What is done to an object.
+/// A verb: the change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
@@ -94,15 +94,15 @@ impl fmt::Display for Subject {
 /// One thing that would be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// What is done.
+    /// The verb.
     pub verb: Verb,
-    /// What it is done to.
+    /// The object.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Why it would be refused; none: it would not.
+    /// The refusal; none: it is not refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// What there is to say of it.
+    /// The message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The parent that it is done for, as it is shown; none: that is not known.
@@ -134,7 +134,7 @@ impl Change {
     }
 }
 
-/// How many changes there are.
+/// The number of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
@@ -188,16 +188,16 @@ impl Counts {
     }
 }
 
-/// What would change.
+/// The changes that would be made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// How many parents there are.
+    /// The number of parents.
     pub parents: usize,
-    /// How many of them something would be done for.
+    /// The number of parents for which something would change.
     pub changing: usize,
-    /// How many changes there are.
+    /// The number of changes.
     pub counts: Counts,
-    /// What else there is to say, each half a sentence.
+    /// Notes, each half a sentence.
     pub remarks: Vec<String>,
     /// All changes, or as many as are kept.
     pub changes: Vec<Change>,

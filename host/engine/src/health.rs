@@ -16,7 +16,7 @@ pub struct Health(Mutex<State>);
 
 #[derive(Clone, Debug)]
 struct State {
-    /// When it was last connected or received an event.
+    /// The time at which it last connected or received an event.
     heard_at: Instant,
     down: Option<Down>,
 }
@@ -65,7 +65,7 @@ impl Health {
         state.down = Some(Down { since, error: error.or(last) });
     }
 
-    /// Why it is not connected; none: it is.
+    /// The reason why it is not connected; none: it is.
     pub fn down(&self) -> Option<Down> {
         self.state().down.clone()
     }
@@ -75,7 +75,7 @@ impl Health {
         self.state().down.as_ref().is_some_and(|down| down.since.elapsed() >= DEAD_AFTER)
     }
 
-    /// How long it has received nothing.
+    /// The time since it last received anything.
     pub fn silent_for(&self) -> Duration {
         self.state().heard_at.elapsed()
     }
@@ -85,27 +85,27 @@ impl Health {
     }
 }
 
-/// Whether the API server is there.
+/// The health of the API server.
 ///
 /// Every answer says that it is. After a while without one it has to be asked; that is the business of whoever looks at this.
 #[derive(Debug, Default)]
-pub(crate) struct Reach(Mutex<Reached>);
+pub(crate) struct ApiServerHealth(Mutex<ApiServerState>);
 
 #[derive(Debug, Default)]
-struct Reached {
-    /// When it last answered.
+struct ApiServerState {
+    /// The time of its last answer.
     heard_at: Option<Instant>,
-    /// When the pending request was sent.
+    /// The time at which the pending request was sent.
     asked_at: Option<Instant>,
     /// Whether a request has had no answer since.
     is_doubted: bool,
-    /// Why it did not answer when it was asked.
+    /// The error of the last probe.
     error: Option<String>,
 }
 
-/// Whether the API server has to be probed.
+/// Whether the caller has to probe the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Probe {
     Now,
     NotNow,
 }
@@ -115,35 +115,35 @@ const GOOD_FOR: Duration = Duration::from_secs(8);
 /// An API server that does not answer a trivial request within this time is gone.
 const GONE_AFTER: Duration = Duration::from_secs(5);
 
-impl Reach {
+impl ApiServerHealth {
     /// It has answered.
     pub(crate) fn heard(&self) {
-        *self.reached() = Reached { heard_at: Some(Instant::now()), ..Reached::default() };
+        *self.state() = ApiServerState { heard_at: Some(Instant::now()), ..ApiServerState::default() };
     }
 
     /// A request got no answer, perhaps because of the connection.
     pub(crate) fn doubt(&self) {
-        self.reached().is_doubted = true;
+        self.state().is_doubted = true;
     }
 
     /// It was asked, and this came instead of an answer.
     pub(crate) fn unanswered(&self, error: String) {
-        let mut reached = self.reached();
-        reached.asked_at = None;
-        reached.error = Some(error);
+        let mut state = self.state();
+        state.asked_at = None;
+        state.error = Some(error);
     }
 
     /// Whether it is to be asked, which whoever calls this must do then; and why it is gone.
-    pub(crate) fn look(&self) -> (Ask, Result<(), String>) {
+    pub(crate) fn look(&self) -> (Probe, Result<(), String>) {
         let now = Instant::now();
-        let mut reached = self.reached();
-        let is_fresh = reached.heard_at.is_some_and(|at| now < at + GOOD_FOR) && !reached.is_doubted;
-        let ask = if is_fresh || reached.asked_at.is_some() { Ask::NotNow } else { Ask::Now };
-        if ask == Ask::Now {
-            reached.asked_at = Some(now);
+        let mut state = self.state();
+        let is_fresh = state.heard_at.is_some_and(|at| now < at + GOOD_FOR) && !state.is_doubted;
+        let ask = if is_fresh || state.asked_at.is_some() { Probe::NotNow } else { Probe::Now };
+        if ask == Probe::Now {
+            state.asked_at = Some(now);
         }
-        let waited = reached.asked_at.map_or(Duration::ZERO, |at| now - at);
-        let result = match (&reached.error, reached.heard_at) {
+        let waited = state.asked_at.map_or(Duration::ZERO, |at| now - at);
+        let result = match (&state.error, state.heard_at) {
             (Some(error), _) => Err(error.clone()),
             (None, None) => Err("it has not answered yet".to_owned()),
             (None, Some(at)) if waited >= GONE_AFTER => Err(format!("it has not answered for {} s", (now - at).as_secs())),
@@ -152,16 +152,16 @@ impl Reach {
         (ask, result)
     }
 
-    fn reached(&self) -> MutexGuard<'_, Reached> {
+    fn state(&self) -> MutexGuard<'_, ApiServerState> {
         self.0.lock()
     }
 }
 
-/// The tasks without which a host does not work, and which only a restart brings back.
+/// The tasks that a host cannot work without, and that only a restart brings back.
 #[derive(Debug, Default)]
-pub(crate) struct Vital(Mutex<Vec<(&'static str, AbortHandle)>>);
+pub(crate) struct CriticalTasks(Mutex<Vec<(&'static str, AbortHandle)>>);
 
-impl Vital {
+impl CriticalTasks {
     /// From now on, this task must keep running.
     pub(crate) fn add(&self, name: &'static str, task: AbortHandle) {
         self.tasks().push((name, task));
@@ -209,40 +209,40 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_api_server_is_gone_when_it_does_not_answer_a_question_and_back_when_it_does() {
-        let reach = Reach::default();
-        assert!(matches!(reach.look(), (Ask::Now, Err(_))), "it was never there");
-        reach.heard();
-        assert_eq!(reach.look(), (Ask::NotNow, Ok(())));
+        let api_server = ApiServerHealth::default();
+        assert!(matches!(api_server.look(), (Probe::Now, Err(_))), "it was never there");
+        api_server.heard();
+        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
         tokio::time::advance(GOOD_FOR).await;
-        assert_eq!(reach.look(), (Ask::Now, Ok(())), "it was silent, as nobody asked it anything");
-        assert_eq!(reach.look(), (Ask::NotNow, Ok(())), "one question is enough");
+        assert_eq!(api_server.look(), (Probe::Now, Ok(())), "it was silent, as nobody asked it anything");
+        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())), "one question is enough");
         tokio::time::advance(GONE_AFTER).await;
-        assert_eq!(reach.look(), (Ask::NotNow, Err("it has not answered for 13 s".to_owned())));
-        reach.unanswered("refused".to_owned());
-        assert_eq!(reach.look(), (Ask::Now, Err("refused".to_owned())));
-        reach.heard();
-        assert_eq!(reach.look(), (Ask::NotNow, Ok(())));
+        assert_eq!(api_server.look(), (Probe::NotNow, Err("it has not answered for 13 s".to_owned())));
+        api_server.unanswered("refused".to_owned());
+        assert_eq!(api_server.look(), (Probe::Now, Err("refused".to_owned())));
+        api_server.heard();
+        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_without_an_answer_is_a_reason_to_ask_and_no_more() {
-        let reach = Reach::default();
-        reach.heard();
-        reach.doubt();
-        assert_eq!(reach.look(), (Ask::Now, Ok(())));
-        reach.heard();
-        assert_eq!(reach.look(), (Ask::NotNow, Ok(())));
+        let api_server = ApiServerHealth::default();
+        api_server.heard();
+        api_server.doubt();
+        assert_eq!(api_server.look(), (Probe::Now, Ok(())));
+        api_server.heard();
+        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
     }
 
     #[tokio::test]
     async fn a_task_that_has_ended_is_missed_until_it_may_end() {
-        let vital = Vital::default();
+        let critical_tasks = CriticalTasks::default();
         let (going_on, panicking) = (tokio::spawn(std::future::pending::<()>()), tokio::spawn(async { panic!("a defect") }));
-        vital.add("going on", going_on.abort_handle());
-        vital.add("panicking", panicking.abort_handle());
+        critical_tasks.add("going on", going_on.abort_handle());
+        critical_tasks.add("panicking", panicking.abort_handle());
         assert!(panicking.await.is_err());
-        assert_eq!(vital.ended(), ["panicking"]);
-        vital.clear();
-        assert!(vital.ended().is_empty());
+        assert_eq!(critical_tasks.ended(), ["panicking"]);
+        critical_tasks.clear();
+        assert!(critical_tasks.ended().is_empty());
     }
 }

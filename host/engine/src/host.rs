@@ -21,9 +21,9 @@ use crate::call::{Caller, Calls};
 use crate::clock::Clock;
 use crate::cluster::informer::{Informers, list_strategy};
 use crate::error::error_chain;
-use crate::health::{Reach, Vital};
+use crate::health::{ApiServerHealth, CriticalTasks};
 use crate::leadership::claim::Claim;
-use crate::leadership::election::{self, Drains, Scope};
+use crate::leadership::election::{self, Drains, ElectionScope};
 use crate::leadership::{DrainHandle, LeadableMounts, Leadership};
 use crate::mounts::Mounts;
 use crate::mounts::inventory::{Going, Inventory, Place};
@@ -35,7 +35,7 @@ use crate::reconcile::reconcile;
 use crate::record::Recordings;
 use crate::record::format::Secrets;
 use crate::telemetry::log::without_control;
-use crate::telemetry::metrics::{End, Metrics};
+use crate::telemetry::metrics::{Metrics, ReconcileError};
 use crate::work::WorkQueue;
 use crate::writes::events::Recorder;
 use crate::{admin, client, shadow};
@@ -47,32 +47,32 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// After what time an API server that does not answer at the start is asked again.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// How a host runs.
+/// The options of a host.
 #[derive(Clone)]
 pub struct Options {
     /// The metrics, in which the loader of programs counts, too.
     pub metrics: Arc<Metrics>,
-    /// How `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: they are not.
+    /// The options of the server of `/healthz`, `/readyz`, `/metrics` and `/debug/state`; none: there is no server.
     pub admin: Option<admin::Options>,
     /// Host and port of the API server, as a label of metrics.
     pub api_server: String,
     /// The reporting instance of events: the name of the pod, if there is one.
     pub instance: String,
-    /// Where the inventory is kept; none: nowhere, so that a later start cannot clean up after removed mounts.
+    /// The place of the inventory; none: there is none, so a later start cannot clean up after removed mounts.
     pub inventory: Option<Place>,
     /// How long after the start a mount that is only in the inventory is left unchanged: its plugin may be about to appear.
     pub patience: Duration,
     /// Whether this host may write, if there is no election.
     pub claim: Claim,
-    /// The election that it takes part in; none: there is no election.
-    pub election: Option<(Scope, election::Options)>,
+    /// The election; none: there is no election.
+    pub election: Option<(ElectionScope, election::Options)>,
     /// The time of day.
     pub clock: Clock,
-    /// Where plugins are called.
+    /// The threads on which plugins are called.
     pub calls: Calls,
-    /// On how many threads at most.
+    /// The maximum number of threads for calls.
     pub most_calls: usize,
-    /// How failing objects are retried.
+    /// The retries of failing objects.
     pub retries: queue::Options,
     /// The recordings that listen to plugin calls.
     pub recordings: Recordings,
@@ -115,16 +115,16 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let (stop, stopped) = watch::channel(false);
     let metrics = options.metrics;
-    let (reach, vital) = (Arc::<Reach>::default(), Arc::<Vital>::default());
-    let client = client::counted(&client, &metrics, &reach, options.api_server);
+    let (api_server, critical_tasks) = (Arc::<ApiServerHealth>::default(), Arc::<CriticalTasks>::default());
+    let client = client::counted(&client, &metrics, &api_server, options.api_server);
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let leaders = options.election.as_ref().map(|(_, election)| Arc::clone(&election.leaders));
-    let (offers, drained) = (LeadableMounts::new(), Arc::new(DrainHandle::default()));
+    let (leadable, drained) = (LeadableMounts::new(), Arc::new(DrainHandle::default()));
     let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let wanted = programs.borrow().iter().map(|program| program.name.to_string()).collect();
-    let leadership = Leadership::start(&client, options.claim, options.election, &offers, wanted, &drained, &metrics)?;
-    leadership.is_vital(&vital);
+    let leadership = Leadership::start(&client, options.claim, options.election, &leadable, wanted, &drained, &metrics)?;
+    leadership.watch_over(&critical_tasks);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::new(shadow::follow));
@@ -133,9 +133,11 @@ pub async fn run(
     let admin = match options.admin {
         Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
-            let (reach, vital, services) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_services));
+            let (api_server, critical_tasks, services) =
+                (Arc::clone(&api_server), Arc::clone(&critical_tasks), Arc::clone(&shown_services));
             let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
-            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, reach, vital };
+            let shown =
+                admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, api_server, critical_tasks };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -150,40 +152,33 @@ pub async fn run(
         strategy = connect(&client, &inventory) => strategy,
     };
     let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
-    let caller =
-        Arc::new(Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) });
+    let caller = Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) };
     let services = Arc::new(HostServices {
         client,
-        caller: Arc::clone(&caller),
+        caller,
         claims,
-        offers,
+        leadable,
         informers,
-        queue: Arc::clone(&queue),
+        queue,
         inventory: Arc::clone(&inventory),
-        metrics: Arc::clone(&metrics),
+        metrics,
     });
     // Nobody else sets it.
     let _ = shown_services.set(Arc::clone(&services));
-    let recorder = Recorder::new(options.instance, options.clock);
-    let inventory_claim = services.claims.of_inventory();
     let context = Arc::new(Context {
-        metrics,
-        recorder,
+        services: Arc::clone(&services),
+        recorder: Recorder::new(options.instance, options.clock),
         retries,
-        queue,
-        caller,
         recordings: options.recordings,
-        inventory: Arc::clone(&inventory),
-        inventory_claim: inventory_claim.clone(),
     });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
-    vital.add("mounts", following.abort_handle());
+    critical_tasks.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
-        let inventory = Arc::clone(&inventory);
-        async move { inventory.keep(&inventory_claim).await }
+        let (inventory, claim) = (Arc::clone(&inventory), services.claims.of_inventory());
+        async move { inventory.keep(&claim).await }
     });
-    vital.add("inventory", keeping.abort_handle());
+    critical_tasks.add("inventory", keeping.abort_handle());
     let mut reconciles = JoinSet::new();
     tokio::select! {
         biased;
@@ -191,7 +186,7 @@ pub async fn run(
         () = work(&context, &mounts, &mut reconciles) => {}
     }
     info!("stopping: waiting for reconciles in flight");
-    vital.clear();
+    critical_tasks.clear();
     stop.send_replace(true);
     following.abort();
     keeping.abort();
@@ -260,10 +255,10 @@ fn seed_of(instance: &str) -> u64 {
 /// Takes keys from the queue and reconciles each in its own task; the queue limits how many run concurrently. Never ends.
 async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut JoinSet<()>) {
     loop {
-        let taken = context.queue.take().await;
+        let taken = context.services.queue.take().await;
         while reconciles.try_join_next().is_some() {}
         let Some(mount) = mounts.get(&taken.mount) else {
-            context.queue.done(&taken.mount, &taken.key, queue::Retry::Forget);
+            context.services.queue.done(&taken.mount, &taken.key, queue::Retry::Forget);
             continue;
         };
         reconciles.spawn(work_on(Arc::clone(context), mount, taken));
@@ -275,18 +270,19 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     static RECONCILES: AtomicU64 = AtomicU64::new(0);
     let Taken { mount: name, key, failures, .. } = taken;
     // A later start has to know of the mount before anything is written on its behalf, as far as that can be written down.
-    if context.inventory.tried(&name, &context.inventory_claim).await == Going::Stopping {
-        context.queue.done(&name, &key, queue::Retry::Forget);
+    let services = &context.services;
+    if services.inventory.tried(&name, &services.claims.of_inventory()).await == Going::Stopping {
+        services.queue.done(&name, &key, queue::Retry::Forget);
         return;
     }
     let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
     // Of the level of what goes wrong, since those lines need it most.
-    let span = error_span!("reconcile", plugin = %name, object = %key, id);
+    let span = error_span!("reconcile", mount = %name, object = %key, id);
     let started = Instant::now();
     let outcome = reconcile_or_recover(&context, &mount, &key, failures).instrument(span.clone()).await;
     let _entered = span.enter();
-    report(&context.metrics, &name, &outcome, failures, started.elapsed());
-    if let Next::Parked { failures } = context.queue.done(&name, &key, outcome.retry()) {
+    report(&services.metrics, &name, &outcome, failures, started.elapsed());
+    if let Next::Parked { failures } = services.queue.done(&name, &key, outcome.retry()) {
         warn!(failures, "failed too often: not retried until the object changes");
     }
 }
@@ -296,7 +292,7 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
     match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => {
-            context.metrics.panicked(&mount.name);
+            context.services.metrics.panicked(&mount.name);
             Outcome::Failed(Problem::new(ProblemKind::Other, "the host panicked: this is a defect of gyre; its log says where"))
         }
     }
@@ -304,9 +300,9 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
 
 fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took: Duration) {
     let end = match outcome {
-        Outcome::Failed(problem) if problem.is_terminal() => End::TerminalError,
-        Outcome::Failed(problem) if problem.is_failure() => End::Error,
-        _ => End::Well,
+        Outcome::Failed(problem) if problem.is_terminal() => ReconcileError::Terminal,
+        Outcome::Failed(problem) if problem.is_failure() => ReconcileError::Retried,
+        _ => ReconcileError::None,
     };
     metrics.reconciled(mount, outcome.result_label(), end, took);
     match outcome {
@@ -332,7 +328,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),
-        Outcome::Held { after } => {
+        Outcome::SlowedDown { after } => {
             debug!(?after, "slowed down: its reconciles keep writing although nothing but the time has changed")
         }
         Outcome::Gone => debug!("the object is gone"),

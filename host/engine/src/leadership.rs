@@ -1,4 +1,4 @@
-//! How this host comes to write, and stops: its claims, and the pause of a mount that it has no claim for.
+//! Leadership: the claims of this host, and the mounts that it could lead.
 
 pub mod claim;
 pub mod election;
@@ -11,9 +11,9 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::health::Vital;
+use crate::health::CriticalTasks;
 use crate::leadership::claim::Claim;
-use crate::leadership::election::{Drains, Election, Release, Scope, Shares};
+use crate::leadership::election::{Drains, Election, ElectionScope, MountElection, Release};
 use crate::telemetry::metrics::Metrics;
 
 /// The claims of a host.
@@ -22,7 +22,7 @@ pub(crate) enum Claims {
     /// One, for all that it does.
     Host(Claim),
     /// One for each mount.
-    Mounts(election::Claims),
+    Mounts(election::MountClaims),
 }
 
 impl Claims {
@@ -47,7 +47,7 @@ impl Claims {
 #[derive(Clone)]
 pub(crate) struct LeadableMounts {
     able: watch::Sender<BTreeSet<String>>,
-    /// Those that could be led once, and those that cannot and are not waited for.
+    /// Those that have been leadable, and those that nobody can lead, so that nobody waits for them.
     decided: watch::Sender<BTreeSet<String>>,
 }
 
@@ -57,36 +57,36 @@ impl LeadableMounts {
         Self { able: watch::Sender::new(BTreeSet::new()), decided: watch::Sender::new(BTreeSet::new()) }
     }
 
-    /// The mount could be led: its caches are filled, or its parents are to be let go.
+    /// Adds a mount that this host could lead: its caches have synced, or its finalizers have to be removed.
     pub(crate) fn add(&self, mount: &str) {
         self.able.send_if_modified(|able| able.insert(mount.to_owned()));
         self.mark_unleadable(mount);
     }
 
-    /// Nobody could lead the mount: its kind is not served, or it is refused.
+    /// Marks a mount that nobody can lead: its kind is not served, or it is refused.
     pub(crate) fn mark_unleadable(&self, mount: &str) {
         self.decided.send_if_modified(|decided| decided.insert(mount.to_owned()));
     }
 
-    /// Waits until each of these could be led, or nobody could.
+    /// Waits until each of these mounts is either leadable, or marked as one that nobody can lead.
     fn all(&self, wanted: BTreeSet<String>) -> impl Future<Output = ()> + Send + use<> {
         let mut decided = self.decided.subscribe();
         async move {
-            // Who sees the sender go has nothing to lead.
+            // The sender is dropped only when the host ends.
             let _ = decided.wait_for(|decided| wanted.is_subset(decided)).await;
         }
     }
 
-    /// There is nothing to be done for the mount any more.
+    /// Removes a mount that was unmounted.
     pub(crate) fn remove(&self, mount: &str) {
         self.able.send_if_modified(|able| able.remove(mount));
     }
 }
 
-/// A host that stands for election, or need not.
+/// The claims of a host, and its election, if there is one.
 pub(crate) struct Leadership {
     pub(crate) claims: Claims,
-    standing: Option<(JoinHandle<()>, Release)>,
+    election: Option<(JoinHandle<()>, Release)>,
 }
 
 impl Leadership {
@@ -102,54 +102,55 @@ impl Leadership {
     pub(crate) fn start(
         client: &Client,
         given: Claim,
-        election: Option<(Scope, election::Options)>,
-        offers: &LeadableMounts,
+        election: Option<(ElectionScope, election::Options)>,
+        leadable: &LeadableMounts,
         wanted: BTreeSet<String>,
         drained: &Arc<DrainHandle>,
         metrics: &Arc<Metrics>,
     ) -> anyhow::Result<Self> {
         let metrics = Arc::clone(metrics);
         Ok(match election {
-            None => Self { claims: Claims::Host(given), standing: None },
-            Some((Scope::Host, options)) => {
+            None => Self { claims: Claims::Host(given), election: None },
+            Some((ElectionScope::Host, options)) => {
                 let patience = options.timing.lease_duration();
                 let ready = {
-                    let offered = offers.all(wanted);
-                    Box::pin(async move { drop(tokio::time::timeout(patience, offered).await) })
+                    let decided = leadable.all(wanted);
+                    Box::pin(async move { drop(tokio::time::timeout(patience, decided).await) })
                 };
                 let (claim, election, release) = Election::start(client, options, ready, metrics)?;
-                Self { claims: Claims::Host(claim), standing: Some((tokio::spawn(election), release)) }
+                Self { claims: Claims::Host(claim), election: Some((tokio::spawn(election), release)) }
             }
-            Some((Scope::Mount, options)) => {
+            Some((ElectionScope::Mount, options)) => {
                 let drained = Arc::clone(drained);
                 let drains: Drains = Box::new(move |mount| {
                     let (drained, mount) = (Arc::clone(&drained), mount.to_owned());
                     Box::pin(async move { drained.drain(&mount).await })
                 });
-                let (claims, election, release) = Shares::start(client, options, offers.able.subscribe(), drains, metrics)?;
-                Self { claims: Claims::Mounts(claims), standing: Some((tokio::spawn(election), release)) }
+                let (claims, election, release) =
+                    MountElection::start(client, options, leadable.able.subscribe(), drains, metrics)?;
+                Self { claims: Claims::Mounts(claims), election: Some((tokio::spawn(election), release)) }
             }
         })
     }
 
-    /// Without the election, a host that stands for it would never write again.
-    pub(crate) fn is_vital(&self, vital: &Vital) {
-        if let Some((election, _)) = &self.standing {
-            vital.add("election", election.abort_handle());
+    /// Watches over the election: without it, a host with an election could never write again.
+    pub(crate) fn watch_over(&self, critical_tasks: &CriticalTasks) {
+        if let Some((election, _)) = &self.election {
+            critical_tasks.add("election", election.abort_handle());
         }
     }
 
-    /// Gives back what the host leads, so that another need not wait. Nobody may write any more.
+    /// Releases the lease, so that another replica need not wait. Nobody may write any more.
     pub(crate) async fn give_back(self) {
-        if let Some((election, release)) = self.standing {
+        if let Some((election, release)) = self.election {
             release.release().await;
             election.abort();
         }
     }
 
-    /// Gives up what the host leads without a word, so that nobody leads it until the lease is over.
+    /// Stops leading without releasing the lease, so that nobody leads until it expires.
     pub(crate) async fn leave_to_expire(self) {
-        if let Some((election, release)) = self.standing {
+        if let Some((election, release)) = self.election {
             election.abort();
             let _ = election.await;
             // Only now: an election that ran would give the lease back.
@@ -158,12 +159,12 @@ impl Leadership {
     }
 }
 
-/// How a mount is drained that another replica is to have. Known once the host runs.
+/// The function that drains a mount for another replica. Set once the host runs.
 #[derive(Default)]
 pub(crate) struct DrainHandle(RwLock<Option<Arc<Drains>>>);
 
 impl DrainHandle {
-    /// From now on mounts can be drained; before, there is nothing in progress.
+    /// Sets the function. Before, nothing is in progress, so nothing has to be drained.
     pub(crate) fn set(&self, drains: Drains) {
         *self.0.write() = Some(Arc::new(drains));
     }

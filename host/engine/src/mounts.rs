@@ -40,14 +40,14 @@ pub struct Mounts {
 struct State {
     /// Those that are wanted.
     mounted: BTreeMap<MountName, Mounted>,
-    /// By the mount's name: those that were, and whose parents are let go.
-    leaving: BTreeMap<String, JoinHandle<()>>,
+    /// By name: mounts that are being unmounted, whose finalizers are being removed.
+    unmounting: BTreeMap<String, JoinHandle<()>>,
 }
 
-/// What the inventory shows and nobody wants.
+/// The mounts in the inventory that are no longer configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// All of it is let go, or there is none.
+    /// Nothing is left to release.
     Nothing,
     /// There is some that is left alone for now.
     Waits,
@@ -57,7 +57,7 @@ enum Left {
 struct Mounted {
     mount: Arc<Mount>,
     program: Arc<Program>,
-    /// Where it gets its programs from.
+    /// The source of its programs.
     programs: watch::Sender<Arc<Program>>,
     task: AbortHandle,
 }
@@ -84,10 +84,10 @@ impl Mounts {
         self.state().mounted.values().map(|mounted| (Arc::clone(&mounted.mount), Arc::clone(&mounted.program))).collect()
     }
 
-    /// The names of those that are not wanted any more, and whose parents are still to be let go.
-    pub(crate) fn leaving(&self) -> Vec<String> {
+    /// The names of the mounts that are being unmounted.
+    pub(crate) fn unmounting(&self) -> Vec<String> {
         let state = self.state();
-        state.leaving.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
+        state.unmounting.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
     }
 
     /// Mounts and unmounts as `programs` says, for as long as it is polled. What the inventory shows and nobody wants is let go once the
@@ -114,11 +114,11 @@ impl Mounts {
         }
     }
 
-    /// Nothing is mounted any more, and nothing is let go.
+    /// Stops all mounts. No finalizer is removed.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.mounted.clear();
-        std::mem::take(&mut state.leaving).into_values().for_each(|task| task.abort());
+        std::mem::take(&mut state.unmounting).into_values().for_each(|task| task.abort());
     }
 
     async fn bring_to(&self, wanted: &[Program], services: &Arc<HostServices>, patient_until: Instant) -> Left {
@@ -136,7 +136,7 @@ impl Mounts {
         for (name, entry) in services.inventory.all() {
             let is_seen_to = {
                 let state = self.state();
-                state.mounted.contains_key(&*name) || state.leaving.contains_key(&name)
+                state.mounted.contains_key(&*name) || state.unmounting.contains_key(&name)
             };
             if !is_seen_to && !services.inventory.is_wanted(&name, &entry) {
                 // A name that another plugin has got is no longer this one's.
@@ -148,7 +148,7 @@ impl Mounts {
                     continue;
                 }
                 info!(mount = name, "no longer mounted, according to the inventory");
-                self.let_go(name, entry, None, services);
+                self.unmount(name, entry, None, services);
             }
         }
         for program in wanted {
@@ -173,8 +173,8 @@ impl Mounts {
         let mount = Arc::new(Mount::new(Arc::clone(&name)));
         let running = Arc::clone(&mount).run(receiver, Arc::clone(services), self.companion);
         let leading = Arc::clone(&mount).lead(Arc::clone(services));
-        // One that is mounted again while its parents are being let go: first the one, then the other.
-        let leaving = state.leaving.remove(&*name);
+        // A mount that returns while its finalizers are being removed waits until they are.
+        let leaving = state.unmounting.remove(&*name);
         let task = tokio::spawn(async move {
             if let Some(leaving) = leaving {
                 let _ = leaving.await;
@@ -187,10 +187,10 @@ impl Mounts {
     fn unmount(&self, mounted: Mounted, services: &Arc<HostServices>) {
         let Mounted { mount, program, .. } = &mounted;
         let entry = services.inventory.all_of(program);
-        self.let_go(mount.name.to_string(), entry, Some(Arc::clone(mount)), services);
+        self.unmount(mount.name.to_string(), entry, Some(Arc::clone(mount)), services);
     }
 
-    fn let_go(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
+    fn unmount(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
         let (services, mount_name) = (Arc::clone(services), name.clone());
         let task = tokio::spawn(async move {
             if let Some(mount) = mount {
@@ -198,13 +198,13 @@ impl Mounts {
                 mount.retire().await;
             }
             // Replicas that share the mounts have to agree on who does it.
-            services.offers.add(&mount_name);
+            services.leadable.add(&mount_name);
             let releaser = services.releaser(&mount_name, entry.impersonate.as_ref()).await;
             release(&releaser, &mount_name, &entry, &services.inventory).await;
             services.inventory.remove(&mount_name);
-            services.offers.remove(&mount_name);
+            services.leadable.remove(&mount_name);
         });
-        self.state().leaving.insert(name, task);
+        self.state().unmounting.insert(name, task);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -39,17 +39,17 @@ pub struct Program {
     pub plugin: Plugin,
     /// The settings, as JSON; checked.
     pub settings: Arc<[u8]>,
-    /// What each call may take.
+    /// The limits of each call.
     pub limits: Limits,
-    /// How many objects are worked on at once.
+    /// The number of workers.
     pub workers: usize,
     /// The namespaces whose parents are reconciled.
     pub namespaces: Namespaces,
     /// Only parents that match are reconciled.
     pub selector: Selector,
-    /// What may be written.
+    /// The write grants.
     pub grants: Grants,
-    /// What may be read.
+    /// The read grants.
     pub reads: ReadGrants,
     /// After this many retries that failed too an object is parked until it changes; none: it is retried for ever.
     pub max_retries: Option<u32>,
@@ -57,7 +57,7 @@ pub struct Program {
     pub quarantine_after: Option<u32>,
     /// The soonest that the plugin is called again because it asked for it, see [`gyre_core::outcome::REQUEUE_FLOOR`].
     pub requeue_floor: Duration,
-    /// Whom the API server is to take the mount's writes for; none: the host itself.
+    /// The service account that the mount's writes impersonate; none: the host's own.
     pub impersonate: Option<ServiceAccount>,
     /// What the mount might run instead: it is called beside the plugin, and nothing of what it wants is done. It has no shadow itself.
     pub shadow: Option<Arc<Program>>,
@@ -182,12 +182,12 @@ impl Program {
         }
     }
 
-    /// What the queue has to know of the mount.
+    /// The options of the mount in the queue.
     pub(crate) fn queue_options(&self) -> MountOptions {
         MountOptions { workers: self.workers, max_retries: self.max_retries }
     }
 
-    /// What the plugin says of itself.
+    /// The plugin's manifest.
     pub fn manifest(&self) -> &Manifest {
         self.plugin.manifest()
     }
@@ -215,7 +215,7 @@ pub mod bounds {
     pub const DEADLINE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(600);
     /// The memory of a call, in bytes.
     pub const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 30;
-    /// What a call returns, in bytes.
+    /// The bytes that a call returns.
     pub const OUTPUT: RangeInclusive<u64> = 1 << 10..=1 << 28;
     /// How deep the objects nest that a call returns. serde_json stops at 128.
     pub const DEPTH: RangeInclusive<u32> = 1..=128;
@@ -227,11 +227,11 @@ pub mod bounds {
     pub const EVENTS: RangeInclusive<u32> = 0..=1_000;
     /// The reads of a call.
     pub const READS: RangeInclusive<u32> = 0..=1_000_000;
-    /// What a call reads, in bytes.
+    /// The bytes that a call reads.
     pub const READ_BYTES: RangeInclusive<u64> = 0..=1 << 24;
     /// The texts that a call returns, in bytes. Less than that would leave nothing of a failure to read.
     pub const TEXT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 24;
-    /// What a call logs, in bytes.
+    /// The bytes that a call logs.
     pub const LOG: RangeInclusive<u64> = 0..=1 << 24;
     /// The lines that a call logs.
     pub const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;

@@ -20,9 +20,10 @@ use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK, requeue_after};
 use gyre_core::pace;
 use gyre_core::plan::{
-    self, ChildList, Input, LARGEST_LIST, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
+    self, ChildList, DeletionPlan, Input, LARGEST_LIST, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step,
+    ownership,
 };
-use gyre_core::response::{Event, Response, Severity, Teardown};
+use gyre_core::response::{Event, Response, Severity};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info, warn};
@@ -38,7 +39,7 @@ use crate::mounts::release;
 use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::context::Context;
-use crate::reconcile::plan_inputs::{Decision, Departing, Living, ObservedState, PlanInputs};
+use crate::reconcile::plan_inputs::{Decision, DeletionDecision, LiveDecision, ObservedState, PlanInputs};
 use crate::reconcile::report::{ReconcileReport, SLOWED_DOWN, slowed_down, warning};
 use crate::writes::apply::Applier;
 use crate::writes::events::to_publish;
@@ -58,10 +59,10 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let _in_flight = mount.begin_reconcile().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
     let Some(parent) = live.parents.get(key) else {
-        mount.forget(key, context.queue.now());
+        mount.forget(key, context.services.queue.now());
         return Outcome::Gone;
     };
-    let memory = mount.memory(key);
+    let memory = mount.parent_state(key);
     let memory = if memory.uid == parent.uid() {
         memory
     } else {
@@ -70,24 +71,24 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let has_finalizer = finalizers::has_finalizer(&parent, &live.program.manifest().name);
     let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
     let observed = ObservedState::of(&live, parent);
-    let progress = ReconcileReport::new(failures);
+    let report = ReconcileReport::new(failures);
     let reads = memory.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
     let (cause, written) = (Cause::Change, BTreeSet::new());
-    let run = Run { context, mount, live: &live, observed, memory, progress, cause, reads, written };
+    let run = Run { context, mount, live: &live, observed, memory, report, cause, reads, written };
     let outcome = match (is_selected, is_leaving, has_finalizer) {
         (true, false, _) => run.reconcile_live().await,
         (true, true, true) => run.reconcile_deleting().await,
         (false, _, true) => run.release_parent().await,
-        // The garbage collector takes the children; nothing new is made for a parent that goes.
+        // The garbage collector deletes the children, and nothing is created for a parent that is being deleted.
         (true, true, false) | (false, _, false) => {
-            mount.forget(key, context.queue.now());
+            mount.forget(key, context.services.queue.now());
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
     };
     // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more. Another program may have begun
     // meanwhile, and forgotten parents that this one saw.
     if mount.leads() != Lead::Yes || mount.live().is_none_or(|now| !Arc::ptr_eq(&now, &live)) {
-        mount.forget_if_gone(&context.queue, key);
+        mount.forget_if_gone(&context.services.queue, key);
     }
     outcome
 }
@@ -99,10 +100,10 @@ struct Run<'a> {
     live: &'a Arc<ActiveProgram>,
     observed: ObservedState,
     memory: ParentState,
-    progress: ReconcileReport,
-    /// Why there is this reconcile.
+    report: ReconcileReport,
+    /// The cause of this reconcile.
     cause: Cause,
-    /// What its call read, or the last one before it.
+    /// The reads of its call, or of the last one before it.
     reads: ReadPrints,
     /// The UIDs of the children that it wrote or tried to.
     written: BTreeSet<String>,
@@ -114,10 +115,10 @@ impl Run<'_> {
         let inputs = self.fingerprint(&answers);
         let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
         if self.memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
-            self.context.metrics.memo_hit(&self.mount.name);
+            self.context.services.metrics.memo_hit(&self.mount.name);
             return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
         }
-        if let Some(held) = self.hold_back(&answers) {
+        if let Some(held) = self.slow_down(&answers) {
             return held;
         }
         self.memory.inputs = None;
@@ -125,7 +126,7 @@ impl Run<'_> {
             && !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name)
             && let Err(problem) = self.add_finalizer(&ChildList::default()).await
         {
-            self.progress.fail(problem);
+            self.report.fail(problem);
             return self.finish(Response::default()).await;
         }
         let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
@@ -139,21 +140,21 @@ impl Run<'_> {
             result
         });
         let response = match result {
-            Ok(Answered { names_children, teardown, decision }) => {
-                if let Decision::Living(living) = decision {
-                    self.carry_out_living(&plan_inputs, living, names_children).await;
+            Ok(Answered { names_children, response, decision }) => {
+                if let Decision::Live(living) = decision {
+                    self.carry_out_live(&plan_inputs, living, names_children).await;
                 }
-                teardown.response
+                response
             }
             Err(problem) => {
-                self.progress.fail(problem);
+                self.report.fail(problem);
                 Response::default()
             }
         };
         self.finish_and_remember(response, inputs).await
     }
 
-    /// What the plugin would read now, if it read what it read last time.
+    /// The current answers to the reads of the last call.
     fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
         let namespace = self.observed.parent.namespace();
         let answer = |read| self.live.lookup.fingerprint(read, namespace);
@@ -162,7 +163,7 @@ impl Run<'_> {
 
     /// Finds out why there is this reconcile. Some if it has to wait, since the object keeps being written for while nothing but time
     /// passes: what is remembered of it stays as it is.
-    fn hold_back(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
+    fn slow_down(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
         let (live, parent) = (self.live, &self.observed.parent);
         let of_others = || {
             let answer = |read| live.lookup.answer(read, parent.namespace());
@@ -178,9 +179,9 @@ impl Run<'_> {
                 None
             }
             Cause::Time => {
-                let now = self.context.queue.now();
+                let now = self.context.services.queue.now();
                 let until = self.memory.pace.held_until(now)?;
-                Some(Outcome::Held { after: until.saturating_since(now) })
+                Some(Outcome::SlowedDown { after: until.saturating_since(now) })
             }
         }
     }
@@ -201,22 +202,22 @@ impl Run<'_> {
         )
     }
 
-    /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
-    async fn carry_out_living(&mut self, plan_inputs: &PlanInputs, living: Living, names_children: bool) {
-        let Living { plan, needs_finalizer, list } = living;
+    /// Carries a plan out. A step that fails does not prevent the others.
+    async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
+        let LiveDecision { plan, needs_finalizer, list } = living;
         let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
             Ok(parent) => parent,
-            Err(problem) => return self.progress.fail(problem),
+            Err(problem) => return self.report.fail(problem),
         };
         if !names_children {
             return;
         }
-        // A problem may stay, as when a child is wanted in a namespace that does not exist. What is gone is taken off the list all the same.
+        // A problem may persist, e.g. a child in a namespace that does not exist. Children that are gone are removed from the list anyway.
         if !needs_finalizer {
-            if self.progress.problem.is_none() {
-                self.let_go_if_it_need_not_be_held().await;
+            if self.report.problem.is_none() {
+                self.remove_finalizer_if_not_needed().await;
             }
-        } else if self.progress.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
+        } else if self.report.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
             // A long list is shortened although something changed: there may be no reconcile in which nothing does.
             self.shorten_list(&parent.children, &list).await;
         }
@@ -252,25 +253,25 @@ impl Run<'_> {
     ) -> Result<(Plan, Parent), Problem> {
         let Some(list) = list else { return Ok((plan, self.live.parent(&self.observed.parent))) };
         if plan_inputs.parent().children.is_missing() {
-            // What does not get on the list would be forgotten, so it is deleted first.
+            // A child that does not get on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
             self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
-            if let Some(problem) = self.progress.problem.take() {
+            if let Some(problem) = self.report.problem.take() {
                 return Err(problem);
             }
         }
         if is_needed {
             self.add_finalizer(list).await?;
-            // What was there already, and is listed only now, was not shown to the plugin.
+            // Children that existed, but were not on the list before, were not shown to the plugin.
             if ObservedState::of(self.live, self.observed.parent.clone()).children.len() > self.observed.children.len() {
-                self.progress.look_again_after(Duration::ZERO);
+                self.report.requeue_after(Duration::ZERO);
             }
         }
         Ok((plan, self.live.parent(&self.observed.parent)))
     }
 
-    /// Takes what is gone off the parent's list. What the caches do not show may be there all the same, so the API server is asked.
+    /// Removes children that are gone from the parent's list. The caches may lag, so the API server is asked.
     async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
         let unknown = list.without(known);
         if unknown == ChildList::default() {
@@ -283,17 +284,17 @@ impl Run<'_> {
             Ok(there) => there,
             Err(error) => {
                 let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
-                return self.progress.fail(problem);
+                return self.report.fail(problem);
             }
         };
-        // Of kinds that are not served nothing can be said.
+        // Children of kinds that are not served stay on the list.
         let unseen = resources.iter().fold(unknown, |unknown, resource| unknown.without_kind(&resource.kind()));
         let mut rest = known.union(&unseen);
         there.iter().for_each(|(resource, child)| rest.insert(&resource.kind(), &child.key()));
         if rest != *list {
             match finalizers::add_finalizer(&self.writer(), &self.observed.parent, &rest).await {
                 Ok(parent) => self.observed.parent = parent,
-                Err(problem) => self.progress.fail(problem),
+                Err(problem) => self.report.fail(problem),
             }
         }
     }
@@ -319,12 +320,12 @@ impl Run<'_> {
     async fn reconcile_deleting(mut self) -> Outcome {
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}");
-            self.progress
+            self.report
                 .warn("Released", &format!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}"));
             self.remove_finalizer(List::Keep).await;
             return self.finish(Response::default()).await;
         }
-        if let Some(held) = self.hold_back(&self.answers()) {
+        if let Some(held) = self.slow_down(&self.answers()) {
             return held;
         }
         let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
@@ -341,7 +342,7 @@ impl Run<'_> {
                     problem.message.push_str(&format!(
                         " (the annotation {RELEASE_ANNOTATION}: \"true\" releases the object without its plugin)"
                     ));
-                    self.progress.fail(problem);
+                    self.report.fail(problem);
                     return self.finish(Response::default()).await;
                 }
             }
@@ -349,76 +350,76 @@ impl Run<'_> {
             None
         };
         let (response, leaving) = match answered {
-            Some(Answered { teardown, decision: Decision::Leaving(leaving), .. }) => (teardown.response, Some(leaving)),
+            Some(Answered { response, decision: Decision::Deletion(leaving), .. }) => (response, Some(leaving)),
             _ => (Response::default(), None),
         };
-        self.carry_out_leaving(&plan_inputs, leaving).await;
+        self.carry_out_deletion(&plan_inputs, leaving).await;
         self.finish(response).await
     }
 
     /// Carries out what was decided about the plugin's answer; none: it does not finalize.
-    async fn carry_out_leaving(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<Departing>) {
+    async fn carry_out_deletion(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<DeletionDecision>) {
         let decided = match departing {
             Some(departing) => Ok(departing),
-            None => self.decide_leaving(plan_inputs, plan_inputs.parent(), None).await,
+            None => self.decide_deletion(plan_inputs, plan_inputs.parent(), None).await,
         };
-        let Departing { leaving: Leaving { plan, end }, list } = match decided {
+        let DeletionDecision { leaving: DeletionPlan { plan, finalizer }, list } = match decided {
             Ok(departing) => departing,
-            Err(problem) => return self.progress.fail(problem),
+            Err(problem) => return self.report.fail(problem),
         };
         let parent = match self.claim_and_execute(plan, plan_inputs, list.as_ref(), true).await {
             Ok(parent) => parent,
-            Err(problem) => return self.progress.fail(problem),
+            Err(problem) => return self.report.fail(problem),
         };
-        let end = if self.progress.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
-            // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
-            self.progress.warn(
+        let finalizer = if self.report.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
+            // The plugin still returns children, but a terminating namespace accepts none, so the teardown is cut short.
+            self.report.warn(
                 "TeardownCutShort",
                 "the plugin returns children during the teardown, but nothing can be created in a namespace that is being deleted",
             );
-            let cut_short = Teardown { response: Response::default(), done: true };
-            let decided = self.decide_leaving(plan_inputs, &parent, Some(cut_short)).await;
-            let Leaving { plan, end } = match decided {
+            let cut_short = Response { done: true, ..Response::default() };
+            let decided = self.decide_deletion(plan_inputs, &parent, Some(cut_short)).await;
+            let DeletionPlan { plan, finalizer } = match decided {
                 Ok(departing) => departing.leaving,
-                Err(problem) => return self.progress.fail(problem),
+                Err(problem) => return self.report.fail(problem),
             };
             self.execute(plan, plan_inputs, &parent).await;
-            end
+            finalizer
         } else {
-            end
+            finalizer
         };
-        match end {
-            plan::End::Release if self.progress.problem.is_none() && self.progress.changed == Changed::No => {
-                self.let_go_if_nothing_is_left().await;
+        match finalizer {
+            plan::FinalizerAction::Remove if self.report.problem.is_none() && self.report.changed == Changed::No => {
+                self.remove_finalizer_if_nothing_is_left().await;
             }
-            // What was just changed has to be seen first.
-            plan::End::Release => self.progress.look_again_after(Duration::ZERO),
-            plan::End::Wait { message } => {
-                self.progress.waits = Some(("Finalizing", message));
-                self.progress.look_again_after(RECHECK);
+            // The caches have to show the changes first.
+            plan::FinalizerAction::Remove => self.report.requeue_after(Duration::ZERO),
+            plan::FinalizerAction::Keep { message } => {
+                self.report.waits = Some(("Finalizing", message));
+                self.report.requeue_after(RECHECK);
             }
         }
     }
 
     /// Decides where there is no call: also on a thread of calls if there are many children.
-    async fn decide_leaving(
+    async fn decide_deletion(
         &self,
         plan_inputs: &Arc<PlanInputs>,
         parent: &Parent,
-        teardown: Option<Teardown>,
-    ) -> Result<Departing, Problem> {
+        answer: Option<Response>,
+    ) -> Result<DeletionDecision, Problem> {
         if plan_inputs.children.len() <= FEW {
-            return Ok(plan_inputs.leaving(self.live, parent, teardown.as_ref()));
+            return Ok(plan_inputs.decide_deletion(self.live, parent, answer.as_ref()));
         }
         let (live, plan_inputs, parent) = (Arc::clone(self.live), Arc::clone(plan_inputs), parent.clone());
-        let decide = move || plan_inputs.leaving(&live, &parent, teardown.as_ref());
-        let decided = self.context.caller.run(Priority::Usual, decide).await;
+        let decide = move || plan_inputs.decide_deletion(&live, &parent, answer.as_ref());
+        let decided = self.context.services.caller.run(Priority::Usual, decide).await;
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
     /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
     /// just made, and that they do not show yet, brings the parent back.
-    async fn let_go_if_it_need_not_be_held(&mut self) {
+    async fn remove_finalizer_if_not_needed(&mut self) {
         if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
         }
@@ -429,7 +430,7 @@ impl Run<'_> {
             Ok(_) => {}
             Err(error) => {
                 let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
-                self.progress.fail(problem);
+                self.report.fail(problem);
             }
         }
     }
@@ -443,8 +444,8 @@ impl Run<'_> {
         (resources, namespaces)
     }
 
-    /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
-    async fn let_go_if_nothing_is_left(&mut self) {
+    /// The API server is asked, because the caches may lag: a child may have been created moments ago, by this host or the previous leader.
+    async fn remove_finalizer_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
         let (live, parent) = (self.live, &self.observed.parent);
         let left = match release::unreachable(&live.reads, self.writer().plugin, parent, &resources, namespaces).await {
@@ -456,28 +457,28 @@ impl Run<'_> {
         };
         match left {
             Ok(()) => {
-                self.progress.changed = Changed::Yes;
-                self.progress.look_again_after(Duration::ZERO);
+                self.report.changed = Changed::Yes;
+                self.report.requeue_after(Duration::ZERO);
             }
             Err(error) => {
                 let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
-                self.progress.fail(problem);
+                self.report.fail(problem);
             }
         }
     }
 
-    /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
+    /// The parent no longer matches the mount's selector: its children stay, and our finalizer is removed.
     async fn release_parent(mut self) -> Outcome {
         self.remove_finalizer(List::Keep).await;
-        self.mount.forget(&self.observed.parent.key(), self.context.queue.now());
-        self.progress.outcome(None)
+        self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
+        self.report.outcome(None)
     }
 
     fn writer(&self) -> ParentWriter<'_> {
         parent_writer(self.context, self.mount, self.live)
     }
 
-    /// Sees to it that the parent carries our finalizer, and lists these children.
+    /// Ensures that the parent has our finalizer, and lists these children.
     async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
         let plugin = &self.live.program.manifest().name;
         let list = finalizers::child_list(&self.observed.parent, plugin);
@@ -490,33 +491,33 @@ impl Run<'_> {
         }
         // A finalizer whose mount nobody knew of would never be removed. A list alone holds nothing.
         if !finalizers::has_finalizer(&self.observed.parent, plugin) {
-            let Context { inventory, inventory_claim, .. } = self.context;
-            inventory.tried(&self.mount.name, inventory_claim).await;
-            if let Err(why) = inventory.knows(&self.mount.name) {
+            let services = &self.context.services;
+            services.inventory.tried(&self.mount.name, &services.claims.of_inventory()).await;
+            if let Err(why) = services.inventory.knows(&self.mount.name) {
                 let message =
                     format!("{} needs a finalizer, but does not get it: {why}", self.writer().subject(&self.observed.parent));
                 return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
             }
         }
         self.observed.parent = finalizers::add_finalizer(&self.writer(), &self.observed.parent, &list.union(children)).await?;
-        self.progress.changed = Changed::Yes;
+        self.report.changed = Changed::Yes;
         Ok(())
     }
 
-    /// Sees to it that the parent does not carry our finalizer.
+    /// Ensures that the parent does not have our finalizer.
     async fn remove_finalizer(&mut self, list: List) {
         if !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name) {
             return;
         }
         match finalizers::remove_finalizer(&self.writer(), &self.observed.parent, list).await {
             Ok(released) => {
-                self.progress.changed = Changed::Yes;
-                self.progress.released = true;
+                self.report.changed = Changed::Yes;
+                self.report.released = true;
                 if let Some(released) = released {
                     self.observed.parent = released;
                 }
             }
-            Err(problem) => self.progress.fail(problem),
+            Err(problem) => self.report.fail(problem),
         }
     }
 
@@ -524,31 +525,31 @@ impl Run<'_> {
     async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
-        // What is no longer there need not be remembered.
-        if !self.memory.settled.is_empty() || !self.memory.taken_back.is_empty() {
+        // Forgets children that no longer exist.
+        if !self.memory.accepted.is_empty() || !self.memory.forced_applies.is_empty() {
             let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
-            self.memory.settled.retain(|uid, _| observed.contains(uid.as_str()));
-            self.memory.taken_back.retain(|uid, _| observed.contains(uid.as_str()));
+            self.memory.accepted.retain(|uid, _| observed.contains(uid.as_str()));
+            self.memory.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
         }
         self.written.extend(steps.iter().filter_map(Step::uid).map(str::to_owned));
         let input = Input { parent, ..plan_inputs.input(self.live, None, &[]) };
-        self.progress.refusals.extend(refusals);
+        self.report.refusals.extend(refusals);
         if let Some(child) = waiting.first() {
-            self.progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
+            self.report.wait(format!("{child} is being deleted, and will be created once it is gone"));
         }
         let mut applier = Applier {
             client: &self.live.client,
-            metrics: &self.context.metrics,
+            metrics: &self.context.services.metrics,
             mount: &self.mount.name,
             plugin: input.plugin,
             views: &self.observed.views,
-            settled: &mut self.memory.settled,
-            taken_back: &mut self.memory.taken_back,
-            now: self.context.queue.now(),
+            accepted: &mut self.memory.accepted,
+            forced_applies: &mut self.memory.forced_applies,
+            now: self.context.services.queue.now(),
         };
         for step in &steps {
             let done = applier.execute(step, &input).await;
-            self.progress.note(done);
+            self.report.note(done);
         }
     }
 
@@ -556,93 +557,100 @@ impl Run<'_> {
         self.finish_and_remember(response, None).await
     }
 
-    /// Says what came of it, and remembers it; `inputs` are those that need not be looked at again if it all went well.
+    /// Reports the result, and stores it; unchanged `inputs` need no further reconcile if it succeeded.
     async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
-        if !self.progress.is_stale() {
+        if !self.report.is_stale() {
             self.write_status(&response).await;
         }
         self.count_problems();
-        let published = if self.progress.is_stale() { Changed::No } else { self.publish_events(&response).await };
+        let published = if self.report.is_stale() { Changed::No } else { self.publish_events(&response).await };
         self.leave_trail(published);
-        let has_settled = self.progress.look_again.is_none();
+        let has_settled = self.report.requeue.is_none();
         let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
-        let Self { mount, observed, mut memory, progress, .. } = self;
-        let outcome = progress.outcome(asked);
+        let Self { mount, observed, mut memory, report, .. } = self;
+        let outcome = report.outcome(asked);
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
             memory.inputs = inputs;
         }
         memory.requeue_at = asked.map(|delay| Instant::now() + delay);
-        mount.remember(&observed.parent.key(), memory);
+        mount.set_parent_state(&observed.parent.key(), memory);
         outcome
     }
 
     async fn write_status(&mut self, response: &Response) {
         let context = self.context;
-        if self.progress.released && self.observed.parent.is_deleting() {
+        if self.report.released && self.observed.parent.is_deleting() {
             return;
         }
         let retries = self.mount.retries(&context.retries);
-        let refusals = self.progress.refusals.told();
-        let verdict = self.progress.verdict(&retries, &refusals);
+        let refusals = self.report.refusals.told();
+        let readiness = self.report.readiness(&retries, &refusals);
         let writer = parent_writer(context, self.mount, self.live);
         let parent = &Arc::clone(&self.observed.parent);
         let sight_key = parent.key();
-        let written =
-            status::write(&writer, &context.caller.clock, parent, response, verdict, &mut self.memory.settled_status).await;
+        let written = status::write(
+            &writer,
+            &context.services.caller.clock,
+            parent,
+            response,
+            readiness,
+            &mut self.memory.accepted_status,
+        )
+        .await;
         let written = written.map(|(written, answer)| {
             self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
             written
         });
         match written {
             Ok(status::Written::No) => {}
-            Ok(status::Written::Conditions) => self.progress.changed = Changed::Yes,
+            Ok(status::Written::Conditions) => self.report.changed = Changed::Yes,
             Ok(status::Written::PluginStatus) => {
-                self.progress.changed = Changed::Yes;
+                self.report.changed = Changed::Yes;
                 // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest; but not later
                 // than an object that is slowed down.
-                let backoff = context.retries.delay(&sight_key, self.progress.failures.saturating_add(1));
+                let backoff = context.retries.delay(&sight_key, self.report.failures.saturating_add(1));
                 let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
-                self.progress.look_again_after(delay);
+                self.report.requeue_after(delay);
             }
             Err(error) => {
                 // The parent may have been deleted meanwhile: its deletion is on its way to us.
                 let problem = crate::writes::apply::problem(&error, &writer.subject(parent));
                 if problem.kind != ProblemKind::NotFound {
-                    self.progress.fail(problem);
+                    self.report.fail(problem);
                 }
             }
         }
     }
 
-    /// Publishes what is news. Returns whether anything is; what cannot be published is, too.
+    /// Publishes new events. Returns whether there are any, also if they cannot be published.
     async fn publish_events(&mut self, response: &Response) -> Changed {
-        let (context, mount, progress) = (self.context, self.mount, &self.progress);
-        // What a plugin tells of as done is told once it is done. What was told before is not told again after a failure in between.
+        let (context, mount, report) = (self.context, self.mount, &self.report);
+        // Normal events are published only after the plan has succeeded. Those of the last reconcile are not published again after a failure.
         let last = self.memory.events.as_deref();
         let is_told = |event: &&Event| {
-            event.severity == Severity::Warning || progress.is_carried_out() || last.is_some_and(|last| last.contains(event))
+            event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
         };
         let mut events: Vec<Event> = response.events.iter().filter(is_told).cloned().collect();
-        events.extend(progress.notices.iter().cloned());
-        events.extend(progress.refusals.told().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
-        events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
-        if let Some(problem) = &progress.problem
-            && mount.retries(&context.retries).parks(problem.retry(), progress.failures)
+        events.extend(report.notices.iter().cloned());
+        events.extend(report.refusals.told().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+        events.extend(report.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
+        if let Some(problem) = &report.problem
+            && mount.retries(&context.retries).parks(problem.retry(), report.failures)
         {
             let message =
-                format!("failed {} times, and is not retried until the object changes: {problem}", progress.failures + 1);
+                format!("failed {} times, and is not retried until the object changes: {problem}", report.failures + 1);
             events.push(warning("RetriesExhausted", &message));
         }
-        let wrote = progress.changed == Changed::Yes || !to_publish(&events, last, progress.changed).is_empty();
+        let wrote = report.changed == Changed::Yes || !to_publish(&events, last, report.changed).is_empty();
         let kind = &self.live.program.manifest().parent;
         if wrote && self.cause == Cause::Time {
-            self.memory.pace.spend(context.queue.now());
-            if self.memory.pace.held_until(context.queue.now()).is_some() {
-                context.metrics.problem(&mount.name, SLOWED_DOWN);
+            self.memory.pace.spend(context.services.queue.now());
+            if self.memory.pace.held_until(context.services.queue.now()).is_some() {
+                context.services.metrics.problem(&mount.name, SLOWED_DOWN);
                 events.push(slowed_down());
             }
         }
-        let news = to_publish(&events, last, progress.changed);
+        let news = to_publish(&events, last, report.changed);
         if let Some(slowed_down) = news.iter().find(|event| event.reason == SLOWED_DOWN) {
             warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
         }
@@ -660,8 +668,8 @@ impl Run<'_> {
 
     /// Notes what the next reconcile is to be compared with, if this one wrote or another one did not long ago.
     fn leave_trail(&mut self, published: Changed) {
-        let now = self.context.queue.now();
-        let wrote = self.progress.changed == Changed::Yes || published == Changed::Yes;
+        let now = self.context.services.queue.now();
+        let wrote = self.report.changed == Changed::Yes || published == Changed::Yes;
         let last = if wrote { Some(now) } else { self.memory.trail.as_ref().map(|trail| trail.wrote) };
         // By then all that was spent has come back.
         let last = last.filter(|last| now.saturating_since(*last) < pace::INTERVAL * pace::BURST);
@@ -670,11 +678,11 @@ impl Run<'_> {
     }
 
     fn count_problems(&self) {
-        for (reason, count) in self.progress.refusals.counts() {
-            self.context.metrics.problems_of(&self.mount.name, reason.as_str(), count);
+        for (reason, count) in self.report.refusals.counts() {
+            self.context.services.metrics.problems_of(&self.mount.name, reason.as_str(), count);
         }
-        if let Some(problem) = self.progress.problem.as_ref().filter(|problem| problem.is_failure()) {
-            self.context.metrics.problem(&self.mount.name, problem.reason());
+        if let Some(problem) = self.report.problem.as_ref().filter(|problem| problem.is_failure()) {
+            self.context.services.metrics.problem(&self.mount.name, problem.reason());
         }
     }
 }
@@ -686,11 +694,11 @@ fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActivePro
         mount: &mount.name,
         kind: &manifest.parent,
         plugin: &manifest.name,
-        room: live.room,
+        status_capabilities: live.status_capabilities,
         parents: &live.parents,
         client: &live.client,
         own_writes: &mount.own_writes,
-        queue: &context.queue,
-        metrics: &context.metrics,
+        queue: &context.services.queue,
+        metrics: &context.services.metrics,
     }
 }

@@ -5,15 +5,15 @@
 //! ```text
 //!   call ──▶ world (Transcript) ──▶ CallRecord ──▶ Recordings ──▶ session (bounded) ──▶ Writer ──▶ lines ──▶ serve ──▶ `gyre record`
 //!                                                      └──▶ whoever else listens          └ redact: no values of Secrets
-//!   file ──▶ Reader ──▶ Given ──▶ the call, once more (`replay`)
+//!   file ──▶ Reader ──▶ CallInputs ──▶ the call, once more (`replay`)
 //! ```
 //!
 //! Without a listener nothing is kept. A host writes no recording to a disk: it may have none, and who records wants the file elsewhere.
 
+mod call_inputs;
 mod call_record;
 mod convert;
 pub mod format;
-mod given;
 mod reader;
 mod recordings;
 mod redact;
@@ -22,9 +22,9 @@ mod strings;
 mod text;
 mod writer;
 
+pub use self::call_inputs::{CallInputs, CallResult};
 pub(crate) use self::call_record::Transcript;
-pub use self::call_record::{Answer, CallRecord, Question, Reply};
-pub use self::given::{Given, Made};
+pub use self::call_record::{CallAnswer, CallRecord, Question, Reply};
 pub use self::reader::{Ending, Error, Reader};
 pub use self::recordings::{Listening, Recordings};
 pub use self::redact::Redaction;

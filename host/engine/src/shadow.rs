@@ -15,9 +15,9 @@
 //! comparison runs at a time, on a thread that takes only what nobody else needs.
 
 mod compare;
+mod queue;
 mod redaction;
 pub mod report;
 mod runner;
-mod tally;
 
 pub(crate) use self::runner::{Shadow, follow};

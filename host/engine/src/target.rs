@@ -2,7 +2,7 @@
 
 use gyre_core::object::GroupVersionKind;
 
-/// What is watched.
+/// The target of a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The kind.
@@ -11,11 +11,11 @@ pub struct Target {
     pub namespace: Option<String>,
     /// Only objects that match; none: all.
     pub label_selector: Option<String>,
-    /// How much of them.
+    /// The part of each object.
     pub projection: Projection,
 }
 
-/// How much of an object is watched.
+/// The part of an object that is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Projection {
     /// All of it.

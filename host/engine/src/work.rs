@@ -31,7 +31,7 @@ impl WorkQueue {
         self.set_options(mount, options);
     }
 
-    /// How keys of a mount are worked on from now on.
+    /// Sets the options of a mount.
     pub fn set_options(&self, mount: &MountName, options: MountOptions) {
         self.metrics.workers(mount, options.workers);
         let mut queue = self.lock();

@@ -41,7 +41,7 @@ pub enum Verdict {
 
 /// Makes a call again. Blocks while the plugin runs.
 pub fn replay(plugin: &Plugin, program: &ProgramLine, call: &CallLine) -> Replayed {
-    let made = call.given(program).make(plugin);
+    let made = call.inputs(program).make(plugin);
     let answer = AnswerLine::of(&made.answer, made.usage.clock);
     let verdict = if !call.answer.is_of_the_plugin() {
         Verdict::NotRecorded

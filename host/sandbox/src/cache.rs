@@ -28,7 +28,7 @@ use crate::digest::Digest;
 /// another owner or with other permissions.
 const DIRECTORY: &str = "compiled";
 
-/// Why something in the cache is not used.
+/// The reason why an entry of the cache is not used.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("{what}")]

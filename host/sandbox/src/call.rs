@@ -5,29 +5,29 @@ use std::time::{Duration, SystemTime};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Failure;
 
-use crate::world::World;
+use crate::host_imports::HostImports;
 
-/// What a call is given.
+/// The inputs of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The parent, as JSON.
     pub parent: &'a [u8],
     /// The mount's settings, as JSON; `{}` if there are none.
     pub settings: &'a [u8],
-    /// What random numbers are derived from: the parent's UID.
+    /// The seed of random numbers: the parent's UID.
     pub seed: &'a str,
-    /// What the clocks show, throughout the call.
+    /// The time that the clocks show, throughout the call.
     pub now: SystemTime,
 }
 
-/// How a call went.
+/// The result of a call.
 pub struct Call<T> {
     /// The answer, or why there is none.
     pub result: Result<T, Error>,
-    /// What it took.
+    /// The resources that it used.
     pub usage: Usage,
-    /// What the host gave for the call, with whatever it recorded. See `<dyn World>::downcast`.
-    pub world: Box<dyn World>,
+    /// The host's imports for the call, with whatever they recorded. See `<dyn HostImports>::downcast`.
+    pub imports: Box<dyn HostImports>,
 }
 
 /// Whether the plugin looked at the clock: if not, the answer does not depend on when it was asked.
@@ -40,7 +40,7 @@ pub enum ClockUse {
     NotRead,
 }
 
-/// How the instance of a call came to be.
+/// The origin of the instance of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
     /// Made for this call.
@@ -50,14 +50,14 @@ pub enum Start {
     Warm,
 }
 
-/// What a call took.
+/// The resources that a call used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The most that linear memories and tables together held, in bytes.
     pub memory_peak_bytes: usize,
     /// Whether a clock was read.
     pub clock: ClockUse,
-    /// How the instance came to be.
+    /// The origin of the instance.
     pub start: Start,
     /// The wait for a free instance.
     pub waited: Duration,
@@ -73,7 +73,7 @@ pub struct Usage {
     pub undeclared_read: Option<GroupVersionKind>,
 }
 
-/// Who is to blame: decides what counts toward quarantine.
+/// The party at fault: it decides whether a call counts toward the quarantine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The plugin broke its limits or its contract.
@@ -84,13 +84,13 @@ pub enum Fault {
     Neither,
 }
 
-/// Why a call gave no answer.
+/// The reason why a call gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The plugin hit a trap: a panic, an exit, an access out of bounds, a broken canonical ABI.
     #[error("the plugin trapped: {message}")]
     Trapped {
-        /// What happened, with the plugin's last words on stderr where it left some.
+        /// The error, with the plugin's last words on stderr, if there are any.
         message: String,
         /// The innermost functions, innermost first.
         backtrace: Vec<String>,
@@ -119,7 +119,7 @@ pub enum Error {
     /// The JSON of its answer nests too deep.
     #[error("the plugin's answer nests deeper than {limit} levels in {at}")]
     OutputTooDeep {
-        /// Which part of the answer, e.g. `children[3]`.
+        /// The part of the answer, e.g. `children[3]`.
         at: String,
         /// [`crate::Limits::output_depth`].
         limit: usize,
@@ -127,7 +127,7 @@ pub enum Error {
     /// Its answer names too many children.
     #[error("the plugin returned {count} children, more than {limit}")]
     TooManyChildren {
-        /// How many it wants.
+        /// The number of children.
         count: usize,
         /// [`crate::Limits::children`].
         limit: usize,
@@ -135,7 +135,7 @@ pub enum Error {
     /// Its answer sets too many conditions.
     #[error("the plugin returned {count} conditions, more than {limit}")]
     TooManyConditions {
-        /// How many it sets.
+        /// The number of conditions.
         count: usize,
         /// [`crate::Limits::conditions`].
         limit: usize,
@@ -143,7 +143,7 @@ pub enum Error {
     /// Its answer emits too many events.
     #[error("the plugin returned {count} events, more than {limit}")]
     TooManyEvents {
-        /// How many it emits.
+        /// The number of events.
         count: usize,
         /// [`crate::Limits::events`].
         limit: usize,
@@ -163,9 +163,9 @@ pub enum Error {
     /// Its answer is not what the contract says.
     #[error("the plugin's answer is not valid in {at}: {message}")]
     InvalidOutput {
-        /// Which part of the answer, e.g. `children[3]`.
+        /// The part of the answer, e.g. `children[3]`.
         at: String,
-        /// What is wrong with it.
+        /// The error in it.
         message: String,
     },
     /// It logged more than it may.
@@ -185,11 +185,11 @@ pub enum Error {
     /// No instance became free in time.
     #[error("no plugin instance became free within {waited:?}")]
     PoolSaturated {
-        /// How long the call waited.
+        /// The time that the call waited.
         waited: Duration,
     },
     /// The plugin answered with a failure of its own.
-    #[error("{}", failure_text(.0))]
+    #[error("{}", .0.message())]
     Failed(Failure),
     /// Something else in the host.
     #[error("the sandbox failed: {0}")]
@@ -214,14 +214,12 @@ impl Error {
             Self::LogFlood { .. } => "LogFlood",
             Self::ClusterNotAllowed { .. } => "ClusterNotAllowed",
             Self::PoolSaturated { .. } => "PoolSaturated",
-            Self::Failed(Failure::Transient(_)) => "TransientFailure",
-            Self::Failed(Failure::RetryAfter(..)) => "RetryAfter",
-            Self::Failed(Failure::Terminal(_)) => "TerminalFailure",
+            Self::Failed(failure) => failure.reason(),
             Self::Internal(_) => "SandboxFailed",
         }
     }
 
-    /// Who is to blame.
+    /// The party at fault.
     pub fn fault(&self) -> Fault {
         match self {
             Self::PoolSaturated { .. } | Self::Internal(_) => Fault::Host,
@@ -241,11 +239,5 @@ impl Error {
             | Self::LogFlood { .. }
             | Self::ClusterNotAllowed { .. } => Fault::Plugin,
         }
-    }
-}
-
-fn failure_text(failure: &Failure) -> &str {
-    match failure {
-        Failure::Transient(message) | Failure::RetryAfter(_, message) | Failure::Terminal(message) => message,
     }
 }

@@ -6,15 +6,15 @@ use std::time::Instant;
 use wasmtime::Store;
 
 use crate::call::{self, Start, Usage};
+use crate::classify::{self, Phase};
 use crate::digest::Digest;
-use crate::execution::{Context, Outcome};
+use crate::execution::{Context, Execution};
 use crate::gate::TICK;
 use crate::handles::MAX_HANDLES;
 use crate::idle::Warm;
 use crate::limits::{Limits, Reuse};
 use crate::shared::Shared;
 use crate::state::State;
-use crate::verdict::{self, Phase};
 use crate::wit::latest::{Instance, Prepared};
 
 /// How much larger than the answer itself the host's copy of it may be while it is read. Many small children weigh more
@@ -42,12 +42,16 @@ impl Linked {
         context: Context<'_>,
         limits: &Limits,
         ask: impl FnOnce(&Instance, &mut Store<State>) -> wasmtime::Result<T>,
-    ) -> Outcome<T> {
+    ) -> Execution<T> {
         let asked = Instant::now();
         let Some(_permit) = self.shared.gate.enter(limits.deadline) else {
             let waited = asked.elapsed();
             let usage = Usage { waited, ..Usage::default() };
-            return Outcome { result: Err(call::Error::PoolSaturated { waited }), usage, world: context.access.into_world() };
+            return Execution {
+                result: Err(call::Error::PoolSaturated { waited }),
+                usage,
+                imports: context.access.into_imports(),
+            };
         };
         let started = Instant::now();
         let waited = started - asked;
@@ -58,9 +62,9 @@ impl Linked {
             .instance(&self.prepared)
             .map_err(|error| (Phase::Start, error))
             .and_then(|(instance, store)| ask(instance, store).map_err(|error| (Phase::Call, error)));
-        let world = place.store.data_mut().end();
+        let imports = place.store.data_mut().end();
         let state = place.store.data();
-        let result = result.map_err(|(phase, error)| verdict::of(&error, phase, state, limits, waited));
+        let result = result.map_err(|(phase, error)| classify::error(&error, phase, state, limits, waited));
         let usage = Usage {
             memory_peak_bytes: state.limiter.peak(),
             clock: state.clock.used,
@@ -75,7 +79,7 @@ impl Linked {
         if matches!(result, Ok(_) | Err(call::Error::Failed(_))) {
             self.keep(place, limits.reuse);
         }
-        Outcome { result, usage, world }
+        Execution { result, usage, imports }
     }
 
     fn effective(&self, limits: &Limits) -> Limits {
@@ -110,7 +114,7 @@ impl Linked {
     }
 }
 
-/// Where a call runs.
+/// The store in which a call runs.
 struct Place {
     store: Store<State>,
     instance: Option<Instance>,

@@ -1,8 +1,8 @@
 //! What a plugin says, and how much of it.
 
 use crate::call::Error;
+use crate::host_imports::{HostImports, LogLevel, LogLine, LogSource};
 use crate::limits::Limits;
-use crate::world::{LogLevel, LogLine, LogSource, World};
 
 /// How much of stderr is kept for the message of a trap. A Rust panic takes some 100 bytes.
 pub(crate) const LAST_WORDS: usize = 1_024;
@@ -78,22 +78,27 @@ impl Console {
     }
 
     /// Takes a structured line.
-    pub(crate) fn line(&mut self, line: LogLine, world: Option<&mut dyn World>) -> Result<(), Error> {
+    pub(crate) fn line(&mut self, line: LogLine, imports: Option<&mut dyn HostImports>) -> Result<(), Error> {
         // As text, `key=value ` each: fields cost something even when they are empty.
         let fields: usize = line.fields.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
         self.count_bytes(line.message.len() + fields)?;
-        self.emit(line, world)
+        self.emit(line, imports)
     }
 
     /// Takes bytes of a stream; complete lines go on.
-    pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8], mut world: Option<&mut dyn World>) -> Result<(), Error> {
+    pub(crate) fn write(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        mut imports: Option<&mut dyn HostImports>,
+    ) -> Result<(), Error> {
         self.count_bytes(bytes.len())?;
         let mut pending = std::mem::take(self.buffer(stream));
         let mut result = Ok(());
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             pending.extend_from_slice(part);
             if part.last() == Some(&b'\n') && result.is_ok() {
-                result = self.emit_text(stream, &pending, world.as_deref_mut());
+                result = self.emit_text(stream, &pending, imports.as_deref_mut());
                 pending.clear();
             }
         }
@@ -102,12 +107,12 @@ impl Console {
     }
 
     /// Ends a call: what was written without a newline becomes a line, as far as the limit allows.
-    pub(crate) fn flush(&mut self, mut world: Option<&mut dyn World>) {
+    pub(crate) fn flush(&mut self, mut imports: Option<&mut dyn HostImports>) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             let pending = std::mem::take(self.buffer(stream));
             if !pending.is_empty() {
                 // Over the limit only here, it is dropped: the call is over.
-                let _ = self.emit_text(stream, &pending, world.as_deref_mut());
+                let _ = self.emit_text(stream, &pending, imports.as_deref_mut());
             }
         }
     }
@@ -119,18 +124,18 @@ impl Console {
         }
     }
 
-    fn emit_text(&mut self, stream: Stream, bytes: &[u8], world: Option<&mut dyn World>) -> Result<(), Error> {
+    fn emit_text(&mut self, stream: Stream, bytes: &[u8], imports: Option<&mut dyn HostImports>) -> Result<(), Error> {
         let message = String::from_utf8_lossy(bytes).trim_end_matches(['\n', '\r']).to_owned();
         if stream == Stream::Stderr {
             self.remember(&message);
         }
         let (source, level) = match stream {
             Stream::Stdout => (LogSource::Stdout, LogLevel::Info),
-            // Whoever tells of the end of the call tells of the panic.
+            // The error of the call reports the panic.
             Stream::Stderr if self.is_panicking => (LogSource::Stderr, LogLevel::Debug),
             Stream::Stderr => (LogSource::Stderr, LogLevel::Warn),
         };
-        self.emit(LogLine { source, level, message, fields: Vec::new() }, world)
+        self.emit(LogLine { source, level, message, fields: Vec::new() }, imports)
     }
 
     fn remember(&mut self, line: &str) {
@@ -146,7 +151,7 @@ impl Console {
         }
     }
 
-    fn emit(&mut self, line: LogLine, world: Option<&mut dyn World>) -> Result<(), Error> {
+    fn emit(&mut self, line: LogLine, imports: Option<&mut dyn HostImports>) -> Result<(), Error> {
         if self.lines >= self.max_lines {
             return Err(self.flood());
         }
@@ -154,8 +159,8 @@ impl Console {
         if line.source == LogSource::Stderr && says_nothing(&line.message) {
             return Ok(());
         }
-        match world {
-            Some(world) => world.log(line),
+        match imports {
+            Some(imports) => imports.log(line),
             // Outside of a call about an object there is nobody but the operator to tell.
             None => tracing::debug!(source = ?line.source, level = ?line.level, "plugin: {}", line.message),
         }

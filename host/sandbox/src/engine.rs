@@ -19,7 +19,7 @@ const MEMORIES: u32 = 8;
 const TABLES: u32 = 64;
 const CORE_INSTANCES: u32 = 200;
 
-/// Frames of a trap's backtrace. Fewer are told; these are enough to recognise recursion.
+/// Frames of a trap's backtrace. Fewer are reported; these are enough to recognise recursion.
 const BACKTRACE_FRAMES: usize = 128;
 
 /// Starts the engine with a pool, or, where there is not the address space for one, without.

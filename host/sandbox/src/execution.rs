@@ -3,25 +3,25 @@
 use std::time::SystemTime;
 
 use crate::call::{self, Call, Usage};
+use crate::host_imports::{HostImports, NoImports};
 use crate::state::Access;
-use crate::world::{Nothing, World};
 
-/// What surrounds a call.
+/// The context of a call.
 pub(crate) struct Context<'a> {
     pub(crate) seed: &'a str,
     pub(crate) now: SystemTime,
     pub(crate) access: Access,
 }
 
-/// How a call went.
-pub(crate) struct Outcome<T> {
+/// The result of a call.
+pub(crate) struct Execution<T> {
     pub(crate) result: Result<T, call::Error>,
     pub(crate) usage: Usage,
-    pub(crate) world: Option<Box<dyn World>>,
+    pub(crate) imports: Option<Box<dyn HostImports>>,
 }
 
-impl<T> Outcome<T> {
+impl<T> Execution<T> {
     pub(crate) fn into_call(self) -> Call<T> {
-        Call { result: self.result, usage: self.usage, world: self.world.unwrap_or_else(|| Box::new(Nothing)) }
+        Call { result: self.result, usage: self.usage, imports: self.imports.unwrap_or_else(|| Box::new(NoImports)) }
     }
 }

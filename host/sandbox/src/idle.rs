@@ -10,11 +10,11 @@ use crate::wit::latest::Instance;
 
 /// An instance that served and may serve again.
 pub(crate) struct Warm {
-    /// Whose it is.
+    /// The plugin.
     pub(crate) plugin: u64,
     pub(crate) store: Store<State>,
     pub(crate) instance: Instance,
-    /// How many calls it has served.
+    /// The number of calls that it has served.
     pub(crate) calls: u32,
 }
 
@@ -46,7 +46,7 @@ impl Idle {
         drop(retired);
     }
 
-    /// How many this plugin has.
+    /// The number of idle instances of this plugin.
     pub(crate) fn count(&self, plugin: u64) -> usize {
         self.lock().iter().filter(|warm| warm.plugin == plugin).count()
     }

@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 /// The most bytes of an error message about a text: serde quotes a string that stands where an object should, however long it is.
 const PROBLEM: usize = 1_024;
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum JsonError {
     /// It nests deeper than the limit.
     TooDeep,
     /// It is not what was expected.
@@ -17,11 +17,11 @@ pub(crate) enum Problem {
 
 /// Reads a text that nests no deeper than `depth`. The check comes first, in one pass without recursion: a DOM of 8 MiB of
 /// brackets would take a hundred times that.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Problem> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, JsonError> {
     if nests_deeper_than(bytes, depth) {
-        return Err(Problem::TooDeep);
+        return Err(JsonError::TooDeep);
     }
-    serde_json::from_slice(bytes).map_err(|error| Problem::Invalid(displayed(&error, PROBLEM)))
+    serde_json::from_slice(bytes).map_err(|error| JsonError::Invalid(displayed(&error, PROBLEM)))
 }
 
 fn nests_deeper_than(bytes: &[u8], limit: usize) -> bool {
@@ -61,29 +61,31 @@ mod tests {
 
     use super::*;
 
-    fn object(text: &str, depth: usize) -> Result<Map<String, Value>, Problem> {
+    fn object(text: &str, depth: usize) -> Result<Map<String, Value>, JsonError> {
         parse(text.as_bytes(), depth)
     }
 
     #[test]
     fn depth_is_counted_outside_of_strings() {
         assert!(object(r#"{"a":{"b":[1]}}"#, 3).is_ok());
-        assert_eq!(object(r#"{"a":{"b":[1]}}"#, 2), Err(Problem::TooDeep));
+        assert_eq!(object(r#"{"a":{"b":[1]}}"#, 2), Err(JsonError::TooDeep));
         assert!(object(r#"{"a":"[[[[\"[[[["}"#, 1).is_ok());
-        assert_eq!(object(r#"{"a":"\\","b":[]}"#, 1), Err(Problem::TooDeep));
+        assert_eq!(object(r#"{"a":"\\","b":[]}"#, 1), Err(JsonError::TooDeep));
     }
 
     #[test]
     fn only_json_objects_are_valid() {
         for text in ["", "[]", "1", "{", "{\"a\":\"\u{1}\"}", "{} {}", "null"] {
-            assert!(matches!(object(text, 9), Err(Problem::Invalid(_))), "{text}");
+            assert!(matches!(object(text, 9), Err(JsonError::Invalid(_))), "{text}");
         }
-        assert!(matches!(parse::<Value>(b"\"\xff\"", 9), Err(Problem::Invalid(_))));
+        assert!(matches!(parse::<Value>(b"\"\xff\"", 9), Err(JsonError::Invalid(_))));
     }
 
     #[test]
     fn a_problem_does_not_quote_the_whole_text() {
-        let Err(Problem::Invalid(message)) = object(&format!("\"{}\"", "x".repeat(1 << 20)), 9) else { panic!("it was read") };
+        let Err(JsonError::Invalid(message)) = object(&format!("\"{}\"", "x".repeat(1 << 20)), 9) else {
+            panic!("it was read")
+        };
         assert!(message.starts_with("invalid type: string") && message.len() <= PROBLEM, "{} bytes", message.len());
     }
 }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A [`Sandbox`] turns bytes into a [`Plugin`]. A [`Plugin`] turns an [`Input`] into a [`Call`]: the answer or a
-//! [`call::Error`], what the call used, and the [`World`] that the host provided for it. Functions are synchronous and block, so the
+//! [`call::Error`], what the call used, and the [`HostImports`] that the host provided for it. Functions are synchronous and block, so the
 //! host calls them from threads that may block.
 //!
 //! | module | what it does |
@@ -38,6 +38,7 @@
 
 mod cache;
 pub mod call;
+mod classify;
 mod component;
 mod console;
 mod digest;
@@ -45,6 +46,7 @@ mod engine;
 mod execution;
 mod gate;
 mod handles;
+mod host_imports;
 mod idle;
 mod json;
 mod limiter;
@@ -58,16 +60,14 @@ mod sandbox;
 pub mod settings;
 mod shared;
 mod state;
-mod verdict;
 mod wasi;
 mod wit;
-mod world;
 
 pub use call::{Call, ClockUse, Fault, Input, Start, Usage};
 pub use digest::Digest;
 pub use gate::TICK;
+pub use host_imports::{Bytes, HostImports, LogLevel, LogLine, LogSource, ReadError};
 pub use limits::{Limits, Reuse};
 pub use options::{Error, Options};
 pub use plugin::{CodeSource, CompileReport, Plugin};
 pub use sandbox::Sandbox;
-pub use world::{Bytes, LogLevel, LogLine, LogSource, ReadError, World};

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-/// What becomes of an instance after a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// The reuse of an instance after a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Option<u32>", into = "Option<u32>")]
 pub enum Reuse {
     /// Each call gets a fresh instance: nothing of one call can reach the next.
     Never,
@@ -12,24 +15,26 @@ pub enum Reuse {
     UpTo(u32),
 }
 
-/// What one call may use. All limits are reset for each call, also on a reused instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The resources that one call may use. All limits are reset for each call, also on a reused instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Limits {
     /// The sum of an instance's linear memories and tables, in bytes. Never more than [`crate::Options::max_memory_bytes`].
     pub memory_bytes: usize,
     /// How long the plugin may run, in steps of [`crate::TICK`]. Waiting for a free instance has the same bound, beside it.
+    #[serde(rename = "deadlineMs", with = "gyre_core::milliseconds")]
     pub deadline: Duration,
     /// The bytes of JSON and text in one answer.
     pub output_bytes: usize,
-    /// How deep the JSON of an answer may nest.
+    /// The depth to which the JSON of an answer may nest.
     pub output_depth: usize,
-    /// How many children one answer may name.
+    /// The number of children in one answer.
     pub children: usize,
-    /// How many conditions one answer may set.
+    /// The number of conditions in one answer.
     pub conditions: usize,
-    /// How many events one answer may emit.
+    /// The number of events in one answer.
     pub events: usize,
-    /// How many questions one call may ask of the cluster. What each of them read is kept as long as the parent.
+    /// The number of reads in one call. Their questions are kept as long as the parent.
     pub reads: usize,
     /// The bytes that these questions may take: kinds, namespaces, names and label selectors. They are kept as long as the parent.
     pub read_bytes: usize,
@@ -42,6 +47,21 @@ pub struct Limits {
     pub log_lines: usize,
     /// Whether instances serve more than one call.
     pub reuse: Reuse,
+}
+
+impl From<Option<u32>> for Reuse {
+    fn from(calls: Option<u32>) -> Self {
+        calls.map_or(Self::Never, Self::UpTo)
+    }
+}
+
+impl From<Reuse> for Option<u32> {
+    fn from(reuse: Reuse) -> Self {
+        match reuse {
+            Reuse::Never => None,
+            Reuse::UpTo(calls) => Some(calls),
+        }
+    }
 }
 
 impl Default for Limits {

@@ -10,7 +10,7 @@ use crate::wit::latest::{self, Prepared};
 /// The most bytes of an error message: errors quote names in the component, which may be long.
 const MESSAGE: usize = 4 << 10;
 
-/// Why bytes are no plugin.
+/// The reason why bytes are no plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There are no bytes.
@@ -36,21 +36,21 @@ pub enum Error {
     UnknownImport {
         /// The import.
         import: String,
-        /// What is missing of it.
+        /// The missing part.
         message: String,
     },
     /// It is a component for something else.
     #[error("the component is not a gyre plugin: it does not export {export} as the contract defines it: {message}")]
     NotAPlugin {
-        /// What it should export.
+        /// The expected export.
         export: &'static str,
-        /// What is missing.
+        /// The missing export.
         message: String,
     },
     /// It needs more than the pool's slots hold.
     #[error("the plugin is too large for the sandbox: {message}")]
     TooLarge {
-        /// Which bound.
+        /// The limit.
         message: String,
     },
     /// `describe` gave no answer.
@@ -83,7 +83,7 @@ impl Error {
 }
 
 impl Error {
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Empty | Self::Corrupt { .. } => "build it again, and copy it as a whole",

@@ -26,13 +26,13 @@ use gyre_core::text::cut;
 use crate::call::{self, Start, Usage};
 use crate::console::LAST_WORDS;
 use crate::digest::Digest;
-use crate::execution::{Context, Outcome};
+use crate::execution::{Context, Execution};
+use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
 use crate::load;
 use crate::state::{Access, State};
 use crate::wit::latest;
 pub use crate::wit::latest::types;
-use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 
 /// What a component exports, as native code. A panic ends the call as a trap does.
 pub trait Native: Send + Sync + 'static {
@@ -69,7 +69,7 @@ impl Imports {
     /// As `cluster.children`.
     ///
     /// # Errors
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     pub fn children(&self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         self.read(|state| state.children(kind))
     }
@@ -77,7 +77,7 @@ impl Imports {
     /// As `cluster.get`.
     ///
     /// # Errors
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     pub fn get(&self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
         self.read(|state| state.get(kind, namespace, name))
     }
@@ -85,7 +85,7 @@ impl Imports {
     /// As `cluster.list`.
     ///
     /// # Errors
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     pub fn list(
         &self,
         kind: &GroupVersionKind,
@@ -98,8 +98,8 @@ impl Imports {
     /// As `log.log`.
     pub fn log(&self, level: LogLevel, message: String, fields: Vec<(String, String)>) {
         let mut state = self.0.borrow_mut();
-        let (console, world) = state.console();
-        let taken = console.line(LogLine { source: LogSource::Log, level, message, fields }, world);
+        let (console, imports) = state.console();
+        let taken = console.line(LogLine { source: LogSource::Log, level, message, fields }, imports);
         drop(state);
         taken.unwrap_or_else(|error| end(error));
     }
@@ -155,7 +155,7 @@ impl Code {
         limits: &Limits,
         ask: impl FnOnce(&dyn Native, &Imports) -> Raw,
         read: impl FnOnce(&mut State, Raw, &Limits) -> Result<T, call::Error>,
-    ) -> Outcome<T> {
+    ) -> Execution<T> {
         let started = Instant::now();
         let Context { seed, now, access } = context;
         let mut state = State::new();
@@ -168,7 +168,7 @@ impl Code {
             Ok(raw) => read(&mut state, raw, limits),
             Err(thrown) => Err(why(&*thrown)),
         };
-        let world = state.end();
+        let imports = state.end();
         let usage = Usage {
             memory_peak_bytes: 0,
             clock: state.clock.used,
@@ -180,7 +180,7 @@ impl Code {
             log_lines: state.console.lines(),
             undeclared_read: state.undeclared_read.clone(),
         };
-        Outcome { result, usage, world }
+        Execution { result, usage, imports }
     }
 }
 
@@ -188,7 +188,7 @@ fn closed() -> Context<'static> {
     Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed }
 }
 
-/// Why native code did not come to its end.
+/// The reason why native code did not return.
 fn why(thrown: &(dyn Any + Send)) -> call::Error {
     if let Some(Ended(error)) = thrown.downcast_ref() {
         return error.clone();

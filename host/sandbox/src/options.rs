@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// How a sandbox is set up.
+/// The options of a sandbox.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where compiled code is kept between runs, in a directory `compiled` of our own that is made in it; none: nowhere.
@@ -24,7 +24,7 @@ impl Default for Options {
     }
 }
 
-/// Why there is no sandbox.
+/// The reason why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The engine does not start, e.g. because this CPU is not supported.

@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use gyre_core::manifest::Manifest;
-use gyre_core::response::{Response, Teardown};
+use gyre_core::response::Response;
 
 use crate::call::{Call, Input};
 use crate::component::Linked;
 use crate::digest::Digest;
 use crate::execution::Context;
+use crate::host_imports::HostImports;
 use crate::limits::Limits;
 use crate::load;
 use crate::native::{self, Native};
 use crate::settings;
 use crate::state::Access;
 use crate::wit::latest::{self, types};
-use crate::world::World;
 
-/// Where machine code came from.
+/// The source of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeSource {
     /// It was compiled.
@@ -29,12 +29,12 @@ pub enum CodeSource {
     Native,
 }
 
-/// Where a plugin's machine code came from, and how long that took.
+/// The source of a plugin's machine code, and the time that it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompileReport {
-    /// Where it came from.
+    /// The source.
     pub source: CodeSource,
-    /// How long that took.
+    /// The time that it took.
     pub duration: Duration,
 }
 
@@ -50,7 +50,7 @@ struct Inner {
     compile: CompileReport,
 }
 
-/// What is called.
+/// The code.
 enum Code {
     Component(Linked),
     Native(native::Code),
@@ -74,7 +74,7 @@ impl Plugin {
         Ok(Self(Arc::new(Inner { code: Code::Native(code), manifest, imports: Vec::new(), compile })))
     }
 
-    /// What identifies it.
+    /// The identity of the plugin.
     pub fn digest(&self) -> &Digest {
         match &self.0.code {
             Code::Component(linked) => &linked.digest,
@@ -82,7 +82,7 @@ impl Plugin {
         }
     }
 
-    /// What it says of itself; valid.
+    /// The manifest, which is valid.
     pub fn manifest(&self) -> &Manifest {
         &self.0.manifest
     }
@@ -97,12 +97,12 @@ impl Plugin {
         &self.0.imports
     }
 
-    /// Where its machine code came from, and how long that took.
+    /// The source of its machine code, and the time that it took.
     pub fn compile(&self) -> CompileReport {
         self.0.compile
     }
 
-    /// How many instances of it wait to serve again.
+    /// The number of its idle instances.
     pub fn idle_instances(&self) -> usize {
         match &self.0.code {
             Code::Component(linked) => linked.shared.idle.count(linked.id),
@@ -130,16 +130,16 @@ impl Plugin {
         }
     }
 
-    /// What should exist while the parent lives.
+    /// Asks what should exist while the parent is not being deleted.
     ///
     /// Blocks the thread: for a free instance, then while the plugin runs, each for at most [`Limits::deadline`].
     ///
     /// # Guarantees
-    /// The result depends on nothing but `input`, `limits` and what `world` answered, unless instances are reused and the
+    /// The result depends on nothing but `input`, `limits` and what `imports` answered, unless instances are reused and the
     /// plugin keeps state.
-    pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
+    pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
         let Input { parent, settings, .. } = *input;
-        let context = self.context(input, world);
+        let context = self.context(input, imports);
         let outcome = match &self.0.code {
             Code::Component(linked) => {
                 linked.run(context, limits, |instance, store| instance.reconcile(store, parent, settings, limits))
@@ -152,10 +152,10 @@ impl Plugin {
         outcome.into_call()
     }
 
-    /// What should still exist while the parent, which has a `deletionTimestamp`, goes. As [`Plugin::reconcile`].
-    pub fn finalize(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
+    /// Asks what should still exist while the parent, which has a `deletionTimestamp`, goes. As [`Plugin::reconcile`].
+    pub fn finalize(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
         let Input { parent, settings, .. } = *input;
-        let context = self.context(input, world);
+        let context = self.context(input, imports);
         let outcome = match &self.0.code {
             Code::Component(linked) => {
                 linked.run(context, limits, |instance, store| instance.finalize(store, parent, settings, limits))
@@ -168,8 +168,8 @@ impl Plugin {
         outcome.into_call()
     }
 
-    fn context<'a>(&self, input: &Input<'a>, world: Box<dyn World>) -> Context<'a> {
-        let access = Access::Open { world, manifest: Arc::clone(&self.0.manifest) };
+    fn context<'a>(&self, input: &Input<'a>, imports: Box<dyn HostImports>) -> Context<'a> {
+        let access = Access::Open { imports, manifest: Arc::clone(&self.0.manifest) };
         Context { seed: input.seed, now: input.now, access }
     }
 }

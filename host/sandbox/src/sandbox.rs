@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::call::{self, Input};
     use crate::gate::TICK;
-    use crate::world::{Bytes, LogLine, ReadError, World};
+    use crate::host_imports::{Bytes, HostImports, LogLine, ReadError};
 
     /// A world in which time passes as the plugin reads: each read takes one tick.
     struct Ticking {
@@ -119,7 +119,7 @@ mod tests {
         reads: u32,
     }
 
-    impl World for Ticking {
+    impl HostImports for Ticking {
         fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
             Ok(Vec::new())
         }
@@ -164,11 +164,11 @@ mod tests {
         let plugin = load(&sandbox, guests::ENDLESS_READS);
         for ticks in [1, 20, 300] {
             let limits = Limits { deadline: TICK * ticks, reads: 1_000, ..Limits::default() };
-            let world = Ticking { engine: sandbox.shared.engine.clone(), reads: 0 };
-            let call = plugin.reconcile(&input(), &limits, Box::new(world));
+            let imports = Ticking { engine: sandbox.shared.engine.clone(), reads: 0 };
+            let call = plugin.reconcile(&input(), &limits, Box::new(imports));
             assert_eq!(call.result, Err(call::Error::DeadlineExceeded { deadline: limits.deadline }));
             // The tick during which the call began does not count.
-            assert_eq!(call.world.downcast::<Ticking>().unwrap_or_else(|_| panic!("another world")).reads, ticks + 1);
+            assert_eq!(call.imports.downcast::<Ticking>().unwrap_or_else(|_| panic!("another world")).reads, ticks + 1);
         }
     }
 
@@ -180,8 +180,8 @@ mod tests {
             // Only the endless loop reaches its deadline, whatever else the machine does.
             let deadline = Duration::from_millis(if guest == guests::ENDLESS_LOOP { 50 } else { 600_000 });
             let plugin = load(&sandbox, guest);
-            let world = Box::new(crate::world::Nothing);
-            let call = plugin.reconcile(&input(), &Limits { deadline, ..Limits::default() }, world);
+            let imports = Box::new(crate::host_imports::NoImports);
+            let call = plugin.reconcile(&input(), &Limits { deadline, ..Limits::default() }, imports);
             assert_eq!(call.result.map_err(|error| error.reason()).err(), Some(reason), "{guest}");
             let held = (metrics.component_instances(), metrics.core_instances(), metrics.memories(), metrics.tables());
             assert_eq!(held, (0, 0, 0, 0), "{guest}");

@@ -2,7 +2,7 @@
 
 use crate::call;
 
-/// Why settings are not accepted.
+/// The reason why settings are not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The plugin says no, in its own words.

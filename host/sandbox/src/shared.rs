@@ -7,7 +7,7 @@ use wasmtime::Engine;
 use crate::gate::{Gate, Ticker};
 use crate::idle::Idle;
 
-/// What plugins need to run.
+/// The parts that plugins share.
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) gate: Arc<Gate>,

@@ -11,10 +11,10 @@ use gyre_core::text::cut;
 use crate::call::{ClockUse, Error};
 use crate::console::Console;
 use crate::handles::Handles;
+use crate::host_imports::{Bytes, HostImports, ReadError};
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::random::Random;
-use crate::world::{Bytes, ReadError, World};
 
 /// The longest label selector, in bytes. Each change of an object of the kind is matched with it.
 const SELECTOR: usize = 4 << 10;
@@ -49,14 +49,14 @@ pub(crate) enum Access {
     /// `describe` and `validate-settings`.
     Closed,
     /// `reconcile` and `finalize`.
-    Open { world: Box<dyn World>, manifest: Arc<Manifest> },
+    Open { imports: Box<dyn HostImports>, manifest: Arc<Manifest> },
 }
 
 impl Access {
     /// The world, if there is one.
-    pub(crate) fn into_world(self) -> Option<Box<dyn World>> {
+    pub(crate) fn into_imports(self) -> Option<Box<dyn HostImports>> {
         match self {
-            Self::Open { world, .. } => Some(world),
+            Self::Open { imports, .. } => Some(imports),
             Self::Closed => None,
         }
     }
@@ -78,7 +78,7 @@ pub(crate) struct State {
     access: Access,
 }
 
-/// Which function of `cluster` was called.
+/// A function of `cluster`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Children,
@@ -127,34 +127,34 @@ impl State {
     }
 
     /// Ends a call: flushes what it said and takes the world out.
-    pub(crate) fn end(&mut self) -> Option<Box<dyn World>> {
+    pub(crate) fn end(&mut self) -> Option<Box<dyn HostImports>> {
         let mut access = std::mem::replace(&mut self.access, Access::Closed);
         match &mut access {
-            Access::Open { world, .. } => self.console.flush(Some(world.as_mut())),
+            Access::Open { imports, .. } => self.console.flush(Some(imports.as_mut())),
             Access::Closed => self.console.flush(None),
         }
-        access.into_world()
+        access.into_imports()
     }
 
     /// The console, and where its lines go.
-    pub(crate) fn console(&mut self) -> (&mut Console, Option<&mut dyn World>) {
-        let world = match &mut self.access {
-            Access::Open { world, .. } => Some(world.as_mut()),
+    pub(crate) fn console(&mut self) -> (&mut Console, Option<&mut dyn HostImports>) {
+        let imports = match &mut self.access {
+            Access::Open { imports, .. } => Some(imports.as_mut()),
             Access::Closed => None,
         };
-        (&mut self.console, world)
+        (&mut self.console, imports)
     }
 
     /// Shows the world the texts of an answer.
     pub(crate) fn answered(&mut self, texts: &[&[u8]]) {
-        if let Access::Open { world, .. } = &mut self.access {
-            world.answered(texts);
+        if let Access::Open { imports, .. } = &mut self.access {
+            imports.answered(texts);
         }
     }
 
     /// Answers `cluster.children`. The outer error ends the call; the inner one is the plugin's to handle.
     pub(crate) fn children(&mut self, kind: &GroupVersionKind) -> Result<Result<Vec<Bytes>, ReadError>, Error> {
-        Ok(self.read(Read::Children, kind)?.and_then(|world| world.children(kind)))
+        Ok(self.read(Read::Children, kind)?.and_then(|imports| imports.children(kind)))
     }
 
     /// Answers `cluster.get`. Errors as of [`Self::children`].
@@ -173,7 +173,7 @@ impl State {
             return Ok(Ok(None));
         }
         self.keep(kind, &[namespace.unwrap_or_default(), name])?;
-        Ok(self.world().and_then(|world| world.get(kind, namespace, name)))
+        Ok(self.imports().and_then(|imports| imports.get(kind, namespace, name)))
     }
 
     /// Answers `cluster.list`. Errors as of [`Self::children`]. A namespace that cannot exist is empty.
@@ -197,11 +197,11 @@ impl State {
         self.keep(kind, &[namespace.unwrap_or_default(), selector])?;
         // Each requirement is kept by itself.
         self.count_read_bytes(selector.split(',').count() * REQUIREMENT)?;
-        Ok(self.world().and_then(|world| world.list(kind, namespace, label_selector)))
+        Ok(self.imports().and_then(|imports| imports.list(kind, namespace, label_selector)))
     }
 
     /// Counts a question, and gives the world if the manifest declares the kind.
-    fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn World, ReadError>, Error> {
+    fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn HostImports, ReadError>, Error> {
         let Access::Open { manifest, .. } = &self.access else {
             return Err(Error::ClusterNotAllowed { function: read.name() });
         };
@@ -212,7 +212,7 @@ impl State {
             Read::Get | Read::List => manifest.reads.iter().any(|read| read.kind == *kind),
         };
         if declared {
-            return Ok(self.world());
+            return Ok(self.imports());
         }
         self.undeclared_read.get_or_insert_with(|| {
             let [group, version, kind] = [&kind.group, &kind.version, &kind.kind].map(|text| cut(text, NAME));
@@ -221,9 +221,9 @@ impl State {
         Ok(Err(ReadError::NotDeclared))
     }
 
-    fn world(&mut self) -> Result<&mut dyn World, ReadError> {
+    fn imports(&mut self) -> Result<&mut dyn HostImports, ReadError> {
         match &mut self.access {
-            Access::Open { world, .. } => Ok(world.as_mut()),
+            Access::Open { imports, .. } => Ok(imports.as_mut()),
             Access::Closed => Err(ReadError::NotDeclared),
         }
     }

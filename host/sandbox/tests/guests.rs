@@ -131,9 +131,9 @@ fn log_flood() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::LOG_FLOOD);
     let call = reconcile(&plugin, &limits);
     assert!(call.usage.log_bytes <= limits.log_bytes && call.usage.log_lines <= limits.log_lines, "{:?}", call.usage);
-    let world = call.world.downcast::<stage::Small>().unwrap_or_else(|_| panic!("the world is another"));
-    assert_eq!(world.lines.len(), call.usage.log_lines);
-    assert!(!world.lines.is_empty());
+    let imports = call.imports.downcast::<stage::Small>().unwrap_or_else(|_| panic!("the world is another"));
+    assert_eq!(imports.lines.len(), call.usage.log_lines);
+    assert!(!imports.lines.is_empty());
 }
 
 /// Sleep ends at once: it neither blocks the thread nor takes time from the deadline.
@@ -160,8 +160,8 @@ fn loud_failure() {
 #[test]
 fn endless_names() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::ENDLESS_NAMES);
-    let world = Box::new(stage::Small { object: Some("{}"), ..stage::Small::default() });
-    let answer = stage::reconcile_in(&plugin, &limits(), world).result.unwrap();
+    let imports = Box::new(stage::Small { object: Some("{}"), ..stage::Small::default() });
+    let answer = stage::reconcile_in(&plugin, &limits(), imports).result.unwrap();
     assert_eq!(answer, Response { children: Some(Vec::new()), ..Response::default() });
 }
 

@@ -18,9 +18,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_core::grants::{Namespaces, Scope as KindScope, WriteNamespaces};
+use gyre_core::grants::{Namespaces, Scope, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
-use gyre_engine::leadership::election::Scope;
+use gyre_engine::leadership::election::ElectionScope;
 use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Program, ServiceAccount};
 use serde_json::{Map, Value, json};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_engine::admin::record;
-use gyre_engine::record::format::{Because, End, Line};
+use gyre_engine::record::format::{Because, EndLine, Line};
 use gyre_engine::telemetry::progress::Progress;
 use kube::client::Body;
 
@@ -158,7 +158,7 @@ impl Sink {
     fn finish(&self, arguments: &RecordArguments) -> anyhow::Result<()> {
         self.progress.clear();
         let size = format!("{:.1} MiB", mebibytes(self.bytes));
-        let Ok(Line::End(End { calls, dropped, because })) = serde_json::from_slice(&self.last) else {
+        let Ok(Line::End(EndLine { calls, dropped, because })) = serde_json::from_slice(&self.last) else {
             let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; it can be replayed.");
             return Ok(());
         };

@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::bounds;
-use gyre_engine::record::format::{CallLine, End, Head, ProgramLine, Secrets};
+use gyre_engine::record::format::{CallLine, EndLine, HeadLine, ProgramLine, Secrets};
 use gyre_engine::record::{Ending, Reader};
 use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::{Plugin, Sandbox};
@@ -142,7 +142,7 @@ fn compare<R: BufRead>(
 /// The results of the calls.
 struct Report<'a> {
     arguments: &'a ReplayArguments,
-    head: Head,
+    head: HeadLine,
     digest: String,
     identical: u64,
     differ: u64,
@@ -161,7 +161,7 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(arguments: &'a ReplayArguments, head: Head, plugin: &Plugin) -> Self {
+    fn new(arguments: &'a ReplayArguments, head: HeadLine, plugin: &Plugin) -> Self {
         Self {
             arguments,
             head,
@@ -298,7 +298,7 @@ impl<'a> Report<'a> {
             Some(Ending::CutOff { within: None }) => {
                 notes.push("The recording has no last line: it was cut off, and there may have been more calls.".to_owned());
             }
-            Some(Ending::Whole(End { dropped, .. })) if *dropped > 0 => {
+            Some(Ending::Whole(EndLine { dropped, .. })) if *dropped > 0 => {
                 notes.push(format!("{} not recorded, because they came too fast.", were(*dropped)));
             }
             _ => {}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context as _, ensure};
 use echo::EchoReconciler;
 use gyre_core::object::GroupVersionKind;
-use gyre_sandbox::{Bytes, Input, Limits, LogLine, Options, Plugin, ReadError, Reuse, Sandbox, World};
+use gyre_sandbox::{Bytes, HostImports, Input, Limits, LogLine, Options, Plugin, ReadError, Reuse, Sandbox};
 use gyre_sdk::Child;
 use gyre_sdk::testing::{Cluster, Native};
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ const CALLS: u32 = 250;
 /// A world without children: the Echo is new.
 struct Empty;
 
-impl World for Empty {
+impl HostImports for Empty {
     fn children(&mut self, _: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         Ok(Vec::new())
     }

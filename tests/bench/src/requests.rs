@@ -51,11 +51,11 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
 
 /// Waits until the host has asked nothing for a while.
 fn silence(plane: &ControlPlane, audit: &AuditReader) -> anyhow::Result<()> {
-    let mut mark = plane.audit_barrier()?;
+    let mut epoch = plane.audit_barrier()?;
     process::until("silence", || {
         std::thread::sleep(Duration::from_secs(2));
-        let since = mark;
-        mark = plane.audit_barrier()?;
+        let since = epoch;
+        epoch = plane.audit_barrier()?;
         Ok(audit.count_since(since, |event| event.user == USER)? == 0)
     })
 }

@@ -17,7 +17,7 @@ use crate::quantity::Quantity;
 const GROUPS: &[&str] =
     &["admissionregistration.k8s.io", "apiextensions.k8s.io", "networking.k8s.io", "node.k8s.io", "storage.k8s.io"];
 
-/// What a text stands for.
+/// The value that a text stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
     /// `resource.Quantity`, whose suffix and precision are the writer's choice.
@@ -174,7 +174,7 @@ fn letters(base64: &str) -> impl Iterator<Item = u8> {
     base64.bytes().filter(|letter| !matches!(letter, b'\n' | b'\r'))
 }
 
-/// What a text, or a number, amounts to.
+/// The value of a text or a number.
 fn amount(value: &Value, spelling: Spelling) -> Option<Quantity> {
     let text = match value {
         Value::String(text) => Cow::Borrowed(text.as_str()),

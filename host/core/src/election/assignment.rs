@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-/// Shares mounts among replicas, each of which says which mounts it can lead. Every mount that any of them can lead has a replica.
+/// Assigns mounts to replicas, each of which says which mounts it can lead. Every mount that any of them can lead has a replica.
 ///
 /// It is rendezvous hashing with a bound to the load: each pair of a mount and a replica has a weight that follows from their names, and
 /// pairs come together in the order of their weights, as long as the mount is still free and the replica not full.
@@ -16,26 +16,26 @@ use sha2::{Digest as _, Sha256};
 /// - When a replica comes or goes, the mounts that it takes or leaves behind move, and few others: with 12 mounts and 3 replicas one
 ///   more on average, three at the worst that has been found.
 pub fn assignments<'offer>(
-    offers: impl IntoIterator<Item = (&'offer str, &'offer BTreeSet<String>)>,
+    leadable: impl IntoIterator<Item = (&'offer str, &'offer BTreeSet<String>)>,
 ) -> BTreeMap<&'offer str, &'offer str> {
-    let offers: BTreeMap<&str, &BTreeSet<String>> = offers.into_iter().filter(|(_, mounts)| !mounts.is_empty()).collect();
-    let mounts: BTreeSet<&str> = offers.values().copied().flatten().map(String::as_str).collect();
-    let mut room = Room::new(mounts.len(), offers.len());
+    let leadable: BTreeMap<&str, &BTreeSet<String>> = leadable.into_iter().filter(|(_, mounts)| !mounts.is_empty()).collect();
+    let mounts: BTreeSet<&str> = leadable.values().copied().flatten().map(String::as_str).collect();
+    let mut limits = LoadLimits::new(mounts.len(), leadable.len());
     let mut pairs: Vec<Pair<'_>> =
-        offers.iter().flat_map(|(replica, mounts)| mounts.iter().map(|mount| Pair::new(mount, replica))).collect();
+        leadable.iter().flat_map(|(replica, mounts)| mounts.iter().map(|mount| Pair::new(mount, replica))).collect();
     pairs.sort_unstable();
 
     let mut assigned: BTreeMap<&str, &str> = BTreeMap::new();
     for Pair { mount, replica, .. } in &pairs {
-        if !assigned.contains_key(mount) && room.take(replica) {
+        if !assigned.contains_key(mount) && limits.take(replica) {
             assigned.insert(mount, replica);
         }
     }
     for mount in mounts {
         if !assigned.contains_key(mount) {
             let able = pairs.iter().filter(|pair| pair.mount == mount);
-            if let Some(Pair { replica, .. }) = able.min_by_key(|pair| room.load(pair.replica)) {
-                room.add(replica);
+            if let Some(Pair { replica, .. }) = able.min_by_key(|pair| limits.load(pair.replica)) {
+                limits.add(replica);
                 assigned.insert(mount, replica);
             }
         }
@@ -62,16 +62,16 @@ impl<'offer> Pair<'offer> {
     }
 }
 
-/// How many mounts replicas have, and may have.
-struct Room<'offer> {
-    /// Each may have so many.
+/// The number of mounts that each replica has, and the limit.
+struct LoadLimits<'offer> {
+    /// The number that each may have.
     each: usize,
-    /// So many may have one more.
+    /// The number of replicas that may have one more.
     extra: usize,
     load: BTreeMap<&'offer str, usize>,
 }
 
-impl<'offer> Room<'offer> {
+impl<'offer> LoadLimits<'offer> {
     fn new(mounts: usize, replicas: usize) -> Self {
         let each = mounts.checked_div(replicas).unwrap_or(0);
         Self { each, extra: mounts.checked_rem(replicas).unwrap_or(0), load: BTreeMap::new() }
@@ -104,14 +104,14 @@ mod tests {
 
     use super::*;
 
-    type Offers = BTreeMap<String, BTreeSet<String>>;
+    type Leadable = BTreeMap<String, BTreeSet<String>>;
 
-    fn assigned(offers: &Offers) -> BTreeMap<String, String> {
-        let result = assignments(offers.iter().map(|(replica, mounts)| (replica.as_str(), mounts)));
+    fn assigned(leadable: &Leadable) -> BTreeMap<String, String> {
+        let result = assignments(leadable.iter().map(|(replica, mounts)| (replica.as_str(), mounts)));
         result.into_iter().map(|(mount, replica)| (mount.to_owned(), replica.to_owned())).collect()
     }
 
-    fn everywhere(mounts: &BTreeSet<String>, replicas: impl IntoIterator<Item = String>) -> Offers {
+    fn everywhere(mounts: &BTreeSet<String>, replicas: impl IntoIterator<Item = String>) -> Leadable {
         replicas.into_iter().map(|replica| (replica, mounts.clone())).collect()
     }
 
@@ -119,9 +119,9 @@ mod tests {
         (0..count).map(|number| format!("{name}-{number}")).collect()
     }
 
-    fn loads(offers: &Offers) -> BTreeMap<String, usize> {
-        let mut loads: BTreeMap<String, usize> = offers.keys().map(|replica| (replica.clone(), 0)).collect();
-        for replica in assigned(offers).into_values() {
+    fn loads(leadable: &Leadable) -> BTreeMap<String, usize> {
+        let mut loads: BTreeMap<String, usize> = leadable.keys().map(|replica| (replica.clone(), 0)).collect();
+        for replica in assigned(leadable).into_values() {
             *loads.get_mut(&replica).unwrap() += 1;
         }
         loads
@@ -141,28 +141,28 @@ mod tests {
         }
 
         #[test]
-        fn each_mount_goes_to_one_that_can_lead_it(offers in btree_map("[a-z]{1,6}", names(0..20), 0..6)) {
-            let assigned = assigned(&offers);
-            let mounts: BTreeSet<&String> = offers.values().flatten().collect();
+        fn each_mount_goes_to_one_that_can_lead_it(leadable in btree_map("[a-z]{1,6}", names(0..20), 0..6)) {
+            let assigned = assigned(&leadable);
+            let mounts: BTreeSet<&String> = leadable.values().flatten().collect();
             prop_assert_eq!(assigned.keys().collect::<BTreeSet<_>>(), mounts);
-            prop_assert!(assigned.iter().all(|(mount, replica)| offers[replica].contains(mount)));
+            prop_assert!(assigned.iter().all(|(mount, replica)| leadable[replica].contains(mount)));
         }
 
         #[test]
         fn it_does_not_depend_on_who_is_named_first(mounts in names(1..20), replicas in names(1..8)) {
-            let offers = everywhere(&mounts, replicas);
-            let backwards = offers.iter().rev().map(|(replica, mounts)| (replica.as_str(), mounts));
+            let leadable = everywhere(&mounts, replicas);
+            let backwards = leadable.iter().rev().map(|(replica, mounts)| (replica.as_str(), mounts));
             let backwards: BTreeMap<String, String> =
                 assignments(backwards).into_iter().map(|(mount, replica)| (mount.to_owned(), replica.to_owned())).collect();
-            prop_assert_eq!(assigned(&offers), backwards);
+            prop_assert_eq!(assigned(&leadable), backwards);
         }
 
         #[test]
         fn a_replica_that_can_lead_nothing_does_not_change_the_assignment(mounts in names(1..20), replicas in names(1..8)) {
-            let offers = everywhere(&mounts, replicas);
-            let mut with_idle = offers.clone();
+            let leadable = everywhere(&mounts, replicas);
+            let mut with_idle = leadable.clone();
             with_idle.insert("IDLE".to_owned(), BTreeSet::new());
-            prop_assert_eq!(assigned(&offers), assigned(&with_idle));
+            prop_assert_eq!(assigned(&leadable), assigned(&with_idle));
         }
     }
 
@@ -192,8 +192,8 @@ mod tests {
     /// Replicas of different builds meet while a deployment rolls over: changing this is a change of the protocol.
     #[test]
     fn a_later_build_assigns_as_this_one_does() {
-        let offers = everywhere(&numbered("mount", 6), numbered("replica", 3));
-        let assigned = assigned(&offers);
+        let leadable = everywhere(&numbered("mount", 6), numbered("replica", 3));
+        let assigned = assigned(&leadable);
         let replicas: Vec<&str> = assigned.values().map(String::as_str).collect();
         assert_eq!(replicas, ["replica-2", "replica-1", "replica-0", "replica-0", "replica-2", "replica-1"]);
     }

@@ -4,7 +4,7 @@ use super::{Lease, Record, Term, Timing};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
-/// What an elector is to do about its lease.
+/// The goal of an elector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// To have it, as soon as it is free.
@@ -15,25 +15,25 @@ pub enum Goal {
     Leave,
 }
 
-/// What happened.
+/// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time passed.
     Tick,
     /// The request that was to be sent ended like this.
-    Answer(Answer),
+    Answer(RequestResult),
     /// The goal is another now. A claim is gone with it, so whoever writes has to have stopped before.
     Goal(Goal),
     /// Somebody else asked for the lease, at that moment, and this was found.
     Seen(Time, Option<Lease>),
 }
 
-/// How a request ended.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum RequestResult {
     /// Well: this is the lease now.
     Lease(Lease),
-    /// There is no such lease.
+    /// The lease does not exist.
     NotFound,
     /// Nothing was written, since the lease is no longer what it was (409).
     Conflict,
@@ -52,14 +52,14 @@ pub enum Request {
     Replace {
         /// The version that must still be there.
         resource_version: String,
-        /// What it is to say.
+        /// The new content.
         record: Record,
         /// What becomes of `acquireTime`.
         term: Term,
     },
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send this, and say how it ended.
@@ -87,20 +87,20 @@ pub struct Elector {
     view: View,
     /// Until when the claim is good, by the last renewal.
     claim: Option<Time>,
-    /// When the next round begins.
+    /// The time of the next round.
     due: Time,
-    /// How often a write of this round came too late.
+    /// The number of conflicts in this round.
     conflicts: u32,
     /// Since when what the others say is not outdated by what was answered to this elector.
     settled: Time,
     /// Whether the lease may have become its own by a request whose answer was lost.
     is_claim_in_doubt: bool,
-    /// When it gives up giving the lease back.
+    /// The time after which it no longer tries to release the lease.
     leave_by: Option<Time>,
     random: u64,
 }
 
-/// What is under way.
+/// The request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
@@ -122,7 +122,7 @@ struct View {
     last: Option<(Lease, Time)>,
     /// Since when it is known that there is none.
     absent: Option<Time>,
-    /// How it came to be known.
+    /// The source of this knowledge.
     source: Source,
 }
 
@@ -138,13 +138,13 @@ enum Source {
     Doubtful,
 }
 
-/// Whose the lease is.
+/// The owner of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    Mine,
-    /// Nobody's since then.
+enum LeaseOwner {
+    Own,
+    /// Free since then.
     Free(Time),
-    /// Another's, and if it is not renewed, until then.
+    /// Held by another; free at that time if it is not renewed.
     Taken(Time),
 }
 
@@ -181,7 +181,7 @@ impl Elector {
     ///
     /// `now` is read from a clock of this process that never goes back: before the request that is asked for is sent, and after the
     /// answer that is told has come. Each request is answered once; if not within [`Timing::request_timeout`], then with
-    /// [`Answer::Unknown`], and whatever comes later is dropped.
+    /// [`RequestResult::Unknown`], and whatever comes later is dropped.
     ///
     /// # Guarantees
     ///
@@ -191,7 +191,7 @@ impl Elector {
         match input {
             Input::Tick => {}
             Input::Answer(answer) => self.answered(answer, now),
-            Input::Goal(goal) => self.aim(goal, now),
+            Input::Goal(goal) => self.set_goal(goal, now),
             Input::Seen(asked, lease) => self.shown(asked, lease, now),
         }
         if self.claim.is_some_and(|until| until <= now) {
@@ -209,7 +209,7 @@ impl Elector {
         self.claim
     }
 
-    /// Whom the lease names as its holder, as last seen. It may have expired.
+    /// The holder that the lease names, as last seen. The lease may have expired.
     pub fn holder(&self) -> Option<&str> {
         let holder = &self.view.lease()?.record.holder;
         Some(holder.as_str()).filter(|holder| !holder.is_empty())
@@ -222,9 +222,9 @@ impl Elector {
 
     /// Since when nobody has had the lease, as far as is known.
     pub fn free_since(&self, now: Time) -> Option<Time> {
-        match self.standing(now)? {
-            Standing::Free(since) => Some(since),
-            Standing::Mine | Standing::Taken(_) => None,
+        match self.owner(now)? {
+            LeaseOwner::Free(since) => Some(since),
+            LeaseOwner::Own | LeaseOwner::Taken(_) => None,
         }
     }
 
@@ -234,17 +234,17 @@ impl Elector {
         may_become || self.is_claim_in_doubt || self.holder() == Some(&self.identity)
     }
 
-    /// Who this is.
+    /// The identity of this process.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// What it is to do.
+    /// The goal.
     pub fn goal(&self) -> Goal {
         self.goal
     }
 
-    pub(super) fn aim(&mut self, goal: Goal, now: Time) {
+    pub(super) fn set_goal(&mut self, goal: Goal, now: Time) {
         if self.goal == Goal::Leave || goal == self.goal {
             return;
         }
@@ -261,7 +261,7 @@ impl Elector {
         }
     }
 
-    pub(super) fn answered(&mut self, answer: Answer, now: Time) {
+    pub(super) fn answered(&mut self, answer: RequestResult, now: Time) {
         let state = match self.state {
             State::Idle | State::Left => return,
             State::Reading { .. } | State::Claiming { .. } | State::Releasing => {
@@ -270,27 +270,30 @@ impl Elector {
         };
         self.settled = now;
         match (state, answer) {
-            (State::Claiming { sent }, Answer::Lease(lease)) if lease.record.holder == self.identity => {
+            (State::Claiming { sent }, RequestResult::Lease(lease)) if lease.record.holder == self.identity => {
                 self.wrote(lease, now);
                 if self.goal == Goal::Lead {
                     self.claim = Some(sent + self.timing.renew_deadline());
                 }
             }
-            (State::Releasing, Answer::Lease(lease)) if lease.record.holder != self.identity => self.wrote(lease, now),
+            (State::Releasing, RequestResult::Lease(lease)) if lease.record.holder != self.identity => self.wrote(lease, now),
             // Done, but not as it was asked for: an admission webhook can do that.
-            (State::Claiming { .. } | State::Releasing, Answer::Lease(_) | Answer::Conflict | Answer::NotFound) => {
+            (
+                State::Claiming { .. } | State::Releasing,
+                RequestResult::Lease(_) | RequestResult::Conflict | RequestResult::NotFound,
+            ) => {
                 self.conflicts = self.conflicts.saturating_add(1);
                 // What others write without pause, or has no namespace, is not run after.
                 self.view.source = if self.conflicts == 1 { Source::Outdated } else { Source::Doubtful };
             }
-            (State::Claiming { .. }, Answer::Unknown) => {
+            (State::Claiming { .. }, RequestResult::Unknown) => {
                 self.is_claim_in_doubt = true;
                 self.view.source = Source::Doubtful;
             }
-            (State::Releasing, Answer::Unknown) => self.view.source = Source::Doubtful,
-            (_, Answer::Lease(lease)) => self.read(Some(lease), now),
-            (_, Answer::NotFound) => self.read(None, now),
-            (_, Answer::Conflict | Answer::Unknown) => {
+            (State::Releasing, RequestResult::Unknown) => self.view.source = Source::Doubtful,
+            (_, RequestResult::Lease(lease)) => self.read(Some(lease), now),
+            (_, RequestResult::NotFound) => self.read(None, now),
+            (_, RequestResult::Conflict | RequestResult::Unknown) => {
                 if self.view.source == Source::Outdated {
                     self.view.source = Source::Doubtful;
                 }
@@ -354,9 +357,9 @@ impl Elector {
                 self.view.source = Source::Outdated;
             }
         }
-        let standing = self.standing(now);
+        let standing = self.owner(now);
         let is_over = self.leave_by.is_some_and(|leave_by| leave_by <= now);
-        let has_to_give_back = self.is_claim_in_doubt || standing == Some(Standing::Mine);
+        let has_to_give_back = self.is_claim_in_doubt || standing == Some(LeaseOwner::Own);
         if is_over || (self.goal == Goal::Leave && !has_to_give_back) {
             self.state = State::Left;
             return Action::Left;
@@ -365,26 +368,26 @@ impl Elector {
             return if self.view.source == Source::Doubtful { self.wait(None) } else { self.ask(now) };
         };
         match (self.goal, standing) {
-            (Goal::Lead, Standing::Mine) if is_due || self.view.source == Source::Read => self.take(Term::GoesOn, now),
-            (Goal::Lead, Standing::Mine) => self.wait(self.claim),
-            (Goal::Follow | Goal::Leave, Standing::Mine) => self.release(),
+            (Goal::Lead, LeaseOwner::Own) if is_due || self.view.source == Source::Read => self.take(Term::GoesOn, now),
+            (Goal::Lead, LeaseOwner::Own) => self.wait(self.claim),
+            (Goal::Follow | Goal::Leave, LeaseOwner::Own) => self.release(),
             _ if is_due => self.ask(now),
-            (Goal::Lead, Standing::Free(_)) => {
+            (Goal::Lead, LeaseOwner::Free(_)) => {
                 // A lease may expire between two rounds: the next round is a pause away from this attempt, too.
                 if self.conflicts == 0 {
                     self.begin_round(now);
                 }
                 self.take(Term::Begins, now)
             }
-            (Goal::Lead, Standing::Taken(until)) => self.wait(Some(until)),
-            (Goal::Follow | Goal::Leave, Standing::Free(_) | Standing::Taken(_)) => self.wait(None),
+            (Goal::Lead, LeaseOwner::Taken(until)) => self.wait(Some(until)),
+            (Goal::Follow | Goal::Leave, LeaseOwner::Free(_) | LeaseOwner::Taken(_)) => self.wait(None),
         }
     }
 
-    fn standing(&self, now: Time) -> Option<Standing> {
-        let Some((Lease { record, .. }, since)) = &self.view.last else { return self.view.absent.map(Standing::Free) };
+    fn owner(&self, now: Time) -> Option<LeaseOwner> {
+        let Some((Lease { record, .. }, since)) = &self.view.last else { return self.view.absent.map(LeaseOwner::Free) };
         if record.holder == self.identity && self.view.absent.is_none() {
-            return Some(Standing::Mine);
+            return Some(LeaseOwner::Own);
         }
         let free_since = if record.holder.is_empty() || record.holder == self.identity {
             *since
@@ -392,7 +395,7 @@ impl Elector {
             *since + self.timing.patience(record.duration_seconds)
         };
         let free_since = self.view.absent.map_or(free_since, |absent| absent.max(free_since));
-        Some(if free_since <= now { Standing::Free(free_since) } else { Standing::Taken(free_since) })
+        Some(if free_since <= now { LeaseOwner::Free(free_since) } else { LeaseOwner::Taken(free_since) })
     }
 
     fn wait(&self, until: Option<Time>) -> Action {

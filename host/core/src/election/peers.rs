@@ -14,13 +14,13 @@ const SWEPT_AFTER: u32 = 4;
 pub struct Found {
     /// Its name.
     pub name: String,
-    /// What it says.
+    /// The text.
     pub lease: Lease,
     /// The mounts that a replica can lead.
-    pub offers: BTreeSet<String>,
+    pub leadable: BTreeSet<String>,
 }
 
-/// What is known of the other replicas.
+/// The other replicas, as last seen.
 #[derive(Clone, Debug)]
 pub(super) struct Peers {
     timing: Timing,
@@ -31,7 +31,7 @@ pub(super) struct Peers {
 #[derive(Clone, Debug)]
 struct Peer {
     lease: Lease,
-    offers: BTreeSet<String>,
+    leadable: BTreeSet<String>,
     /// Since when the lease is unchanged.
     since: Time,
     /// Since when it has been renewed in time.
@@ -58,11 +58,11 @@ impl Peers {
     pub(super) fn see(&mut self, found: impl IntoIterator<Item = Found>, now: Time) {
         let mut before = std::mem::take(&mut self.known);
         let sweep_at = now + self.timing.lease_duration() * SWEPT_AFTER;
-        for Found { name, lease, offers } in found {
+        for Found { name, lease, leadable } in found {
             let peer = match before.remove(&name) {
-                Some(peer) if peer.lease == lease => Peer { offers, ..peer },
-                Some(peer) if now < peer.alive_until(&self.timing) => Peer { lease, offers, since: now, sweep_at, ..peer },
-                _ => Peer { lease, offers, since: now, alive_since: now, sweep_at },
+                Some(peer) if peer.lease == lease => Peer { leadable, ..peer },
+                Some(peer) if now < peer.alive_until(&self.timing) => Peer { lease, leadable, since: now, sweep_at, ..peer },
+                _ => Peer { lease, leadable, since: now, alive_since: now, sweep_at },
             };
             self.known.insert(name, peer);
         }
@@ -71,7 +71,7 @@ impl Peers {
     /// The replicas that are alive, each with the mounts that it can lead.
     pub(super) fn alive(&self, now: Time) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
         let alive = self.known.values().filter(move |peer| now < peer.alive_until(&self.timing));
-        alive.map(|peer| (peer.lease.record.holder.as_str(), &peer.offers))
+        alive.map(|peer| (peer.lease.record.holder.as_str(), &peer.leadable))
     }
 
     /// Since when that replica has been alive; none: it is not.

@@ -42,8 +42,8 @@ impl Told {
     fn holder() -> Self {
         let mut told = Self::new(Goal::Lead);
         told.check(1000, Input::Tick, READ);
-        told.check(1000, Input::Answer(Answer::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
-        told.waits(1010, Input::Answer(Answer::Lease(lease(1, "me", 0))));
+        told.check(1000, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+        told.waits(1010, Input::Answer(RequestResult::Lease(lease(1, "me", 0))));
         assert_eq!(told.0.claim(), Some(at(11_000)), "from when it was sent");
         told
     }
@@ -63,7 +63,7 @@ impl Told {
 fn a_candidate_creates_a_missing_lease_and_renews_it() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    let due = told.waits(2950, Input::Answer(Answer::Lease(lease(2, "me", 0))));
+    let due = told.waits(2950, Input::Answer(RequestResult::Lease(lease(2, "me", 0))));
     assert_eq!(told.0.claim(), Some(at(12_900)));
     assert!((4300..=4701).contains(&due), "0.7 to 0.9 retry periods after it was sent: {due}");
 }
@@ -72,13 +72,13 @@ fn a_candidate_creates_a_missing_lease_and_renews_it() {
 fn a_candidate_waits_until_the_holder_has_not_renewed_for_the_duration_of_its_lease() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
-    let mut now = told.waits(100, Input::Answer(Answer::Lease(lease(7, "other", 3))));
+    let mut now = told.waits(100, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
     let mut reads = 0;
     loop {
         match told.0.step(Input::Tick, at(now)) {
             READ => {
                 reads += 1;
-                now = told.waits(now + 5, Input::Answer(Answer::Lease(lease(7, "other", 3))));
+                now = told.waits(now + 5, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
             }
             action => {
                 assert_eq!(action, replace(7, "me", 4, Term::Begins));
@@ -95,7 +95,7 @@ fn a_candidate_waits_until_the_holder_has_not_renewed_for_the_duration_of_its_le
 fn a_released_lease_is_taken_at_once() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
-    told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    told.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
 }
 
 #[test]
@@ -103,10 +103,10 @@ fn after_a_lost_answer_the_lease_is_read_and_renewed_again() {
     for found in [1, 2] {
         let mut told = Told::holder();
         told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-        told.check(7900, Input::Answer(Answer::Unknown), READ);
+        told.check(7900, Input::Answer(RequestResult::Unknown), READ);
         assert_eq!(told.0.claim(), Some(at(11_000)), "as it was");
-        told.check(7910, Input::Answer(Answer::Lease(lease(found, "me", 0))), replace(found, "me", 0, Term::GoesOn));
-        told.waits(7920, Input::Answer(Answer::Lease(lease(3, "me", 0))));
+        told.check(7910, Input::Answer(RequestResult::Lease(lease(found, "me", 0))), replace(found, "me", 0, Term::GoesOn));
+        told.waits(7920, Input::Answer(RequestResult::Lease(lease(3, "me", 0))));
         assert_eq!(told.0.claim(), Some(at(17_910)));
     }
 }
@@ -116,7 +116,7 @@ fn an_answer_after_the_renew_deadline_grants_no_claim() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     let renews = replace(2, "me", 0, Term::GoesOn);
-    told.check(12_900, Input::Answer(Answer::Lease(lease(2, "me", 0))), renews);
+    told.check(12_900, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), renews);
     assert_eq!(told.0.claim(), None);
 }
 
@@ -124,11 +124,11 @@ fn an_answer_after_the_renew_deadline_grants_no_claim() {
 fn a_leader_that_cannot_renew_loses_the_claim_and_remains_a_candidate() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    told.check(7900, Input::Answer(Answer::Unknown), READ);
-    told.waits(12_900, Input::Answer(Answer::Unknown));
+    told.check(7900, Input::Answer(RequestResult::Unknown), READ);
+    told.waits(12_900, Input::Answer(RequestResult::Unknown));
     assert_eq!(told.0.claim(), None);
     told.check(15_000, Input::Tick, READ);
-    told.waits(15_010, Input::Answer(Answer::Lease(lease(9, "other", 1))));
+    told.waits(15_010, Input::Answer(RequestResult::Lease(lease(9, "other", 1))));
     assert_eq!(told.0.holder(), Some("other"));
 }
 
@@ -136,29 +136,29 @@ fn a_leader_that_cannot_renew_loses_the_claim_and_remains_a_candidate() {
 fn a_deleted_lease_is_respected_for_its_duration() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
-    let due = told.waits(100, Input::Answer(Answer::Lease(lease(7, "other", 3))));
+    let due = told.waits(100, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
     told.check(due, Input::Tick, READ);
-    told.waits(due, Input::Answer(Answer::NotFound));
+    told.waits(due, Input::Answer(RequestResult::NotFound));
     assert_eq!(told.0.holder(), None);
     told.check(15_200, Input::Tick, READ);
-    told.check(15_201, Input::Answer(Answer::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+    told.check(15_201, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
 }
 
 #[test]
 fn the_holder_creates_a_lease_again_that_was_deleted() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    told.check(2901, Input::Answer(Answer::NotFound), READ);
-    told.check(2902, Input::Answer(Answer::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+    told.check(2901, Input::Answer(RequestResult::NotFound), READ);
+    told.check(2902, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
 }
 
 #[test]
 fn repeated_conflicts_are_not_retried_without_a_pause() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    told.check(2901, Input::Answer(Answer::Conflict), READ);
-    told.check(2902, Input::Answer(Answer::Lease(lease(5, "me", 0))), replace(5, "me", 0, Term::GoesOn));
-    let due = told.waits(2903, Input::Answer(Answer::Conflict));
+    told.check(2901, Input::Answer(RequestResult::Conflict), READ);
+    told.check(2902, Input::Answer(RequestResult::Lease(lease(5, "me", 0))), replace(5, "me", 0, Term::GoesOn));
+    let due = told.waits(2903, Input::Answer(RequestResult::Conflict));
     assert!(due > 4000);
     told.check(due, Input::Tick, READ);
 }
@@ -168,7 +168,7 @@ fn a_leader_that_leaves_releases_the_lease() {
     let mut told = Told::holder();
     told.check(1500, Input::Goal(Goal::Leave), released(1, 0));
     assert_eq!(told.0.claim(), None, "before it is sent");
-    told.check(1510, Input::Answer(Answer::Lease(lease(2, "", 0))), Action::Left);
+    told.check(1510, Input::Answer(RequestResult::Lease(lease(2, "", 0))), Action::Left);
     told.check(9999, Input::Goal(Goal::Lead), Action::Left);
 }
 
@@ -180,27 +180,27 @@ fn leaving_during_a_renewal_releases_the_lease_that_the_renewal_acquires() {
         told.check(2901, Input::Goal(Goal::Leave), Action::Pending);
         told
     };
-    renewing().check(2902, Input::Answer(Answer::Lease(lease(2, "me", 0))), released(2, 0));
+    renewing().check(2902, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), released(2, 0));
 
     let mut told = renewing();
-    let due = told.waits(2902, Input::Answer(Answer::Unknown));
+    let due = told.waits(2902, Input::Answer(RequestResult::Unknown));
     told.check(due, Input::Tick, READ);
-    told.check(due, Input::Answer(Answer::Lease(lease(2, "me", 0))), released(2, 0));
+    told.check(due, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), released(2, 0));
 
     let mut told = renewing();
-    told.check(7900, Input::Answer(Answer::Unknown), READ);
-    told.check(12_902, Input::Answer(Answer::Unknown), Action::Left);
+    told.check(7900, Input::Answer(RequestResult::Unknown), READ);
+    told.check(12_902, Input::Answer(RequestResult::Unknown), Action::Left);
 }
 
 #[test]
 fn leaving_after_an_unanswered_takeover_reads_the_lease_first() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
-    told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
-    told.waits(6, Input::Answer(Answer::Unknown));
+    told.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    told.waits(6, Input::Answer(RequestResult::Unknown));
     assert!(told.0.may_hold());
     told.check(7, Input::Goal(Goal::Leave), READ);
-    told.check(8, Input::Answer(Answer::Lease(lease(8, "me", 4))), released(8, 4));
+    told.check(8, Input::Answer(RequestResult::Lease(lease(8, "me", 4))), released(8, 4));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_candidate_without_a_lease_leaves_at_once() {
     Told::new(Goal::Lead).check(0, Input::Goal(Goal::Leave), Action::Left);
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
-    told.waits(5, Input::Answer(Answer::Unknown));
+    told.waits(5, Input::Answer(RequestResult::Unknown));
     told.check(6, Input::Goal(Goal::Leave), Action::Left);
 }
 
@@ -216,11 +216,11 @@ fn a_candidate_without_a_lease_leaves_at_once() {
 fn a_follower_takes_no_lease_and_releases_its_own() {
     let mut told = Told::new(Goal::Follow);
     told.check(0, Input::Tick, READ);
-    let due = told.waits(5, Input::Answer(Answer::Lease(lease(7, "", 3))));
+    let due = told.waits(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))));
     assert_eq!(told.0.free_since(at(due)), Some(at(5)));
     told.check(due, Input::Goal(Goal::Lead), READ);
-    told.check(due + 1, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
-    told.waits(due + 2, Input::Answer(Answer::Lease(lease(8, "me", 4))));
+    told.check(due + 1, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    told.waits(due + 2, Input::Answer(RequestResult::Lease(lease(8, "me", 4))));
     told.check(due + 3, Input::Goal(Goal::Follow), released(8, 4));
 }
 
@@ -228,9 +228,9 @@ fn a_follower_takes_no_lease_and_releases_its_own() {
 fn a_lease_that_others_have_read_is_not_read_again_unless_outdated() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
-    told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    told.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
     told.check(6, Input::Seen(at(5), Some(lease(7, "", 3))), Action::Pending);
-    told.waits(10, Input::Answer(Answer::Lease(lease(8, "me", 4))));
+    told.waits(10, Input::Answer(RequestResult::Lease(lease(8, "me", 4))));
     told.waits(11, Input::Seen(at(5), Some(lease(7, "", 3))));
     assert_eq!(told.0.claim(), Some(at(10_005)), "what was asked before the answer says nothing");
     told.waits(12, Input::Seen(at(11), Some(lease(9, "other", 5))));
@@ -247,9 +247,9 @@ fn a_lease_without_a_duration_has_the_configured_duration() {
     told.check(0, Input::Tick, READ);
     let mut other = lease(7, "other", i32::MAX);
     other.record.duration_seconds = 0;
-    told.waits(0, Input::Answer(Answer::Lease(other.clone())));
+    told.waits(0, Input::Answer(RequestResult::Lease(other.clone())));
     told.check(15_000, Input::Tick, READ);
-    told.check(15_000, Input::Answer(Answer::Lease(other)), replace(7, "me", i32::MAX, Term::Begins));
+    told.check(15_000, Input::Answer(RequestResult::Lease(other)), replace(7, "me", i32::MAX, Term::Begins));
 }
 
 #[test]
@@ -267,10 +267,10 @@ fn any_lease() -> impl Strategy<Value = Lease> {
 
 fn any_input() -> impl Strategy<Value = Input> {
     let answer = prop_oneof![
-        3 => any_lease().prop_map(Answer::Lease),
-        1 => Just(Answer::NotFound),
-        1 => Just(Answer::Conflict),
-        1 => Just(Answer::Unknown)
+        3 => any_lease().prop_map(RequestResult::Lease),
+        1 => Just(RequestResult::NotFound),
+        1 => Just(RequestResult::Conflict),
+        1 => Just(RequestResult::Unknown)
     ];
     let goal = prop_oneof![8 => Just(Goal::Lead), 4 => Just(Goal::Follow), 1 => Just(Goal::Leave)];
     prop_oneof![
@@ -292,7 +292,7 @@ proptest! {
         for (passed, input) in inputs {
             now += passed;
             let before = told.0.claim();
-            let says_so = |input: &Input| matches!(input, Input::Answer(Answer::Lease(lease)) if lease.record.holder == "me");
+            let says_so = |input: &Input| matches!(input, Input::Answer(RequestResult::Lease(lease)) if lease.record.holder == "me");
             let is_renewed = says_so(&input) && sent.is_some();
             let action = told.0.step(input, at(now));
             if let Some(until) = told.0.claim() {

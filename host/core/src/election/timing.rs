@@ -10,7 +10,7 @@ const LONGEST_PAUSE_TENTHS: u32 = 9;
 /// How much longer than the retry period the renew deadline must be, in percent: client-go's `JitterFactor`.
 const JITTER_PERCENT: u32 = 120;
 
-/// How long is waited for what. Checked: see [`Timing::new`].
+/// The times of an election. They are checked: see [`Timing::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     lease_duration: Duration,
@@ -18,7 +18,7 @@ pub struct Timing {
     retry_period: Duration,
 }
 
-/// Why times do not go together.
+/// An invalid combination of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The lease duration cannot be written into a Lease.
@@ -81,17 +81,17 @@ impl Timing {
         Ok(Self { lease_duration, renew_deadline, retry_period })
     }
 
-    /// How long a lease stays with a holder that does not renew it.
+    /// The time after which others may take a lease that its holder does not renew.
     pub fn lease_duration(&self) -> Duration {
         self.lease_duration
     }
 
-    /// How long a holder writes after its last renewal.
+    /// The time for which a holder may write after its last renewal.
     pub fn renew_deadline(&self) -> Duration {
         self.renew_deadline
     }
 
-    /// How often a holder renews, and a candidate looks.
+    /// The interval in which a holder renews, and a candidate checks the lease.
     pub fn retry_period(&self) -> Duration {
         self.retry_period
     }

@@ -21,7 +21,7 @@ pub struct Error {
     /// The name that the plugin gives itself.
     pub plugin: String,
     /// Everything that is wrong, in the order of the manifest; at least one.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Violation>,
 }
 
 impl fmt::Display for Error {
@@ -42,7 +42,7 @@ impl std::error::Error for Error {}
 
 /// One thing that is wrong with a manifest, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum Violation {
     /// The name is not a DNS label.
     #[error(
         "the name {0:?} must be a DNS label: at most 63 lower-case letters, digits and '-', with a letter or digit at each end"
@@ -86,7 +86,7 @@ pub enum Problem {
     Crd {
         /// Its name, or its number where it has none.
         name: String,
-        /// What is expected of it.
+        /// The rule that it breaks.
         rule: String,
     },
     /// Two CRDs are the same.
@@ -123,13 +123,13 @@ impl Manifest {
     pub fn validate(&self) -> Result<(), Error> {
         let mut problems = Vec::new();
         if !is_dns_label(&self.name) {
-            problems.push(Problem::Name(self.name.clone()));
+            problems.push(Violation::Name(self.name.clone()));
         }
         self.check_kinds(&mut problems);
         self.check_children(&mut problems);
         self.check_reads(&mut problems);
         if self.settings_schema.as_ref().is_some_and(|schema| !schema.is_object() && !schema.is_boolean()) {
-            problems.push(Problem::SettingsSchema);
+            problems.push(Violation::SettingsSchema);
         }
         self.check_crds(&mut problems);
         if problems.is_empty() { Ok(()) } else { Err(Error { plugin: self.name.clone(), problems }) }
@@ -142,11 +142,11 @@ impl Manifest {
             .chain(self.reads.iter().map(|read| ("the read kind", &read.kind)))
     }
 
-    fn check_kinds(&self, problems: &mut Vec<Problem>) {
+    fn check_kinds(&self, problems: &mut Vec<Violation>) {
         for (place, kind) in self.kinds() {
             let mut expect = |holds: bool, rule: &'static str| {
                 if !holds {
-                    problems.push(Problem::Kind { place, kind: kind.clone(), rule });
+                    problems.push(Violation::Kind { place, kind: kind.clone(), rule });
                 }
             };
             expect(
@@ -158,35 +158,35 @@ impl Manifest {
         }
     }
 
-    fn check_children(&self, problems: &mut Vec<Problem>) {
+    fn check_children(&self, problems: &mut Vec<Violation>) {
         let mut seen = BTreeSet::new();
         for child in &self.children {
             if !seen.insert((&child.kind.group, &child.kind.kind)) {
-                problems.push(Problem::ChildTwice(child.kind.clone()));
+                problems.push(Violation::ChildTwice(child.kind.clone()));
             }
             if is_same(&child.kind, &self.parent) {
-                problems.push(Problem::ParentAsChild(child.kind.clone()));
+                problems.push(Violation::ParentAsChild(child.kind.clone()));
             }
         }
     }
 
-    fn check_reads(&self, problems: &mut Vec<Problem>) {
+    fn check_reads(&self, problems: &mut Vec<Violation>) {
         for (index, read) in self.reads.iter().enumerate() {
             if self.reads.iter().take(index).any(|earlier| earlier == read) {
-                problems.push(Problem::ReadTwice(read.kind.clone()));
+                problems.push(Violation::ReadTwice(read.kind.clone()));
             }
             if let Some(namespace) = read.namespace.as_ref().filter(|namespace| !is_dns_label(namespace)) {
-                problems.push(Problem::ReadNamespace { kind: read.kind.clone(), namespace: namespace.clone() });
+                problems.push(Violation::ReadNamespace { kind: read.kind.clone(), namespace: namespace.clone() });
             }
         }
     }
 
-    fn check_crds(&self, problems: &mut Vec<Problem>) {
+    fn check_crds(&self, problems: &mut Vec<Violation>) {
         let mut names = BTreeSet::new();
         for (index, crd) in self.crds.iter().enumerate() {
             let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             if text("/apiVersion") != "apiextensions.k8s.io/v1" || text("/kind") != "CustomResourceDefinition" {
-                problems.push(Problem::NotACrd(index + 1));
+                problems.push(Violation::NotACrd(index + 1));
                 continue;
             }
             let name = text("/metadata/name");
@@ -194,7 +194,7 @@ impl Manifest {
             let shown = if name.is_empty() { format!("number {}", index + 1) } else { name.to_owned() };
             let mut expect = |holds: bool, rule: String| {
                 if !holds {
-                    problems.push(Problem::Crd { name: shown.clone(), rule });
+                    problems.push(Violation::Crd { name: shown.clone(), rule });
                 }
             };
             expect(is_dns_subdomain(group), "a spec.group that is a DNS subdomain".to_owned());
@@ -206,26 +206,26 @@ impl Manifest {
                 format!("the name \"{plural}.{group}\", made of its plural and its group"),
             );
             if !name.is_empty() && !names.insert(name) {
-                problems.push(Problem::CrdTwice(name.to_owned()));
+                problems.push(Violation::CrdTwice(name.to_owned()));
             }
             self.check_crd_is_declared(crd, name, group, kind, problems);
         }
     }
 
     /// A CRD is code for the whole cluster, so a plugin brings only those that it says it has to do with.
-    fn check_crd_is_declared(&self, crd: &Value, name: &str, group: &str, kind: &str, problems: &mut Vec<Problem>) {
+    fn check_crd_is_declared(&self, crd: &Value, name: &str, group: &str, kind: &str, problems: &mut Vec<Violation>) {
         let declared: BTreeSet<&str> = self
             .kinds()
             .filter(|(_, declared)| declared.group == group && declared.kind == kind)
             .map(|(_, declared)| declared.version.as_str())
             .collect();
         if declared.is_empty() {
-            problems.push(Problem::CrdUnrelated { name: name.to_owned(), kind: format!("{kind}.{group}") });
+            problems.push(Violation::CrdUnrelated { name: name.to_owned(), kind: format!("{kind}.{group}") });
         }
         let served = served_versions(crd);
         for version in declared {
             if served.get(version) != Some(&true) {
-                problems.push(Problem::CrdVersion { name: name.to_owned(), version: version.to_owned() });
+                problems.push(Violation::CrdVersion { name: name.to_owned(), version: version.to_owned() });
             }
         }
     }

@@ -123,9 +123,12 @@ fn a_longer_time_to_wait_outweighs_the_recheck() {
 #[test]
 fn the_message_of_the_plugin_is_kept() {
     let cases = [
-        (Failure::Transient("a".to_owned()), Problem::new(ProblemKind::PluginTransient, "a")),
-        (Failure::RetryAfter(MINUTE, "b".to_owned()), Problem::new(ProblemKind::PluginRetryAfter, "b").not_before(MINUTE)),
-        (Failure::Terminal("c".to_owned()), Problem::new(ProblemKind::PluginTerminal, "c")),
+        (Failure::Transient { message: "a".to_owned() }, Problem::new(ProblemKind::PluginTransient, "a")),
+        (
+            Failure::RetryAfter { message: "b".to_owned(), after: MINUTE },
+            Problem::new(ProblemKind::PluginRetryAfter, "b").not_before(MINUTE),
+        ),
+        (Failure::Terminal { message: "c".to_owned() }, Problem::new(ProblemKind::PluginTerminal, "c")),
     ];
     for (failure, problem) in cases {
         assert_eq!(Problem::from(failure), problem);
@@ -146,7 +149,7 @@ fn every_outcome_has_its_retry_and_its_label() {
         (failed(ProblemKind::Deferred), Retry::Postpone(DEFERRED_RECHECK), "requeue_after"),
         (failed(ProblemKind::PluginTerminal), Retry::Never, "error"),
         (failed(ProblemKind::Invalid), Retry::After(RECHECK), "error"),
-        (Outcome::Held { after: MINUTE }, Retry::Postpone(MINUTE), "requeue_after"),
+        (Outcome::SlowedDown { after: MINUTE }, Retry::Postpone(MINUTE), "requeue_after"),
         (Outcome::Gone, Retry::Forget, "success"),
     ];
     for (outcome, retry, label) in cases {
@@ -171,7 +174,9 @@ fn what_a_plugin_asks_for_has_a_floor() {
 
 #[test]
 fn a_message_of_megabytes_is_cut() {
-    for message in [Problem::new(ProblemKind::Invalid, "x".repeat(8 << 20)), Failure::Terminal("x".repeat(8 << 20)).into()] {
+    for message in
+        [Problem::new(ProblemKind::Invalid, "x".repeat(8 << 20)), Failure::Terminal { message: "x".repeat(8 << 20) }.into()]
+    {
         assert_eq!(message.message.len(), PROBLEM_TEXT);
     }
 }
@@ -181,18 +186,24 @@ fn the_status_shows_whether_a_failure_is_retried() {
     let for_ever = Options::default();
     let twice = Options { max_retries: Some(2), ..Options::default() };
     let cases = [
-        (ProblemKind::PluginTransient, &for_ever, u32::MAX, status::Retry::Later),
-        (ProblemKind::PluginTransient, &twice, 1, status::Retry::Later),
-        (ProblemKind::PluginTransient, &twice, 2, status::Retry::OnChange),
-        (ProblemKind::PluginTerminal, &for_ever, 0, status::Retry::OnChange),
-        (ProblemKind::Invalid, &twice, 2, status::Retry::Later),
-        (ProblemKind::NoClaim, &twice, 2, status::Retry::Later),
-        (ProblemKind::Quarantined, &for_ever, 0, status::Retry::OnChange),
+        (ProblemKind::PluginTransient, &for_ever, u32::MAX, NextAttempt::Later),
+        (ProblemKind::PluginTransient, &twice, 1, NextAttempt::Later),
+        (ProblemKind::PluginTransient, &twice, 2, NextAttempt::OnChange),
+        (ProblemKind::PluginTerminal, &for_ever, 0, NextAttempt::OnChange),
+        (ProblemKind::Invalid, &twice, 2, NextAttempt::Later),
+        (ProblemKind::NoClaim, &twice, 2, NextAttempt::Later),
+        (ProblemKind::Quarantined, &for_ever, 0, NextAttempt::OnChange),
     ];
     for (kind, options, failures, expected) in cases {
         let problem = Problem::new(kind, "It failed.");
-        let Verdict::Failed { reason, message, retry } = problem.verdict(options, failures) else { panic!("{kind:?}") };
-        assert_eq!((reason, message, retry), (kind.reason(), "It failed.", expected), "{kind:?} after {failures} failures");
+        let Readiness::Failed { reason, message, next_attempt } = problem.readiness(options, failures) else {
+            panic!("{kind:?}")
+        };
+        assert_eq!(
+            (reason, message, next_attempt),
+            (kind.reason(), "It failed.", expected),
+            "{kind:?} after {failures} failures"
+        );
     }
 }
 

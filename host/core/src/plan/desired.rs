@@ -29,9 +29,9 @@ pub(super) struct Target {
     pub(super) propagation: Propagation,
 }
 
-/// Everything that the plugin wants.
+/// The desired children, checked.
 #[derive(Default)]
-pub(super) struct Wanted {
+pub(super) struct DesiredSet {
     pub(super) targets: Vec<Target>,
     pub(super) refusals: Vec<Refusal>,
     retained: HashSet<Identity>,
@@ -50,8 +50,8 @@ struct Unnamed {
     any: bool,
 }
 
-impl Wanted {
-    /// Checks each child in the plugin's order.
+impl DesiredSet {
+    /// Checks each child, in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         // An entry stays on the list until the API server says that the child is gone.
         let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
@@ -184,7 +184,7 @@ impl Wanted {
     }
 }
 
-/// What was wanted of a name before.
+/// The earlier desired child of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Applied,

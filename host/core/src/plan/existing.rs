@@ -1,11 +1,11 @@
-//! What to do about an object that already bears the name of a child to create.
+//! The decision about an existing object with the name of a child to create.
 
 use serde_json::Value;
 
 use super::ownership::{Metadata, Owner};
 use super::{
-    Cause, Desired, Existing, Input, Next, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply, bring,
-    desired::kind_not_granted,
+    Cause, Desired, Existing, Input, Next, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
+    desired::kind_not_granted, step_for_existing,
 };
 use crate::grants::Adoption;
 use crate::manifest::Strategy;
@@ -42,7 +42,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
         Owner::Us => {
             let target =
                 Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };
-            match bring(&target, &metadata, uid, Some(live), None) {
+            match step_for_existing(&target, &metadata, uid, Some(live), None) {
                 Next::Nothing => Existing::Nothing,
                 Next::Wait => wait(),
                 Next::Step(step) => Existing::Step(*step),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{DIGEST_ANNOTATION, Input, OWNER_UID_LABEL, PLUGIN_LABEL};
 use crate::object::{GroupVersionKind, ObjectKey};
 
-/// How a child says whose it is.
+/// The way in which a child names its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// With an ownerReference and labels: the garbage collector deletes it when the parent is gone.
@@ -65,7 +65,7 @@ impl OwnerReference {
     }
 }
 
-/// Whose an object is, as seen from a parent and a plugin.
+/// The owner of an object, as seen from a parent and a plugin.
 pub(super) enum Owner<'a> {
     /// The parent's, through this plugin.
     Us,

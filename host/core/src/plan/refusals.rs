@@ -46,7 +46,7 @@ impl Refusals {
         self.counts.remove(&reason).unwrap_or_default()
     }
 
-    /// How many there are for each reason.
+    /// The number of refusals for each reason.
     pub fn counts(&self) -> impl Iterator<Item = (RefusalReason, usize)> {
         self.counts.iter().map(|(reason, count)| (*reason, *count))
     }

@@ -6,8 +6,8 @@ use crate::manifest::{ChildKind, Manifest};
 
 mod cases;
 mod convergence;
+mod deletion;
 mod laws;
-mod leaving;
 mod listed;
 mod model;
 
@@ -41,7 +41,7 @@ struct Live {
     resource_version: String,
     json: String,
     /// What a plugin's mount remembers: mounts share no memory.
-    settled: Option<(&'static str, Settled)>,
+    accepted: Option<(&'static str, AcceptedForm)>,
 }
 
 impl Live {
@@ -53,7 +53,7 @@ impl Live {
             uid: text("/metadata/uid").unwrap().to_owned(),
             resource_version: text("/metadata/resourceVersion").unwrap_or("1").to_owned(),
             json: object.to_string(),
-            settled: None,
+            accepted: None,
         }
     }
 }
@@ -116,7 +116,7 @@ impl World {
                 uid: &live.uid,
                 resource_version: &live.resource_version,
                 json: live.json.as_bytes(),
-                settled: live.settled.as_ref().filter(|(plugin, _)| *plugin == self.plugin).map(|(_, settled)| settled),
+                accepted: live.accepted.as_ref().filter(|(plugin, _)| *plugin == self.plugin).map(|(_, accepted)| accepted),
             })
             .collect();
         use_input(&Input {

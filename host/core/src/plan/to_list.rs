@@ -1,6 +1,6 @@
 //! Which children the parent has to list before a plan is carried out.
 
-use super::desired::Wanted;
+use super::desired::DesiredSet;
 use super::listed::ChildList;
 use super::{Input, Observed, Plan, Step, is_out_of_reach, is_owned};
 
@@ -11,7 +11,7 @@ use super::{Input, Observed, Plan, Step, is_out_of_reach, is_owned};
 pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
     let mut list = ChildList::default();
     let is_missing = input.parent.children.is_missing();
-    let wanted = is_missing.then(|| Wanted::new(input, input.desired.unwrap_or_default()));
+    let wanted = is_missing.then(|| DesiredSet::new(input, input.desired.unwrap_or_default()));
     let stays = |object: &Observed<'_>| wanted.as_ref().is_none_or(|wanted| wanted.retains(object.kind, object.key));
     for object in input.observed.iter().filter(|object| is_out_of_reach(input, object.key)) {
         if stays(object) && is_owned(input, object) {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::scope::Scope;
+use super::scope::QuarantineScope;
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-/// How many objects are told at once that the lane is free. The first that asks gets it; some may be gone by then, or need no call.
+/// The number of objects that are queued when the lane is free. The first that asks gets it; some may be gone by then, or need no call.
 const TOLD: usize = 4;
 
 /// The unproven go first for so many times as long as the last turn of a suspect took. Turns are counted in time, because one that ends at
@@ -27,7 +27,7 @@ pub(super) struct Waiting {
     unproven_until: Time,
 }
 
-/// Why an object waits. The first goes first.
+/// The reason why an object waits. The first goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// Because of others: nothing speaks against its scope but that it has not answered yet.
@@ -38,20 +38,20 @@ pub(super) enum Rank {
 
 #[derive(Clone, Debug, Default)]
 struct Line {
-    objects: BTreeMap<Scope, BTreeSet<ObjectKey>>,
+    objects: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
     /// The scope that had the last turn.
-    last: Option<Scope>,
+    last: Option<QuarantineScope>,
     /// For each scope that waits, the object that had the last turn: otherwise one that changes all the time would be ahead of the others.
-    last_objects: BTreeMap<Scope, ObjectKey>,
+    last_objects: BTreeMap<QuarantineScope, ObjectKey>,
 }
 
 impl Waiting {
-    pub(super) fn add(&mut self, scope: Scope, object: ObjectKey, rank: Rank) {
+    pub(super) fn add(&mut self, scope: QuarantineScope, object: ObjectKey, rank: Rank) {
         self.line(rank).objects.entry(scope).or_default().insert(object);
     }
 
     /// A call about an object of that scope begins in the lane.
-    pub(super) fn begin_turn(&mut self, scope: Scope, rank: Rank, now: Time) {
+    pub(super) fn begin_turn(&mut self, scope: QuarantineScope, rank: Rank, now: Time) {
         self.turn = Some((rank, now));
         self.line(rank).last = Some(scope);
     }
@@ -67,14 +67,14 @@ impl Waiting {
     }
 
     /// A call about that scope has ended in a fault: its objects are no longer ahead of others.
-    pub(super) fn suspect(&mut self, scope: &Scope) {
+    pub(super) fn suspect(&mut self, scope: &QuarantineScope) {
         self.unproven.last_objects.remove(scope);
         if let Some((scope, objects)) = self.unproven.objects.remove_entry(scope) {
             self.suspects.objects.entry(scope).or_default().extend(objects);
         }
     }
 
-    pub(super) fn remove(&mut self, scope: &Scope, object: &ObjectKey) {
+    pub(super) fn remove(&mut self, scope: &QuarantineScope, object: &ObjectKey) {
         self.unproven.remove(scope, object);
         self.suspects.remove(scope, object);
     }
@@ -97,7 +97,7 @@ impl Waiting {
         }
     }
 
-    pub(super) fn scopes(&self) -> impl Iterator<Item = &Scope> {
+    pub(super) fn scopes(&self) -> impl Iterator<Item = &QuarantineScope> {
         self.unproven.objects.keys().chain(self.suspects.objects.keys())
     }
 
@@ -114,7 +114,7 @@ impl Waiting {
 }
 
 impl Line {
-    fn remove(&mut self, scope: &Scope, object: &ObjectKey) {
+    fn remove(&mut self, scope: &QuarantineScope, object: &ObjectKey) {
         if let Some(objects) = self.objects.get_mut(scope) {
             objects.remove(object);
             if objects.is_empty() {
@@ -140,9 +140,10 @@ impl Line {
     }
 
     /// An object of the scope that comes after that one, in a circle.
-    fn after(&self, last: Option<&Scope>) -> Option<(Scope, ObjectKey)> {
+    fn after(&self, last: Option<&QuarantineScope>) -> Option<(QuarantineScope, ObjectKey)> {
         let after = last.map_or(Bound::Unbounded, Bound::Excluded);
-        let (scope, objects) = self.objects.range::<Scope, _>((after, Bound::Unbounded)).chain(&self.objects).next()?;
+        let (scope, objects) =
+            self.objects.range::<QuarantineScope, _>((after, Bound::Unbounded)).chain(&self.objects).next()?;
         let after = self.last_objects.get(scope).map_or(Bound::Unbounded, Bound::Excluded);
         let object = objects.range::<ObjectKey, _>((after, Bound::Unbounded)).chain(objects).next()?;
         Some((scope.clone(), object.clone()))

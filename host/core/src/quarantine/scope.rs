@@ -10,14 +10,14 @@ use crate::queue::Time;
 
 /// Objects that may be one tenant's.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum QuarantineScope {
     /// Those of a namespace.
     Namespace(String),
     /// One that is cluster-scoped, by its name.
     Object(String),
 }
 
-impl Scope {
+impl QuarantineScope {
     /// The scope that an object belongs to.
     pub fn of(object: &ObjectKey) -> Self {
         match &object.namespace {
@@ -43,7 +43,7 @@ pub(super) fn id(object: &ObjectKey) -> u64 {
     hasher.finish()
 }
 
-/// How the last call about an object ended.
+/// The result of the last call about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     Answered,
@@ -139,7 +139,7 @@ impl Scoped {
     }
 
     /// Until when the scope is suspect; none: it is not.
-    pub(super) fn faulted(&mut self, scope: &Scope, id: u64, now: Time) -> Option<Time> {
+    pub(super) fn faulted(&mut self, scope: &QuarantineScope, id: u64, now: Time) -> Option<Time> {
         self.faults = self.faults.saturating_add(1);
         let last = self.record(id);
         self.has_relapsed |= last == Some(Record::Answered);
@@ -157,11 +157,11 @@ impl Scoped {
     }
 
     /// Counts an object among those of the faults in a row, and says how many there are. Of a scope that is one object, its faults count.
-    pub(super) fn count(&mut self, scope: &Scope, id: u64) -> usize {
+    pub(super) fn count(&mut self, scope: &QuarantineScope, id: u64) -> usize {
         self.culprits.insert(id);
         match scope {
-            Scope::Namespace(_) => self.culprits.len(),
-            Scope::Object(_) => self.faults as usize,
+            QuarantineScope::Namespace(_) => self.culprits.len(),
+            QuarantineScope::Object(_) => self.faults as usize,
         }
     }
 

@@ -96,12 +96,12 @@ impl World {
     fn end(&mut self, Call { object, admission, is_bad, .. }: Call) {
         let (end, retry) = if is_bad {
             self.faults += 1;
-            (End::PluginFault { reason: "DeadlineExceeded" }, Retry::Backoff)
+            (CallEnd::PluginFault { reason: "DeadlineExceeded" }, Retry::Backoff)
         } else {
             let waited = self.since.remove(&object).map(|since| self.now.saturating_since(since)).unwrap_or_default();
             let longest = self.longest.entry(object.namespace.clone().unwrap_or_default()).or_default();
             *longest = waited.max(*longest);
-            (End::Answered, Retry::Forget)
+            (CallEnd::Answered, Retry::Forget)
         };
         let ended = self.quarantine.ended(&object, admission, end, self.now);
         self.queue.done(&MOUNT, &object, retry, self.now);

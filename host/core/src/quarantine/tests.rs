@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const TRAP: End = End::PluginFault { reason: "Trapped" };
+const TRAP: CallEnd = CallEnd::PluginFault { reason: "Trapped" };
 const HOUR: Duration = Duration::from_secs(3600);
 /// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth comes after 55 minutes and a half, the tenth 10 minutes later.
 const PROBES_AN_HOUR: usize = 9;
@@ -31,17 +31,17 @@ fn namespaced(namespace: &str, number: u8) -> ObjectKey {
 enum Operation {
     Ask(u8, u8),
     /// One of the calls in progress ends.
-    End(usize, End),
+    End(usize, CallEnd),
     Forget(u8, u8),
     Pass(Duration),
 }
 
-fn ends() -> impl Strategy<Value = End> {
+fn ends() -> impl Strategy<Value = CallEnd> {
     prop_oneof![
-        2 => Just(End::Answered),
+        2 => Just(CallEnd::Answered),
         5 => Just(TRAP),
-        2 => Just(End::PluginFault { reason: "DeadlineExceeded" }),
-        1 => Just(End::HostFault),
+        2 => Just(CallEnd::PluginFault { reason: "DeadlineExceeded" }),
+        1 => Just(CallEnd::HostFault),
     ]
 }
 
@@ -69,11 +69,11 @@ struct Past {
 struct World {
     quarantine: Quarantine,
     calls: Vec<(ObjectKey, Admission)>,
-    past: BTreeMap<Scope, Past>,
+    past: BTreeMap<QuarantineScope, Past>,
     /// The objects whose last call answered.
     answered: BTreeSet<ObjectKey>,
     /// The scopes in which one of these has ended in a fault since the last answer.
-    relapsed: BTreeSet<Scope>,
+    relapsed: BTreeSet<QuarantineScope>,
     now: Time,
 }
 
@@ -97,23 +97,23 @@ impl World {
         admission
     }
 
-    fn end(&mut self, index: usize, end: End) -> Option<(ObjectKey, Ended)> {
+    fn end(&mut self, index: usize, end: CallEnd) -> Option<(ObjectKey, Ended)> {
         let index = (!self.calls.is_empty()).then(|| index % self.calls.len())?;
         let (object, admission) = self.calls.remove(index);
-        let past = self.past.entry(Scope::of(&object)).or_default();
+        let past = self.past.entry(QuarantineScope::of(&object)).or_default();
         match end {
-            End::Answered => {
+            CallEnd::Answered => {
                 past.answers += 1;
                 self.answered.insert(object.clone());
-                self.relapsed.remove(&Scope::of(&object));
+                self.relapsed.remove(&QuarantineScope::of(&object));
             }
-            End::PluginFault { .. } => {
+            CallEnd::PluginFault { .. } => {
                 past.faults += 1;
                 if self.answered.remove(&object) {
-                    self.relapsed.insert(Scope::of(&object));
+                    self.relapsed.insert(QuarantineScope::of(&object));
                 }
             }
-            End::HostFault => {}
+            CallEnd::HostFault => {}
         }
         let ended = self.quarantine.ended(&object, admission, end, self.now);
         Some((object, ended))
@@ -147,11 +147,11 @@ impl World {
     }
 
     fn past(&self, object: &ObjectKey) -> Past {
-        self.past.get(&Scope::of(object)).copied().unwrap_or_default()
+        self.past.get(&QuarantineScope::of(object)).copied().unwrap_or_default()
     }
 
     /// Calls about that object once, which ends like this.
-    fn call(&mut self, object: &ObjectKey, end: End) -> Ended {
+    fn call(&mut self, object: &ObjectKey, end: CallEnd) -> Ended {
         let admission = self.quarantine.admit(object, self.now);
         assert!(matches!(admission, Admission::Call(_) | Admission::Probe(_)), "{object}: {admission:?}");
         self.quarantine.ended(object, admission, end, self.now)
@@ -189,7 +189,7 @@ proptest! {
                 prop_assert!(!matches!(admission, Admission::Held { .. }), "{} {:?}", object, admission);
             }
             if past.faults == 0 && past.answers > 0 && world.quarantine.len().1 > 0 {
-                let is_forgotten = !world.quarantine.scopes.contains_key(&Scope::of(&object));
+                let is_forgotten = !world.quarantine.scopes.contains_key(&QuarantineScope::of(&object));
                 prop_assert!(is_forgotten || admission == Admission::Call(Lane::Usual), "{} {:?}", object, admission);
             }
         }
@@ -198,7 +198,7 @@ proptest! {
     #[test]
     fn a_new_object_in_a_scope_does_not_hold_back_objects_that_were_answered(after in limits(), operations in vec(operations(), 1..150)) {
         let world = World::after(after, &operations);
-        for object in world.answered.iter().filter(|object| !world.relapsed.contains(&Scope::of(object))) {
+        for object in world.answered.iter().filter(|object| !world.relapsed.contains(&QuarantineScope::of(object))) {
             prop_assert_eq!(world.quarantine.holds(object), None, "{}", object);
         }
     }
@@ -207,7 +207,7 @@ proptest! {
     fn an_object_that_answered_last_is_held_only_with_the_mount(after in limits(), operations in vec(operations(), 1..150)) {
         let world = World::after(after, &operations);
         for object in objects() {
-            let record = world.quarantine.scopes.get(&Scope::of(&object)).and_then(|scoped| scoped.record(scope::id(&object)));
+            let record = world.quarantine.scopes.get(&QuarantineScope::of(&object)).and_then(|scoped| scoped.record(scope::id(&object)));
             let held = world.quarantine.holds(&object).map(|(extent, _)| extent);
             prop_assert!(record != Some(Record::Answered) || held != Some(Extent::Scope));
         }
@@ -217,11 +217,11 @@ proptest! {
     fn one_answer_recovers_its_scope_and_the_mount(after in limits(), operations in vec(operations(), 1..100), index in 0..8_usize) {
         let mut world = World::after(after, &operations);
         let was_held = world.quarantine.view().is_some();
-        if let Some((object, ended)) = world.end(index, End::Answered) {
+        if let Some((object, ended)) = world.end(index, CallEnd::Answered) {
             prop_assert_eq!(ended.changes.contains(&Change::Recovered(Extent::Mount)), was_held);
             prop_assert_eq!((world.quarantine.view(), world.quarantine.holds(&object)), (None, None));
-            let held: BTreeSet<&Scope> = world.quarantine.held.keys().collect();
-            let scopes: BTreeSet<&Scope> = world.quarantine.held_scopes().map(|(scope, _)| scope).collect();
+            let held: BTreeSet<&QuarantineScope> = world.quarantine.held.keys().collect();
+            let scopes: BTreeSet<&QuarantineScope> = world.quarantine.held_scopes().map(|(scope, _)| scope).collect();
             prop_assert!(held.is_subset(&scopes), "{:?} still wait, and only {:?} are held", held, scopes);
         }
     }
@@ -252,7 +252,7 @@ proptest! {
             (quarantine.view(), holds, quarantine.len(), quarantine.suspects.clone(), quarantine.has_answered)
         };
         let before = state(&world);
-        while let Some((_, ended)) = world.end(0, End::HostFault) {
+        while let Some((_, ended)) = world.end(0, CallEnd::HostFault) {
             prop_assert!(ended.changes.is_empty() && ended.released.is_empty());
         }
         prop_assert_eq!(state(&world), before);
@@ -285,14 +285,14 @@ proptest! {
         let other = namespaced("other", 0);
         for (number, end) in (0..).zip(ends) {
             let answered = quarantine.admit(&other, at(0));
-            quarantine.ended(&other, answered, End::Answered, at(0));
+            quarantine.ended(&other, answered, CallEnd::Answered, at(0));
             let object = namespaced("team", number);
             let admission = quarantine.admit(&object, at(0));
             let changes = quarantine.ended(&object, admission, end, at(0)).changes;
             match end {
-                End::Answered => in_a_row = 0,
-                End::PluginFault { .. } => in_a_row += 1,
-                End::HostFault => {}
+                CallEnd::Answered => in_a_row = 0,
+                CallEnd::PluginFault { .. } => in_a_row += 1,
+                CallEnd::HostFault => {}
             }
             let enough = after.is_some_and(|after| in_a_row >= after.max(1));
             prop_assert_eq!(changes.contains(&Change::Quarantined(Extent::Scope)), enough);
@@ -311,7 +311,7 @@ fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
         let mut world = World::new(Some(after));
         let objects: Vec<ObjectKey> = (0..scopes).flat_map(|scope| (0..6).map(move |number| object(scope, number))).collect();
         for object in objects.iter().take(answered) {
-            world.call(object, End::Answered);
+            world.call(object, CallEnd::Answered);
         }
         // All ask all the time, without back-offs of their own.
         let mut calls = Vec::new();
@@ -362,7 +362,7 @@ fn the_view_shows_the_start_and_the_reason() {
     assert_eq!(changes, [Change::Quarantined(Extent::Scope), Change::Quarantined(Extent::Mount)]);
     assert_eq!(world.quarantine.view(), Some(Held { since: at(10), faults: 2, reason: "Trapped", until: at(40) }));
     world.now = at(40);
-    let deadline = End::PluginFault { reason: "DeadlineExceeded" };
+    let deadline = CallEnd::PluginFault { reason: "DeadlineExceeded" };
     world.call(&namespaced("team", 0), deadline);
     assert_eq!(world.quarantine.view(), Some(Held { since: at(10), faults: 3, reason: "DeadlineExceeded", until: at(100) }));
 }
@@ -376,7 +376,7 @@ fn a_namespace_that_was_not_asked_about_ends_a_quarantine_of_the_mount() {
     assert!(world.quarantine.view().is_some(), "nobody else is known");
     let admission = world.ask(&namespaced("quiet", 0));
     assert_eq!(admission, Admission::Call(Lane::Suspects));
-    let (_, ended) = world.end(0, End::Answered).unwrap();
+    let (_, ended) = world.end(0, CallEnd::Answered).unwrap();
     assert_eq!(ended.changes, [Change::Recovered(Extent::Mount)]);
     assert!(matches!(world.ask(&namespaced("attacker", 0)), Admission::Held { extent: Extent::Scope, .. }));
     assert_eq!(world.ask(&namespaced("quiet", 1)), Admission::Call(Lane::Usual));
@@ -386,7 +386,7 @@ fn a_namespace_that_was_not_asked_about_ends_a_quarantine_of_the_mount() {
 fn an_object_that_answered_before_is_the_probe_of_a_mount() {
     let mut world = World::new(Some(2));
     let (good, bad) = (namespaced("team", 0), namespaced("team", 1));
-    world.call(&good, End::Answered);
+    world.call(&good, CallEnd::Answered);
     world.call(&bad, TRAP);
     world.call(&namespaced("team", 2), TRAP);
     assert_eq!(world.quarantine.view(), None, "what is new in the namespace may be to blame");
@@ -402,7 +402,7 @@ fn an_object_that_answered_before_is_the_probe_of_a_mount() {
 fn one_bad_object_of_a_namespace_does_not_have_it_held_because_of_another_one() {
     let mut world = World::new(Some(5));
     for number in 0..10 {
-        world.call(&namespaced("quiet", number), End::Answered);
+        world.call(&namespaced("quiet", number), CallEnd::Answered);
     }
     world.call(&namespaced("quiet", 10), TRAP);
     // Long after all that the namespace answered.
@@ -427,7 +427,7 @@ fn scopes_take_turns_in_the_lane_of_suspects() {
     let (_, ended) = world.end(0, TRAP).unwrap();
     assert!(ended.next.contains(&namespaced("quiet", 0)) && ended.next.len() <= 4, "{:?}", ended.next);
     assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Call(Lane::Suspects));
-    let (_, ended) = world.end(0, End::Answered).unwrap();
+    let (_, ended) = world.end(0, CallEnd::Answered).unwrap();
     assert!(ended.released.len() + ended.next.len() >= 46, "the plugin has answered: all may ask");
 }
 
@@ -450,12 +450,12 @@ fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
 #[test]
 fn whoever_takes_back_what_provoked_faults_is_not_trusted_at_once() {
     let mut world = World::new(None);
-    world.call(&namespaced("quiet", 0), End::Answered);
+    world.call(&namespaced("quiet", 0), CallEnd::Answered);
     for number in 0..2 {
         world.call(&namespaced("attacker", number), TRAP);
     }
     for number in 0..2 {
-        world.call(&namespaced("attacker", number), End::Answered);
+        world.call(&namespaced("attacker", number), CallEnd::Answered);
         world.quarantine.forget(&namespaced("attacker", number), world.now);
     }
     assert_eq!(world.quarantine.clone().admit(&namespaced("attacker", 9), world.now), Admission::Call(Lane::Suspects));
@@ -475,7 +475,7 @@ fn whoever_takes_back_what_provoked_faults_is_not_trusted_at_once() {
 #[test]
 fn a_tenant_with_several_namespaces_does_not_get_the_workers_of_others() {
     let mut world = World::new(Some(5));
-    world.call(&namespaced("quiet", 0), End::Answered);
+    world.call(&namespaced("quiet", 0), CallEnd::Answered);
     for namespace in ["attacker-1", "attacker-2"] {
         for number in 0..2 {
             world.call(&namespaced(namespace, number), TRAP);
@@ -488,7 +488,7 @@ fn a_tenant_with_several_namespaces_does_not_get_the_workers_of_others() {
 #[test]
 fn a_namespace_that_answers_keeps_the_mount_from_being_held_until_that_is_long_ago() {
     let mut world = World::new(Some(2));
-    world.call(&namespaced("quiet", 0), End::Answered);
+    world.call(&namespaced("quiet", 0), CallEnd::Answered);
     let bad = [0, 1].map(|number| namespaced("team", number));
     bad.iter().for_each(|object| _ = world.call(object, TRAP));
     assert_eq!(world.quarantine.view(), None);
@@ -501,7 +501,7 @@ fn a_namespace_that_answers_keeps_the_mount_from_being_held_until_that_is_long_a
 #[test]
 fn a_cluster_scoped_object_is_held_back_by_its_own_faults_only() {
     let mut world = World::new(Some(2));
-    world.call(&object(0, 0), End::Answered);
+    world.call(&object(0, 0), CallEnd::Answered);
     for number in 1..4 {
         world.call(&object(0, number), TRAP);
     }
@@ -517,7 +517,7 @@ fn a_cluster_scoped_object_is_held_back_by_its_own_faults_only() {
 #[test]
 fn of_scopes_without_objects_a_bounded_number_is_kept() {
     let mut world = World::new(Some(1));
-    world.call(&namespaced("quiet", 0), End::Answered);
+    world.call(&namespaced("quiet", 0), CallEnd::Answered);
     for number in 0..3 * MOST_EMPTY {
         let object = ObjectKey::new(None::<String>, format!("it-{number}"));
         world.call(&object, TRAP);
@@ -548,6 +548,6 @@ fn a_probe_that_does_not_come_to_its_end_is_repeated() {
     for turn in 0..4 {
         assert_eq!(world.ask(&namespaced("team", turn % 2)), Admission::Probe(Extent::Mount));
         assert_eq!(world.ask(&namespaced("team", (turn + 1) % 2)), Admission::Wait);
-        world.end(0, End::HostFault);
+        world.end(0, CallEnd::HostFault);
     }
 }

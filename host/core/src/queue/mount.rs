@@ -52,7 +52,7 @@ enum State {
 struct Run {
     priority: Priority,
     validity: Validity,
-    again: Again,
+    again: Rerun,
 }
 
 /// Whether the result of a run says anything about its key.
@@ -63,9 +63,9 @@ enum Validity {
     Orphaned,
 }
 
-/// What was asked for during a run.
+/// The request for another run during a run.
 #[derive(Clone, Copy, Debug)]
-enum Again {
+enum Rerun {
     No,
     /// The key changed.
     Now {
@@ -77,14 +77,14 @@ enum Again {
 }
 
 impl Run {
-    /// What it was about is gone.
+    /// Its mount or key was removed.
     fn orphan(&mut self) {
         self.validity = Validity::Orphaned;
-        self.again = Again::No;
+        self.again = Rerun::No;
     }
 }
 
-/// What a mount has to give at the moment.
+/// The next key that a mount offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) rank: Rank,
@@ -156,7 +156,7 @@ impl<K: Clone + Ord> Mount<K> {
                 run.orphan();
                 true
             }
-            Some(_) => self.leave(key).is_some(),
+            Some(_) => self.remove_entry(key).is_some(),
             None => false,
         }
     }
@@ -192,16 +192,16 @@ impl<K: Clone + Ord> Mount<K> {
         match &mut entry.state {
             State::Processing { run, .. } => {
                 run.again = match run.again {
-                    Again::Now { priority: before, since } => Again::Now { priority: before.min(priority), since },
+                    Rerun::Now { priority: before, since } => Rerun::Now { priority: before.min(priority), since },
                     // Like a delayed retry, a time that was asked for is overtaken by a change.
-                    Again::No | Again::At(_) => Again::Now { priority, since: now },
+                    Rerun::No | Rerun::At(_) => Rerun::Now { priority, since: now },
                 };
                 Added::WhileProcessing
             }
             State::Queued { priority: before, since, .. } => {
                 let (before, since) = (*before, *since);
                 if priority < before {
-                    self.leave(&key);
+                    self.remove_entry(&key);
                     self.enqueue(key, failures, priority, since);
                 }
                 Added::AlreadyQueued
@@ -209,12 +209,12 @@ impl<K: Clone + Ord> Mount<K> {
             // At the priority of this change even if the retry's was higher: a relist would otherwise lift every delayed key to
             // where it is in the way of fresh changes.
             State::Delayed { .. } => {
-                self.leave(&key);
+                self.remove_entry(&key);
                 self.enqueue(key, failures, priority, now);
                 Added::Queued
             }
             State::Parked => {
-                self.leave(&key);
+                self.remove_entry(&key);
                 self.enqueue(key, 0, priority, now);
                 Added::Queued
             }
@@ -232,9 +232,9 @@ impl<K: Clone + Ord> Mount<K> {
         match &mut entry.state {
             State::Processing { run, .. } => {
                 run.again = match run.again {
-                    Again::No => Again::At(until),
-                    Again::At(before) => Again::At(before.min(until)),
-                    changed @ Again::Now { .. } => changed,
+                    Rerun::No => Rerun::At(until),
+                    Rerun::At(before) => Rerun::At(before.min(until)),
+                    changed @ Rerun::Now { .. } => changed,
                 };
                 Scheduled::WhileProcessing
             }
@@ -242,7 +242,7 @@ impl<K: Clone + Ord> Mount<K> {
             State::Delayed { priority, until: before, .. } => {
                 let (priority, before) = (*priority, *before);
                 if until < before {
-                    self.leave(&key);
+                    self.remove_entry(&key);
                     self.delay(key, failures, priority, until);
                 }
                 Scheduled::At(before.min(until))
@@ -257,7 +257,7 @@ impl<K: Clone + Ord> Mount<K> {
             && earliest.key().0 <= now
         {
             let ((until, _), key) = earliest.remove_entry();
-            if let Some(Entry { failures, state: State::Delayed { priority, .. } }) = self.leave(&key) {
+            if let Some(Entry { failures, state: State::Delayed { priority, .. } }) = self.remove_entry(&key) {
                 self.enqueue(key, failures, priority, until);
             }
         }
@@ -290,11 +290,11 @@ impl<K: Clone + Ord> Mount<K> {
     pub(super) fn take(&mut self, priority: Priority, now: Time) -> Option<Work<K>> {
         let (_, key) = self.queued(priority).first_key_value()?;
         let key = key.clone();
-        let Entry { failures, state: State::Queued { since, .. } } = self.leave(&key)? else { return None };
+        let Entry { failures, state: State::Queued { since, .. } } = self.remove_entry(&key)? else { return None };
         if priority == Priority::Low {
             self.passed_over = 0;
         }
-        let run = Run { priority, validity: Validity::Valid, again: Again::No };
+        let run = Run { priority, validity: Validity::Valid, again: Rerun::No };
         let position = self.position();
         self.enter(key.clone(), Entry { failures, state: State::Processing { run, since: now, position } });
         Some(Work { key, waited: now.saturating_since(since), failures })
@@ -312,7 +312,7 @@ impl<K: Clone + Ord> Mount<K> {
         let Some(Entry { failures, state: State::Processing { run, .. } }) = self.entries.get(key).copied() else {
             return Next::Idle;
         };
-        self.leave(key);
+        self.remove_entry(key);
         let retry = match run.validity {
             Validity::Valid => retry,
             Validity::Orphaned => Retry::Forget,
@@ -330,18 +330,18 @@ impl<K: Clone + Ord> Mount<K> {
         };
         let due = delay.map(|delay| now + delay);
         match run.again {
-            Again::Now { priority, since } => {
+            Rerun::Now { priority, since } => {
                 // A change is what a parked key would have waited for.
                 let failures = if parks { 0 } else { failures };
                 self.enqueue(key.clone(), failures, priority, since);
                 Next::Queued
             }
-            Again::No | Again::At(_) if parks => {
+            Rerun::No | Rerun::At(_) if parks => {
                 self.enter(key.clone(), Entry { failures, state: State::Parked });
                 Next::Parked { failures }
             }
-            Again::No => self.rest(key, failures, run.priority, due),
-            Again::At(time) => self.rest(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
+            Rerun::No => self.rest(key, failures, run.priority, due),
+            Rerun::At(time) => self.rest(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
         }
     }
 
@@ -458,7 +458,7 @@ impl<K: Clone + Ord> Mount<K> {
         self.entries.insert(key, entry);
     }
 
-    fn leave(&mut self, key: &K) -> Option<Entry> {
+    fn remove_entry(&mut self, key: &K) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
         match entry.state {
             State::Queued { priority, position, .. } => {

@@ -14,12 +14,12 @@ impl Time {
         Self(since_start)
     }
 
-    /// How long after the start this is.
+    /// The time since the start.
     pub const fn as_duration(self) -> Duration {
         self.0
     }
 
-    /// How long this is after `earlier`; zero if it is before.
+    /// The time since `earlier`; zero if this is before it.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

@@ -111,7 +111,7 @@ proptest! {
 
     #[test]
     fn a_change_concerns_exactly_those_whose_reads_would_be_answered_differently(operations in vec(operations(), 1..40)) {
-        let (mut readers, mut model, mut cluster) = (Readers::default(), Model::default(), Cluster::new());
+        let (mut readers, mut model, mut cluster) = (ReadIndex::default(), Model::default(), Cluster::new());
         for (version, operation) in operations.into_iter().enumerate() {
             match operation {
                 Operation::Add(reader, read) => {
@@ -139,7 +139,7 @@ proptest! {
                     let old = old.map(|object| |label: &str| object.label(label));
                     let new = new.map(|object| |label: &str| object.label(label));
                     let existed_or_exists = old.is_some() || new.is_some();
-                    let concerned = readers.concerned(
+                    let concerned = readers.affected_by(
                         &kind,
                         &key,
                         old.as_ref().map(|labels| labels as Labels<'_, '_>),
@@ -174,23 +174,23 @@ fn get(name: impl Into<String>) -> Read {
 #[test]
 fn earlier_reads_count_until_the_call_ends() {
     let kind = GroupVersionKind::new("", "v1", "ConfigMap");
-    let mut readers = Readers::default();
-    let concerned = |readers: &Readers<u8>, name: &str| {
+    let mut readers = ReadIndex::default();
+    let affected_by = |readers: &ReadIndex<u8>, name: &str| {
         let bare = |_: &str| None;
-        !readers.concerned(&kind, &ObjectKey::new(Some("a"), name), None, Some(&bare)).is_empty()
+        !readers.affected_by(&kind, &ObjectKey::new(Some("a"), name), None, Some(&bare)).is_empty()
     };
     readers.replace(&1, [get("old")].into());
     readers.add(&1, get("new"));
-    assert!(concerned(&readers, "old") && concerned(&readers, "new"));
+    assert!(affected_by(&readers, "old") && affected_by(&readers, "new"));
     readers.replace(&1, [get("new")].into());
-    assert!(!concerned(&readers, "old") && concerned(&readers, "new"));
+    assert!(!affected_by(&readers, "old") && affected_by(&readers, "new"));
 }
 
 #[test]
 fn a_read_that_many_parents_share_is_stored_once() {
     let list =
         || Read::List { kind: GroupVersionKind::new("", "v1", "ConfigMap"), namespace: None, selector: Selector::default() };
-    let mut readers = Readers::default();
+    let mut readers = ReadIndex::default();
     for reader in 0..10_000_u32 {
         readers.add(&reader, list());
     }

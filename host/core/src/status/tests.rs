@@ -7,8 +7,16 @@ use crate::plan::RefusalReason;
 const NOW: &str = "2024-05-01T00:00:00Z";
 const BEFORE: &str = "2023-01-01T00:00:00Z";
 
-fn input<'a>(live: Option<&'a Value>, status: Option<&'a Map<String, Value>>, verdict: Verdict<'a>) -> StatusInput<'a> {
-    StatusInput { live, generation: Some(2), status, conditions: &[], verdict, room: Room::Everything, now: NOW }
+fn input<'a>(live: Option<&'a Value>, status: Option<&'a Map<String, Value>>, readiness: Readiness<'a>) -> StatusInput<'a> {
+    StatusInput {
+        live,
+        generation: Some(2),
+        status,
+        conditions: &[],
+        readiness,
+        capabilities: StatusCapabilities::Everything,
+        now: NOW,
+    }
 }
 
 fn written_status(input: &StatusInput<'_>) -> Value {
@@ -23,14 +31,14 @@ fn refusal(message: &str) -> Refusal {
     Refusal { child: None, reason: RefusalReason::ForeignObject, message: message.to_owned() }
 }
 
-fn condition(kind: &str, status: Truth, reason: &str) -> Condition {
+fn condition(kind: &str, status: ConditionStatus, reason: &str) -> Condition {
     Condition { kind: kind.to_owned(), status, reason: reason.to_owned(), message: "A sentence.".to_owned() }
 }
 
 #[test]
 fn success_sets_ready_and_the_observed_generation() {
     let status = json!({"phase": "Done", "observedGeneration": 99, "conditions": "the host's"});
-    let written = written_status(&input(None, status.as_object(), Verdict::Ready));
+    let written = written_status(&input(None, status.as_object(), Readiness::Ready));
     let expected = json!({
         "phase": "Done",
         "observedGeneration": 2,
@@ -52,8 +60,9 @@ fn conditions_of_others_stay_and_ours_keep_their_places_and_times() {
         {"type": "Ready", "status": "False"},
         "nonsense",
     ]});
-    let conditions = [condition("Available", Truth::No, "Down"), condition("New", Truth::Unknown, "Fresh")];
-    let written = written_status(&StatusInput { conditions: &conditions, ..input(Some(&live), None, Verdict::Ready) });
+    let conditions =
+        [condition("Available", ConditionStatus::False, "Down"), condition("New", ConditionStatus::Unknown, "Fresh")];
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(Some(&live), None, Readiness::Ready) });
     let kinds: Vec<&Value> = written["conditions"].as_array().unwrap().iter().map(|condition| &condition["type"]).collect();
     assert_eq!(json!(kinds), json!(["Theirs", "Ready", "Available", null, "New"]));
     assert_eq!(written["phase"], "Old");
@@ -64,21 +73,24 @@ fn conditions_of_others_stay_and_ours_keep_their_places_and_times() {
 
 #[test]
 fn the_hosts_ready_overrules_the_plugins_only_when_something_is_wrong() {
-    let conditions = [condition("Ready", Truth::No, "StillRunning"), condition("Reconciling", Truth::Yes, "StillRunning")];
-    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Ready) });
+    let conditions = [
+        condition("Ready", ConditionStatus::False, "StillRunning"),
+        condition("Reconciling", ConditionStatus::True, "StillRunning"),
+    ];
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Readiness::Ready) });
     assert_eq!(find(&written, "Ready").unwrap()["reason"], "StillRunning");
     assert_eq!(find(&written, "Reconciling").unwrap()["status"], "True");
 
-    let conditions = [condition("Ready", Truth::Yes, "AllWell")];
+    let conditions = [condition("Ready", ConditionStatus::True, "AllWell")];
     let refusals: Vec<Refusal> = ["one", "two", "three", "four", "five"].map(refusal).into();
-    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Refused(&refusals)) });
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Readiness::Refused(&refusals)) });
     for (kind, status) in [("Ready", "False"), ("Stalled", "True")] {
         let condition = find(&written, kind).unwrap();
         assert_eq!(condition["status"], status);
         assert_eq!(condition["reason"], "ForeignObject");
         assert_eq!(condition["message"], "one; two; three (and 2 more)");
     }
-    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Refused(&[])) });
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Readiness::Refused(&[])) });
     assert_eq!(find(&written, "Ready").unwrap()["reason"], "AllWell");
 }
 
@@ -86,9 +98,11 @@ fn the_hosts_ready_overrules_the_plugins_only_when_something_is_wrong() {
 fn a_failure_keeps_the_status_and_shows_whether_it_is_retried() {
     let live =
         json!({"phase": "Running", "conditions": [{"type": "Reconciling", "status": "True", "lastTransitionTime": BEFORE}]});
-    for (retry, present, absent) in [(Retry::Later, "Reconciling", "Stalled"), (Retry::OnChange, "Stalled", "Reconciling")] {
-        let verdict = Verdict::Failed { reason: "PluginTrapped", message: "It trapped.", retry };
-        let written = written_status(&input(Some(&live), None, verdict));
+    for (next_attempt, present, absent) in
+        [(NextAttempt::Later, "Reconciling", "Stalled"), (NextAttempt::OnChange, "Stalled", "Reconciling")]
+    {
+        let readiness = Readiness::Failed { reason: "PluginTrapped", message: "It trapped.", next_attempt };
+        let written = written_status(&input(Some(&live), None, readiness));
         assert_eq!(written["phase"], "Running");
         assert_eq!(find(&written, "Ready").unwrap()["status"], "False");
         assert_eq!(find(&written, present).unwrap()["reason"], "PluginTrapped");
@@ -101,15 +115,15 @@ fn conditions_are_made_to_fit_what_the_api_server_accepts() {
     let conditions = [
         Condition {
             kind: "My Condition!".to_owned(),
-            status: Truth::Yes,
+            status: ConditionStatus::True,
             reason: "1: not a word, really,".to_owned(),
             message: "ä".repeat(MESSAGE_LIMIT),
         },
-        condition("example.com/Probe", Truth::Yes, "!!"),
-        condition("///", Truth::Yes, "NoType"),
-        condition(&"x".repeat(1000), Truth::Yes, "Long"),
+        condition("example.com/Probe", ConditionStatus::True, "!!"),
+        condition("///", ConditionStatus::True, "NoType"),
+        condition(&"x".repeat(1000), ConditionStatus::True, "Long"),
     ];
-    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Ready) });
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Readiness::Ready) });
     let first = find(&written, "MyCondition").unwrap();
     assert_eq!(first["reason"], "notaword,really");
     let message = first["message"].as_str().unwrap();
@@ -121,17 +135,17 @@ fn conditions_are_made_to_fit_what_the_api_server_accepts() {
 #[test]
 fn a_status_that_the_api_server_spells_another_way_is_not_written_again() {
     let status = json!({"replicas": 1.0, "nothing": null});
-    let mut live = written_status(&input(None, status.as_object(), Verdict::Ready));
+    let mut live = written_status(&input(None, status.as_object(), Readiness::Ready));
     live["replicas"] = json!(1);
     live.as_object_mut().unwrap().remove("nothing");
-    assert_eq!(desired_status(&input(Some(&live), status.as_object(), Verdict::Ready)), None);
+    assert_eq!(desired_status(&input(Some(&live), status.as_object(), Readiness::Ready)), None);
 }
 
 #[test]
 fn an_object_without_generation_has_none_observed() {
     let live = json!({"observedGeneration": 7});
     let status = json!({"observedGeneration": 8});
-    let input = StatusInput { generation: None, ..input(Some(&live), status.as_object(), Verdict::Ready) };
+    let input = StatusInput { generation: None, ..input(Some(&live), status.as_object(), Readiness::Ready) };
     assert_eq!(written_status(&input)["observedGeneration"], 7);
     assert_eq!(written_status(&StatusInput { live: None, ..input }).get("observedGeneration"), None);
 }
@@ -157,17 +171,17 @@ fn statuses() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn rooms() -> impl Strategy<Value = Room> {
+fn rooms() -> impl Strategy<Value = StatusCapabilities> {
     let fields = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(conditions, condition_generation, observed_generation, alone)| {
-            Room::Schema(Fields { conditions, condition_generation, observed_generation, alone })
+            StatusCapabilities::Schema(Fields { conditions, condition_generation, observed_generation, alone })
         },
     );
-    prop_oneof![2 => Just(Room::Everything), 1 => Just(Room::Nothing), 3 => fields]
+    prop_oneof![2 => Just(StatusCapabilities::Everything), 1 => Just(StatusCapabilities::Nothing), 3 => fields]
 }
 
 fn plugin_conditions() -> impl Strategy<Value = Vec<Condition>> {
-    let truths = proptest::sample::select(vec![Truth::Yes, Truth::No, Truth::Unknown]);
+    let truths = proptest::sample::select(vec![ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown]);
     let condition = (words(), truths, words(), words()).prop_map(|(kind, status, reason, message)| Condition {
         kind,
         status,
@@ -183,20 +197,21 @@ fn without_status_fields_for_the_host_only_the_plugins_status_is_written() {
         {"type": "Available", "status": "True", "lastTransitionTime": BEFORE},
         {"type": "Reconciling", "status": "True"},
     ]});
-    let failed = Verdict::Failed { reason: "Trapped", message: "m", retry: Retry::OnChange };
-    for verdict in [Verdict::Ready, failed, Verdict::Refused(&[refusal("one")])] {
+    let failed = Readiness::Failed { reason: "Trapped", message: "m", next_attempt: NextAttempt::OnChange };
+    for readiness in [Readiness::Ready, failed, Readiness::Refused(&[refusal("one")])] {
         for live in [None, Some(&live), Some(&Value::Null)] {
-            let input = StatusInput { room: Room::Nothing, ..input(live, None, verdict) };
+            let input = StatusInput { capabilities: StatusCapabilities::Nothing, ..input(live, None, readiness) };
             assert_eq!(desired_status(&input), None, "{live:?}");
         }
     }
-    let conditions = [condition("Audited", Truth::Yes, "Passed"), condition("Ready", Truth::Yes, "Passed")];
+    let conditions =
+        [condition("Audited", ConditionStatus::True, "Passed"), condition("Ready", ConditionStatus::True, "Passed")];
     let status = json!({"replicas": 4});
     let refusals = [refusal("one")];
     let written = written_status(&StatusInput {
-        room: Room::Nothing,
+        capabilities: StatusCapabilities::Nothing,
         conditions: &conditions,
-        ..input(Some(&live), status.as_object(), Verdict::Refused(&refusals))
+        ..input(Some(&live), status.as_object(), Readiness::Refused(&refusals))
     });
     assert_eq!((&written["replicas"], &written["observedGeneration"]), (&json!(4), &json!(1)));
     let conditions = written["conditions"].as_array().unwrap();
@@ -209,11 +224,16 @@ fn without_status_fields_for_the_host_only_the_plugins_status_is_written() {
 
 #[test]
 fn a_status_that_needs_more_than_the_host_can_say_is_begun_by_the_plugin() {
-    let room = Room::Schema(Fields { conditions: true, condition_generation: true, observed_generation: true, alone: false });
-    let failed = Verdict::Failed { reason: "Trapped", message: "m", retry: Retry::Later };
-    assert_eq!(desired_status(&StatusInput { room, ..input(None, None, failed) }), None);
+    let capabilities = StatusCapabilities::Schema(Fields {
+        conditions: true,
+        condition_generation: true,
+        observed_generation: true,
+        alone: false,
+    });
+    let failed = Readiness::Failed { reason: "Trapped", message: "m", next_attempt: NextAttempt::Later };
+    assert_eq!(desired_status(&StatusInput { capabilities, ..input(None, None, failed) }), None);
     let live = json!({"phase": "Running"});
-    let written = written_status(&StatusInput { room, ..input(Some(&live), None, failed) });
+    let written = written_status(&StatusInput { capabilities, ..input(Some(&live), None, failed) });
     assert_eq!(find(&written, "Reconciling").unwrap()["reason"], "Trapped");
 }
 
@@ -226,15 +246,15 @@ proptest! {
         status in proptest::option::of(statuses()),
         conditions in plugin_conditions(),
         messages in proptest::collection::vec(words(), 0..6),
-        retry in proptest::option::of(any::<bool>()),
+        next_attempt in proptest::option::of(any::<bool>()),
         generation in proptest::option::of(1i64..3),
-        room in rooms(),
+        capabilities in rooms(),
     ) {
         let refusals: Vec<Refusal> = messages.iter().map(|message| refusal(message)).collect();
-        let verdict = match retry {
-            None => Verdict::Refused(&refusals),
-            Some(later) => Verdict::Failed {
-                reason: "Trap", message: "m", retry: if later { Retry::Later } else { Retry::OnChange },
+        let readiness = match next_attempt {
+            None => Readiness::Refused(&refusals),
+            Some(later) => Readiness::Failed {
+                reason: "Trap", message: "m", next_attempt: if later { NextAttempt::Later } else { NextAttempt::OnChange },
             },
         };
         let first = StatusInput {
@@ -242,8 +262,8 @@ proptest! {
             generation,
             status: status.as_ref().and_then(Value::as_object),
             conditions: &conditions,
-            verdict,
-            room,
+            readiness,
+            capabilities,
             now: BEFORE,
         };
         let written = desired_status(&first).map(Value::Object);
@@ -256,14 +276,14 @@ proptest! {
         live in proptest::option::of(statuses()),
         status in proptest::option::of(statuses()),
         conditions in plugin_conditions(),
-        room in rooms(),
+        capabilities in rooms(),
         generation in 1i64..3,
     ) {
-        let fields = room.fields();
-        let room = Room::Schema(Fields { condition_generation: false, observed_generation: false, ..fields });
+        let fields = capabilities.fields();
+        let capabilities = StatusCapabilities::Schema(Fields { condition_generation: false, observed_generation: false, ..fields });
         let status = status.as_ref().and_then(Value::as_object);
         let before = StatusInput {
-            room, conditions: &conditions, generation: Some(generation), ..input(live.as_ref(), status, Verdict::Ready)
+            capabilities, conditions: &conditions, generation: Some(generation), ..input(live.as_ref(), status, Readiness::Ready)
         };
         let after = StatusInput { generation: Some(generation + 1), ..before };
         prop_assert_eq!(desired_status(&before), desired_status(&after));
@@ -275,7 +295,7 @@ proptest! {
         messages in proptest::collection::vec(words(), 0..6),
     ) {
         let refusals: Vec<Refusal> = messages.iter().map(|message| refusal(message)).collect();
-        let input = StatusInput { room: Room::Nothing, ..input(live.as_ref(), None, Verdict::Refused(&refusals)) };
+        let input = StatusInput { capabilities: StatusCapabilities::Nothing, ..input(live.as_ref(), None, Readiness::Refused(&refusals)) };
         prop_assert_eq!(desired_status(&input), None);
     }
 }

@@ -29,7 +29,7 @@ const ASKED_AT_ONCE: usize = 4;
 /// The scraper has given up by then.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Why a request is not served.
+/// The refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,

@@ -18,11 +18,11 @@ use crate::mounts::Mounts;
 use crate::mounts::mount::Lead;
 use crate::mounts::services::HostServices;
 use crate::record::format::Secrets;
-use crate::record::session::{self, Wanted};
+use crate::record::session::{self, RecordingRequest};
 use crate::record::{Bounds, Recordings};
 use crate::telemetry::metrics::Metrics;
 
-/// Where it is.
+/// The path of the endpoint.
 pub const PATH: &str = "/debug/record";
 /// Of the recording.
 pub const MEDIA_TYPE: &str = "application/jsonl";
@@ -44,7 +44,7 @@ pub(crate) struct Recorded {
     pub(crate) most: Secrets,
 }
 
-/// What a request asks for.
+/// The parameters of a request.
 #[derive(Debug, PartialEq, Eq)]
 struct Query {
     mount: Option<String>,
@@ -93,7 +93,7 @@ impl Query {
     }
 }
 
-/// What the answer is made from.
+/// The parts of the host that the response is made from.
 pub(crate) struct Host<'a> {
     pub(crate) recorded: &'a Recorded,
     pub(crate) mounts: &'a Mounts,
@@ -129,7 +129,8 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
     if mount.leads() == Lead::No {
         return Err((StatusCode::CONFLICT, local::follows(&mount, host.leaders, "record")));
     }
-    let wanted = Wanted { mount: Arc::clone(&mount.name), bounds: query.bounds, time: query.time, secrets: query.secrets };
+    let wanted =
+        RecordingRequest { mount: Arc::clone(&mount.name), bounds: query.bounds, time: query.time, secrets: query.secrets };
     let known: Vec<Bytes> = match query.secrets {
         Secrets::Kept => Vec::new(),
         Secrets::Redacted => mount.live().map(|live| live.secrets()).unwrap_or_default(),

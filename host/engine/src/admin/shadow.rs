@@ -15,7 +15,7 @@ use crate::mounts::mount::Lead;
 use crate::shadow::Shadow;
 use crate::shadow::report::Report;
 
-/// Where it is.
+/// The path of the endpoint.
 pub const PATH: &str = "/debug/shadow";
 /// Of the report.
 pub const MEDIA_TYPE: &str = "application/json";

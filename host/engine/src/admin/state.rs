@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gyre_core::quarantine::{Held, Scope};
+use gyre_core::quarantine::{Held, QuarantineScope};
 use gyre_core::queue::Priority;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer
     let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue, claims)).collect();
     let mut watches: Vec<Value> = informers.iter().map(|informer| watch_state(informer)).collect();
     watches.sort_by_key(|watch| (text(watch, "kind"), text(watch, "namespace"), text(watch, "labelSelector")));
-    json!({ "version": env!("CARGO_PKG_VERSION"), "mounts": mounted, "leaving": mounts.leaving(), "watches": watches })
+    json!({ "version": env!("CARGO_PKG_VERSION"), "mounts": mounted, "leaving": mounts.unmounting(), "watches": watches })
 }
 
 fn watch_state(informer: &Informer) -> Value {
@@ -100,10 +100,10 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
     })
 }
 
-fn quarantined_scope(scope: &Scope, held: &Held, queue: &WorkQueue) -> Value {
+fn quarantined_scope(scope: &QuarantineScope, held: &Held, queue: &WorkQueue) -> Value {
     let (namespace, object) = match scope {
-        Scope::Namespace(namespace) => (Some(namespace), None),
-        Scope::Object(object) => (None, Some(object)),
+        QuarantineScope::Namespace(namespace) => (Some(namespace), None),
+        QuarantineScope::Object(object) => (None, Some(object)),
     };
     json!({
         "namespace": namespace,

@@ -13,7 +13,7 @@ pub(crate) struct Running(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many calls there have been; this is the number of the next one.
+    /// The number of calls so far, which is the number of the next one.
     begun: u64,
     /// The deadline of each call in progress.
     going_on: HashMap<u64, Instant>,
@@ -36,7 +36,7 @@ impl Running {
         Call { running: self.clone(), number }
     }
 
-    /// How many go on.
+    /// The number of calls in progress.
     pub(crate) fn count(&self) -> usize {
         self.state().going_on.len()
     }

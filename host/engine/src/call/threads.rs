@@ -47,7 +47,7 @@ impl Scheduler {
     const OF_SYSTEM: Self = Self { cpu_time: scheduling::cpu_time, make_idle: scheduling::make_idle };
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// No thread could be started.
@@ -78,12 +78,12 @@ struct State {
     is_lowered: bool,
 }
 
-/// How much of a busy machine a call gets.
+/// The priority of a call on a busy machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
     /// The normal priority, until the call takes long.
     Usual,
-    /// What nobody else needs.
+    /// Idle CPU time only.
     Idle,
 }
 

@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use crate::client::incoming::Incoming;
 use crate::client::request::{BoxError, is_watch};
-use crate::health::Reach;
+use crate::health::ApiServerHealth;
 use crate::telemetry::metrics::Metrics;
 
 /// kube-apiserver gives up a request after a minute (`--request-timeout`), and answers so. A server without an answer by then is gone.
@@ -24,9 +24,10 @@ pub(crate) fn is_there(status: u16) -> bool {
 }
 
 /// Counts the requests of a client with the metrics of client-go. `host` is the API server.
-pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, reach: &Arc<Reach>, host: String) -> Client {
+pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, api_server: &Arc<ApiServerHealth>, host: String) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let counted = Counted { inner: client.clone(), metrics: Arc::clone(metrics), reach: Arc::clone(reach), host: host.into() };
+    let counted =
+        Counted { inner: client.clone(), metrics: Arc::clone(metrics), api_server: Arc::clone(api_server), host: host.into() };
     Client::new(counted, namespace)
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, reach: &Arc<Reach
 struct Counted {
     inner: Client,
     metrics: Arc<Metrics>,
-    reach: Arc<Reach>,
+    api_server: Arc<ApiServerHealth>,
     host: Arc<str>,
 }
 
@@ -45,9 +46,9 @@ impl Counted {
         let code = answer.as_ref().ok().and_then(|answer| answer.as_ref().ok()).map(|answer| answer.status().as_u16());
         self.metrics.requested(code, method.as_str(), &self.host);
         if code.is_some_and(is_there) {
-            self.reach.heard()
+            self.api_server.heard()
         } else {
-            self.reach.doubt()
+            self.api_server.doubt()
         }
         let Ok(answer) = answer else {
             let message = format!("the API server did not answer within {ANSWERED_WITHIN:?}");
@@ -76,11 +77,11 @@ impl Service<Request<Body>> for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::Ask;
+    use crate::health::Probe;
     use crate::telemetry::metrics::Form;
 
     /// An API server that says this, or nothing at all.
-    fn client(status: Option<u16>) -> (Client, Arc<Metrics>, Arc<Reach>) {
+    fn client(status: Option<u16>) -> (Client, Arc<Metrics>, Arc<ApiServerHealth>) {
         #[derive(Clone)]
         struct Server(Option<u16>);
         impl Service<Request<Body>> for Server {
@@ -102,9 +103,9 @@ mod tests {
                 })
             }
         }
-        let (metrics, reach) = (Arc::new(Metrics::default()), Arc::default());
-        let client = counted(&Client::new(Server(status), "default"), &metrics, &reach, "10.0.0.1:443".to_owned());
-        (client, metrics, reach)
+        let (metrics, api_server) = (Arc::new(Metrics::default()), Arc::default());
+        let client = counted(&Client::new(Server(status), "default"), &metrics, &api_server, "10.0.0.1:443".to_owned());
+        (client, metrics, api_server)
     }
 
     async fn get(client: &Client) -> Result<String, kube::Error> {
@@ -115,12 +116,12 @@ mod tests {
     async fn requests_are_counted_by_how_they_were_answered() {
         let cases = [(Some(200), "200", true), (Some(403), "403", true), (Some(503), "503", false), (None, "<error>", false)];
         for (status, code, is_there) in cases {
-            let (client, metrics, reach) = client(status);
+            let (client, metrics, api_server) = client(status);
             assert_eq!(get(&client).await.is_ok(), status == Some(200));
             let counted = format!("rest_client_requests_total{{code=\"{code}\",method=\"GET\",host=\"10.0.0.1:443\"}} 1\n");
             let text = metrics.encode(Form::Text).unwrap();
             assert!(text.contains(&counted), "{text}");
-            assert_eq!(reach.look().0 == Ask::NotNow, is_there, "{code}");
+            assert_eq!(api_server.look().0 == Probe::NotNow, is_there, "{code}");
         }
     }
 }

@@ -13,9 +13,9 @@ pub(crate) struct Lists(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the list in progress was requested.
+    /// The time at which the list in progress was requested.
     under_way: Option<Moment>,
-    /// When the last complete list was requested.
+    /// The time at which the last complete list was requested.
     whole: Option<Moment>,
 }
 

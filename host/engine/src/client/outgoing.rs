@@ -49,7 +49,7 @@ pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
     Outgoing::over(client, claim).client()
 }
 
-/// For the watch of an informer, which is told the health of the watch and when lists are requested.
+/// The client for the watch of an informer. It reports the health of the watch, and the times of lists, to the informer.
 ///
 /// # Guarantees
 ///
@@ -161,7 +161,7 @@ impl Service<Request<Body>> for Outgoing {
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Error>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {
-        // A process that has stood still has timers that did not tell of it yet.
+        // After a pause of the process (e.g. SIGSTOP), timers have not fired yet.
         claim.check()?;
         if lost.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(NotHeld.into()));
@@ -239,7 +239,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::leadership::claim::Holder;
+    use crate::leadership::claim::ClaimSender;
 
     /// Answers everything with this, and keeps what it was asked.
     fn server(code: u16, retry_after: Option<&'static str>) -> (Client, Arc<Mutex<Vec<Request<Body>>>>) {
@@ -274,7 +274,7 @@ mod tests {
     #[tokio::test]
     async fn without_the_claim_nothing_is_written_and_everything_can_be_read() {
         let (server, requests) = server(200, None);
-        let (_holder, claim) = Holder::new();
+        let (_holder, claim) = ClaimSender::new();
         let client = fenced(&server, &claim);
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let error = send(&client, method, "/api").await.unwrap_err();
@@ -304,7 +304,7 @@ mod tests {
                 std::future::pending()
             }
         }
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let client = fenced(&Client::new(Silence, "default"), &claim);
         let patience = Duration::from_secs(3600);
         assert!(
@@ -318,7 +318,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_write_that_waits_is_given_up_with_the_claim() {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
         // As long as its connection is made, say, and then it is sent.
         let is_sent = std::cell::Cell::new(false);

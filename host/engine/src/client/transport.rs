@@ -125,7 +125,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::leadership::claim::Holder;
+    use crate::leadership::claim::ClaimSender;
 
     /// What comes to a server of one request, until the connection ends or the request has its body; then it is answered.
     async fn received(listener: &TcpListener) -> String {
@@ -145,7 +145,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
         let client = client(Config::new(url), Some(Duration::from_secs(5))).unwrap();
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let write = || {
             let mut request = Request::post("/api").body(Body::from(b"body".to_vec())).unwrap();
             request.extensions_mut().insert(claim.clone());

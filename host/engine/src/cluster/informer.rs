@@ -22,20 +22,20 @@ use crate::client;
 use crate::client::lists::Lists;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Error, Received, SharedObject};
-use crate::cluster::store::{Change, Mark, Store};
+use crate::cluster::store::{Change, Store, WriteEpoch};
 use crate::error::error_chain;
 use crate::health::Health;
 use crate::target::{Projection, Target};
 use crate::telemetry::metrics::Metrics;
 
-/// Which objects of a kind are watched.
+/// The objects of a kind that are watched.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WatchScope<'a> {
     /// One namespace; none: all of them, or a cluster-scoped kind.
     pub namespace: Option<&'a str>,
     /// Only objects that match; none: all.
     pub label_selector: Option<&'a str>,
-    /// How much of them.
+    /// The part of each object.
     pub projection: Projection,
 }
 
@@ -48,7 +48,7 @@ pub enum Origin {
     List,
 }
 
-/// What a subscriber is told.
+/// An event for subscribers.
 #[derive(Clone, Debug)]
 pub enum WatchEvent {
     /// The object is new, or changed.
@@ -57,7 +57,7 @@ pub enum WatchEvent {
         object: SharedObject,
         /// As it was.
         previous: Option<SharedObject>,
-        /// What brought it.
+        /// The origin.
         origin: Origin,
     },
     /// The object is gone; its last known state.
@@ -113,19 +113,19 @@ impl Informer {
     }
 
     /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it. See
-    /// [`Store::remember`] for when it counts. Subscribers are told as if the watch had brought it.
-    pub fn remember(&self, object: &SharedObject, mark: Mark) {
-        if let Change::Stored { previous } = self.shared.store.remember(Arc::clone(object), mark) {
+    /// [`Store::insert_written`] for when it counts. Subscribers are told as if the watch had brought it.
+    pub fn insert_written(&self, object: &SharedObject, epoch: WriteEpoch) {
+        if let Change::Stored { previous } = self.shared.store.insert_written(Arc::clone(object), epoch) {
             self.shared.tell(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
     }
 
-    /// How the watch fares.
+    /// The health of the watch.
     pub fn health(&self) -> &Health {
         &self.shared.health
     }
 
-    /// When the cache was listed.
+    /// The time at which the cache was listed.
     pub(crate) fn lists(&self) -> &Arc<Lists> {
         &self.shared.lists
     }
@@ -135,12 +135,12 @@ impl Informer {
         self.shared.synced.initialized()
     }
 
-    /// What is watched.
+    /// The target of a watch.
     pub fn target(&self) -> &Target {
         &self.shared.target
     }
 
-    /// Whether its task goes on, as it always should.
+    /// Whether its task still runs, as it always should.
     pub(crate) fn is_running(&self) -> bool {
         !self.task.is_finished()
     }
@@ -259,7 +259,7 @@ impl Drop for Counted<'_> {
 /// A watch that ran so long without a failure has recovered, as in client-go's reflector.
 const BACKOFF_FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
 
-/// Why a watch is followed no further.
+/// The reason why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listing {
     /// The server rejects a streaming list, as with its feature gate `WatchList` off.

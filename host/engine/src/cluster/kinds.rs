@@ -90,12 +90,12 @@ pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Res
 }
 
 /// Asks the API server for a kind until it answers; none if it does not serve it.
-pub async fn look_for(client: &Client, kind: &GroupVersionKind, plugin: &str) -> Option<Resource> {
+pub async fn look_for(client: &Client, kind: &GroupVersionKind, mount: &str) -> Option<Resource> {
     loop {
         match find(client, kind).await {
             Ok(found) => return found,
             Err(error) => {
-                warn!(plugin, %kind, error = %error_chain(&error), "cannot look up the kind on the API server; retrying");
+                warn!(mount, %kind, error = %error_chain(&error), "cannot look up the kind on the API server; retrying");
             }
         }
         tokio::time::sleep(LOOK_AGAIN_AFTER).await;
@@ -103,19 +103,19 @@ pub async fn look_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
 }
 
 /// Waits until the API server serves a kind.
-pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) -> Resource {
+pub async fn wait_for(client: &Client, kind: &GroupVersionKind, mount: &str) -> Resource {
     let mut delay = LOOK_AGAIN_AFTER;
     let mut looks = 0_u32;
     loop {
-        match look_for(client, kind, plugin).await {
+        match look_for(client, kind, mount).await {
             Some(resource) => {
                 if looks > 0 {
-                    info!(plugin, %kind, "the API server serves the kind now");
+                    info!(mount, %kind, "the API server serves the kind now");
                 }
                 return resource;
             }
             None if looks == 0 => warn!(
-                plugin, %kind,
+                mount, %kind,
                 "the API server does not serve the kind yet; waiting for it (its CustomResourceDefinition may be missing: `gyre crds` prints those that a plugin contains)"
             ),
             None => {}
@@ -127,21 +127,21 @@ pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
 }
 
 /// Waits a while for a kind to be served with a status of its own: an older CustomResourceDefinition may be about to be replaced.
-pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, plugin: &str) -> Resource {
+pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, mount: &str) -> Resource {
     let kind = resource.kind();
     warn!(
-        plugin, %kind,
+        mount, %kind,
         "the API server serves the kind without the status subresource that the plugin's CustomResourceDefinition has: apply the output of `gyre crds`"
     );
     for _ in 0..LOOKS_FOR_STATUS {
         tokio::time::sleep(LOOK_AGAIN_AFTER).await;
-        resource = wait_for(client, &kind, plugin).await;
+        resource = wait_for(client, &kind, mount).await;
         if resource.status == StatusSubresource::Served {
-            info!(plugin, %kind, "the API server now serves the kind with a status subresource");
+            info!(mount, %kind, "the API server now serves the kind with a status subresource");
             return resource;
         }
     }
-    warn!(plugin, %kind, "continuing without a status subresource: the host writes no status of these objects until it is restarted");
+    warn!(mount, %kind, "continuing without a status subresource: the host writes no status of these objects until it is restarted");
     resource
 }
 

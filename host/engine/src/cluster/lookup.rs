@@ -19,7 +19,7 @@ use crate::cluster::view::View;
 use crate::program::Program;
 use crate::target::Projection;
 
-/// What a program may look up.
+/// The caches that a program may read.
 pub(crate) struct ReadCache {
     program: Arc<Program>,
     /// By kind: those that are served.
@@ -48,14 +48,14 @@ impl Served {
     }
 }
 
-/// What was found.
+/// The answer to a read.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum ReadResult {
     Objects(Vec<SharedObject>),
     Error(ReadError),
 }
 
-impl Answer {
+impl ReadResult {
     /// Changes when the answer does. That a resource version moved is no change.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -83,7 +83,7 @@ impl Answer {
 }
 
 /// From which namespaces a declaration of the manifest shows objects to calls for one parent.
-enum Reach<'a> {
+enum VisibleNamespaces<'a> {
     /// The kind has no namespaces.
     Cluster,
     /// One.
@@ -104,7 +104,7 @@ impl ReadCache {
         self.granted().map(|(_, read)| read.kind.clone()).collect()
     }
 
-    /// Begins to look at a kind that is served. Its caches are still to be filled, and then to be taken in.
+    /// Opens the caches of a kind that is served. [`Self::publish`] is called once they have synced.
     pub(crate) fn open(&self, informers: &Informers, resource: &Resource) -> Served {
         let view = |(index, read): (usize, &ReadKind)| {
             let namespaces = self.program.watched(read, resource.scope)?;
@@ -117,8 +117,8 @@ impl ReadCache {
         Served { scope: resource.scope, views }
     }
 
-    /// Shows a kind to calls from now on.
-    pub(crate) fn take_in(&self, kind: GroupVersionKind, served: Served) {
+    /// Publishes a kind to calls.
+    pub(crate) fn publish(&self, kind: GroupVersionKind, served: Served) {
         self.served.write().insert(kind, served);
     }
 
@@ -128,12 +128,12 @@ impl ReadCache {
     }
 
     /// Answers a question about a parent in that namespace, from the caches as they are now.
-    pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> Answer {
+    pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> ReadResult {
         let answer = match read {
             Read::Get { kind, key } => self.get(kind, key, parent_namespace),
             Read::List { kind, namespace, selector } => self.list(kind, namespace.as_deref(), selector, parent_namespace),
         };
-        answer.map_or_else(Answer::Error, Answer::Objects)
+        answer.map_or_else(ReadResult::Error, ReadResult::Objects)
     }
 
     /// The fingerprint of the answer.
@@ -191,11 +191,11 @@ impl ReadCache {
         let views = self.views_of(kind)?;
         let mut is_granted = false;
         for (read, view) in &views {
-            let covers = match (self.reach(read, view.resource.scope, parent), key.namespace.as_deref()) {
-                (Reach::Cluster, _) => true,
-                (Reach::One(granted), Some(asked)) => granted == asked,
-                (Reach::All, Some(asked)) => allows(&self.program.namespaces, asked),
-                (Reach::One(_) | Reach::All, None) | (Reach::Nothing, _) => false,
+            let covers = match (self.visible_namespaces(read, view.resource.scope, parent), key.namespace.as_deref()) {
+                (VisibleNamespaces::Cluster, _) => true,
+                (VisibleNamespaces::One(granted), Some(asked)) => granted == asked,
+                (VisibleNamespaces::All, Some(asked)) => allows(&self.program.namespaces, asked),
+                (VisibleNamespaces::One(_) | VisibleNamespaces::All, None) | (VisibleNamespaces::Nothing, _) => false,
             };
             is_granted |= covers;
             if let Some(object) = view.get(key).filter(|_| covers) {
@@ -215,11 +215,13 @@ impl ReadCache {
         let mut found: BTreeMap<ObjectKey, SharedObject> = BTreeMap::new();
         let mut is_granted = false;
         for (read, view) in &self.views_of(kind)? {
-            let objects = match (self.reach(read, view.resource.scope, parent), namespace) {
-                (Reach::Cluster, _) => view.list(None),
-                (Reach::One(granted), asked) if asked.is_none_or(|asked| asked == granted) => view.list(Some(granted)),
-                (Reach::All, Some(asked)) if allows(&self.program.namespaces, asked) => view.list(Some(asked)),
-                (Reach::All, None) => view.list(None),
+            let objects = match (self.visible_namespaces(read, view.resource.scope, parent), namespace) {
+                (VisibleNamespaces::Cluster, _) => view.list(None),
+                (VisibleNamespaces::One(granted), asked) if asked.is_none_or(|asked| asked == granted) => {
+                    view.list(Some(granted))
+                }
+                (VisibleNamespaces::All, Some(asked)) if allows(&self.program.namespaces, asked) => view.list(Some(asked)),
+                (VisibleNamespaces::All, None) => view.list(None),
                 _ => continue,
             };
             is_granted = true;
@@ -245,12 +247,14 @@ impl ReadCache {
         Ok(served.views.into_iter().filter_map(|(index, view)| Some((declaration(index)?, view))).collect())
     }
 
-    fn reach<'a>(&self, read: &'a ReadKind, scope: Scope, parent: Option<&'a str>) -> Reach<'a> {
+    fn visible_namespaces<'a>(&self, read: &'a ReadKind, scope: Scope, parent: Option<&'a str>) -> VisibleNamespaces<'a> {
         match (scope, &read.namespace, &self.program.reads.namespaces) {
-            (Scope::Cluster, _, _) => Reach::Cluster,
-            (Scope::Namespaced, Some(named), _) => Reach::One(named),
-            (Scope::Namespaced, None, ReadNamespaces::All) => Reach::All,
-            (Scope::Namespaced, None, ReadNamespaces::OfParent) => parent.map_or(Reach::Nothing, Reach::One),
+            (Scope::Cluster, _, _) => VisibleNamespaces::Cluster,
+            (Scope::Namespaced, Some(named), _) => VisibleNamespaces::One(named),
+            (Scope::Namespaced, None, ReadNamespaces::All) => VisibleNamespaces::All,
+            (Scope::Namespaced, None, ReadNamespaces::OfParent) => {
+                parent.map_or(VisibleNamespaces::Nothing, VisibleNamespaces::One)
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ impl Span {
 /// How many characters of a UID are shown in an error: a UUID has 36.
 const UID_SHOWN: usize = 64;
 
-/// Why a text is not an object of the cluster.
+/// The reason why a text is not an object of the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is something else, or no JSON.
@@ -235,7 +235,7 @@ impl Object {
     }
 
     /// Whether this is the same as another state of the object but for its resource version.
-    pub fn says_the_same_as(&self, other: &Self) -> bool {
+    pub fn equal_ignoring_resource_version(&self, other: &Self) -> bool {
         self.around_resource_version() == other.around_resource_version()
     }
 
@@ -348,7 +348,7 @@ impl Object {
         labels.into_iter()
     }
 
-    /// How many bytes this object takes in memory, its JSON text included.
+    /// The memory that this object takes in bytes, its JSON text included.
     pub fn footprint(&self) -> usize {
         size_of::<Self>() + self.json.len() + self.unescaped.as_ref().map_or(0, |texts| texts.len())
     }
@@ -582,8 +582,8 @@ mod tests {
         let object = |version: u32, text: &str| {
             Object::parse(format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}},"data":"{text}"}}"#)).unwrap()
         };
-        assert!(object(1, "x").says_the_same_as(&object(22, "x")));
-        assert!(!object(1, "x").says_the_same_as(&object(1, "y")));
+        assert!(object(1, "x").equal_ignoring_resource_version(&object(22, "x")));
+        assert!(!object(1, "x").equal_ignoring_resource_version(&object(1, "y")));
     }
 
     #[test]

@@ -13,14 +13,14 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::cluster::object::{Object, SharedObject};
 
-/// What a change did to the store.
+/// The effect of a change on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The store has it already, or something newer.
     Nothing,
     /// It is new, or newer than what was there.
     Stored {
-        /// What was there before.
+        /// The previous object.
         previous: Option<SharedObject>,
     },
 }
@@ -62,9 +62,9 @@ struct Namespace {
     objects: Index,
 }
 
-/// When a write was sent, for [`Store::remember`].
+/// The time at which a write was sent, for [`Store::insert_written`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct WriteEpoch {
     lists: u64,
 }
 
@@ -111,7 +111,7 @@ impl Store {
         self.read().changes
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         // Each object is in this index once.
         self.read().by_uid.len()
@@ -122,7 +122,7 @@ impl Store {
         self.len() == 0
     }
 
-    /// How many bytes the store takes: texts, objects, counters and index slots.
+    /// The memory that the store takes in bytes: texts, objects, counters and index slots.
     pub fn footprint(&self) -> usize {
         let state = self.read();
         let objects: usize = state.all().map(|object| object.footprint() + 2 * size_of::<usize>()).sum();
@@ -187,9 +187,9 @@ impl Store {
         gone
     }
 
-    /// To be taken before a write is sent, for [`Store::remember`].
-    pub fn mark(&self) -> Mark {
-        Mark { lists: self.read().lists }
+    /// To be taken before a write is sent, for [`Store::insert_written`].
+    pub fn write_epoch(&self) -> WriteEpoch {
+        WriteEpoch { lists: self.read().lists }
     }
 
     /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it.
@@ -198,9 +198,9 @@ impl Store {
     ///
     /// An object that the watch has already brought further, or seen deleted, is not brought back: an answer counts only if it is
     /// newer than all that the watch has delivered, and if no list began or ended since the write was sent.
-    pub fn remember(&self, object: SharedObject, mark: Mark) -> Change {
+    pub fn insert_written(&self, object: SharedObject, epoch: WriteEpoch) -> Change {
         let mut state = self.write();
-        if state.lists != mark.lists || state.listing.is_some() || object.resource_version() <= state.seen {
+        if state.lists != epoch.lists || state.listing.is_some() || object.resource_version() <= state.seen {
             return Change::Nothing;
         }
         state.put(object)
@@ -480,18 +480,18 @@ mod tests {
     #[test]
     fn an_answer_never_brings_a_deleted_object_back() {
         let store = Store::default();
-        let mark = store.mark();
+        let epoch = store.write_epoch();
         store.apply(object("a", 10, "owner"));
         store.delete(&object("a", 12, "owner"));
-        assert_eq!(store.remember(object("a", 10, "owner"), mark), Change::Nothing);
+        assert_eq!(store.insert_written(object("a", 10, "owner"), epoch), Change::Nothing);
 
-        let mark = store.mark();
+        let epoch = store.write_epoch();
         store.begin_list();
         store.end_list();
-        assert_eq!(store.remember(object("a", 20, "owner"), mark), Change::Nothing);
+        assert_eq!(store.insert_written(object("a", 20, "owner"), epoch), Change::Nothing);
 
-        let mark = store.mark();
-        assert_eq!(store.remember(object("a", 20, "owner"), mark), Change::Stored { previous: None });
+        let epoch = store.write_epoch();
+        assert_eq!(store.insert_written(object("a", 20, "owner"), epoch), Change::Stored { previous: None });
         assert_eq!(store.apply(object("a", 20, "owner")), Change::Nothing);
     }
 }

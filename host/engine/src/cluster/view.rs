@@ -10,7 +10,7 @@ use crate::clock::Moment;
 use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
-use crate::cluster::store::Mark;
+use crate::cluster::store::WriteEpoch;
 
 /// See the module's documentation.
 pub(crate) struct View {
@@ -60,20 +60,20 @@ impl View {
         self.informers.iter().map(|informer| informer.store().version()).fold(0, u64::wrapping_add)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub(crate) fn len(&self) -> usize {
         self.informers.iter().map(|informer| informer.store().len()).sum()
     }
 
     /// To be taken before a write is sent; see [`Informer::remember`].
-    pub(crate) fn mark(&self, namespace: Option<&str>) -> Option<Mark> {
-        self.informer_of(namespace).map(|informer| informer.store().mark())
+    pub(crate) fn write_epoch(&self, namespace: Option<&str>) -> Option<WriteEpoch> {
+        self.informer_of(namespace).map(|informer| informer.store().write_epoch())
     }
 
     /// Takes the answer to a write of our own; see [`Informer::remember`].
-    pub(crate) fn remember(&self, object: &SharedObject, mark: Option<Mark>) {
-        if let (Some(informer), Some(mark)) = (self.informer_of(object.namespace()), mark) {
-            informer.remember(object, mark);
+    pub(crate) fn insert_written(&self, object: &SharedObject, epoch: Option<WriteEpoch>) {
+        if let (Some(informer), Some(epoch)) = (self.informer_of(object.namespace()), epoch) {
+            informer.insert_written(object, epoch);
         }
     }
 

@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 
 use super::*;
 use crate::leadership::Claims;
-use crate::leadership::claim::Holder;
+use crate::leadership::claim::ClaimSender;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
@@ -120,7 +120,7 @@ impl Native for Trapping {
 struct Replica {
     mount: Arc<Mount>,
     queue: Arc<WorkQueue>,
-    holder: Holder,
+    holder: ClaimSender,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -145,33 +145,29 @@ struct Entries {
 
 impl Replica {
     async fn start(client: &Client, plugin: Plugin) -> Self {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let metrics = Arc::<Metrics>::default();
         let retries = queue::Options::default();
         let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
         let clock = Clock::simulated(START.parse().unwrap());
-        let caller = Arc::new(Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) });
+        let caller = Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) };
         let strategy = list_strategy(client).await.unwrap();
         let services = Arc::new(HostServices {
             client: client.clone(),
-            caller: Arc::clone(&caller),
+            caller,
             claims: Claims::Host(claim),
-            offers: LeadableMounts::new(),
+            leadable: LeadableMounts::new(),
             informers: Informers::new(client.clone(), Arc::clone(&metrics), strategy, 0),
             queue: Arc::clone(&queue),
             inventory: Arc::new(Inventory::new(client.clone(), None)),
-            metrics: Arc::clone(&metrics),
+            metrics,
         });
         let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
         let context = Arc::new(Context {
-            metrics,
+            services: Arc::clone(&services),
             recorder: Recorder::new("churn".to_owned(), clock),
             retries,
-            queue: Arc::clone(&queue),
-            caller,
             recordings: Recordings::default(),
-            inventory: Arc::clone(&inventory),
-            inventory_claim: inventory_claim.clone(),
         });
         let keeping = tokio::spawn(async move { inventory.keep(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);

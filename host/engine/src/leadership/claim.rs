@@ -1,6 +1,6 @@
-//! Whether this host may write: the claim of leader election, as those see it who write.
+//! The claim: whether this host may write, according to leader election.
 //!
-//! Whoever elects holds a [`Holder`] and says until when the claim is good. Everybody else has a [`Claim`] and asks at the last moment.
+//! An election has a [`ClaimSender`] and sets the time until which the claim is held. Writers have a [`Claim`], and check it at the last moment.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use tokio::time::Instant;
 
 use crate::clock::Moment;
 
-/// The claim, as those see it who write.
+/// The claim, for writers.
 #[derive(Clone, Debug)]
 pub struct Claim(Option<watch::Receiver<ClaimState>>);
 
-/// Says until when the claim is good. When it is dropped, the claim is lost.
+/// Sets the time until which the claim is held. When it is dropped, the claim is lost.
 #[derive(Debug)]
-pub struct Holder(watch::Sender<ClaimState>);
+pub struct ClaimSender(watch::Sender<ClaimState>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ClaimState {
     until: Option<Instant>,
     /// Since when it has been held without a gap.
     since: Option<Moment>,
-    /// How often it was lost: who looks up late sees that it was, though it is held again.
+    /// The number of losses, so that a writer notices a loss although the claim is held again.
     losses: u64,
 }
 
@@ -37,51 +37,49 @@ impl ClaimState {
 #[error("not sent: this host does not hold the lease, so it may not write")]
 pub struct NotHeld;
 
-impl Holder {
+impl ClaimSender {
     /// A claim that is not held yet.
     pub fn new() -> (Self, Claim) {
         let (sender, receiver) = watch::channel(ClaimState::default());
         (Self(sender), Claim(Some(receiver)))
     }
 
-    /// The claim, for one more who writes.
+    /// A claim for another writer.
     pub fn claim(&self) -> Claim {
         Claim(Some(self.0.subscribe()))
     }
 
-    /// Whether there is anybody who asks for the claim.
+    /// Whether there is any writer.
     pub fn is_asked(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
-    /// The claim is good until then.
+    /// Sets the time until which the claim is held.
     pub fn hold_until(&self, until: Instant) {
-        self.0.send_modify(|standing| {
-            if !standing.is_held() {
-                standing.since = Some(Moment::now());
+        self.0.send_modify(|state| {
+            if !state.is_held() {
+                state.since = Some(Moment::now());
             }
-            standing.until = Some(until);
+            state.until = Some(until);
         });
     }
 
     /// The claim is lost.
     pub fn lose(&self) {
-        self.0.send_modify(|standing| {
-            *standing = ClaimState { losses: standing.losses.wrapping_add(1), ..ClaimState::default() }
-        });
+        self.0.send_modify(|state| *state = ClaimState { losses: state.losses.wrapping_add(1), ..ClaimState::default() });
     }
 }
 
 impl Claim {
-    /// Of a host that is alone: always held.
+    /// The claim of a host without an election, which is always held.
     pub fn always() -> Self {
         Self(None)
     }
 
-    /// Of what is never to write: never held.
+    /// A claim that is never held.
     pub fn never() -> Self {
         // Its holder is gone.
-        Holder::new().1
+        ClaimSender::new().1
     }
 
     /// Whether it is held at this moment.
@@ -90,47 +88,47 @@ impl Claim {
     ///
     /// That it is not.
     pub fn check(&self) -> Result<(), NotHeld> {
-        let Some(standing) = &self.0 else { return Ok(()) };
-        let is_held = standing.has_changed().is_ok() && standing.borrow().is_held();
+        let Some(state) = &self.0 else { return Ok(()) };
+        let is_held = state.has_changed().is_ok() && state.borrow().is_held();
         if is_held { Ok(()) } else { Err(NotHeld) }
     }
 
     /// Whether it is held, and has been since before that moment without a gap. Nobody else has written since, then.
     pub(crate) fn held_since(&self, moment: Moment) -> bool {
-        let Some(standing) = &self.0 else { return true };
-        self.check().is_ok() && standing.borrow().since.is_some_and(|since| since < moment)
+        let Some(state) = &self.0 else { return true };
+        self.check().is_ok() && state.borrow().since.is_some_and(|since| since < moment)
     }
 
-    /// For how much longer it is held, if nothing comes of it: zero if it is not; none: for ever, as that of a host that is alone.
+    /// The time for which it is still held without a renewal: zero if it is not held; none: for ever, without an election.
     pub fn held_for(&self) -> Option<Duration> {
-        let standing = self.0.as_ref()?;
-        let is_alive = standing.has_changed().is_ok();
-        let until = standing.borrow().until.filter(|_| is_alive);
+        let state = self.0.as_ref()?;
+        let is_alive = state.has_changed().is_ok();
+        let until = state.borrow().until.filter(|_| is_alive);
         Some(until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now())))
     }
 
-    /// Waits until it is held. Never ends if whoever elects is gone.
+    /// Waits until it is held. Never returns if the sender was dropped.
     pub async fn held(&self) {
-        let Some(standing) = &self.0 else { return };
-        if standing.clone().wait_for(ClaimState::is_held).await.is_err() {
+        let Some(state) = &self.0 else { return };
+        if state.clone().wait_for(ClaimState::is_held).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
     /// Waits until it is lost, from when this is first polled.
     pub async fn lost(&self) {
-        let Some(standing) = &self.0 else { return std::future::pending().await };
-        let mut standing = standing.clone();
-        let losses = standing.borrow().losses;
+        let Some(state) = &self.0 else { return std::future::pending().await };
+        let mut state = state.clone();
+        let losses = state.borrow().losses;
         loop {
-            let now = *standing.borrow_and_update();
+            let now = *state.borrow_and_update();
             let good_for = now.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
             if good_for.is_zero() || now.losses != losses {
                 return;
             }
             tokio::select! {
                 biased;
-                changed = standing.changed() => if changed.is_err() { return },
+                changed = state.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(good_for) => {}
             }
         }
@@ -143,9 +141,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_is_held_until_its_time_and_no_longer() {
-        let (holder, claim) = Holder::new();
+        let (sender, claim) = ClaimSender::new();
         assert!(claim.check().is_err(), "nobody has said so");
-        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        sender.hold_until(Instant::now() + Duration::from_secs(10));
         claim.held().await;
         assert!(claim.check().is_ok());
         tokio::time::advance(Duration::from_secs(4)).await;
@@ -154,12 +152,12 @@ mod tests {
         assert!(claim.check().is_err(), "its time is over");
         assert_eq!(claim.held_for(), Some(Duration::ZERO));
         claim.lost().await;
-        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        sender.hold_until(Instant::now() + Duration::from_secs(10));
         assert!(claim.check().is_ok());
-        holder.lose();
+        sender.lose();
         assert!(claim.check().is_err());
-        holder.hold_until(Instant::now() + Duration::from_secs(10));
-        drop(holder);
+        sender.hold_until(Instant::now() + Duration::from_secs(10));
+        drop(sender);
         assert!(claim.check().is_err(), "whoever elects is gone");
         assert_eq!(claim.held_for(), Some(Duration::ZERO));
         claim.lost().await;
@@ -167,34 +165,34 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_that_is_lost_and_held_again_was_lost() {
-        let (holder, claim) = Holder::new();
-        let hold = || holder.hold_until(Instant::now() + Duration::from_secs(10));
+        let (sender, claim) = ClaimSender::new();
+        let hold = || sender.hold_until(Instant::now() + Duration::from_secs(10));
         hold();
         let mut lost = std::pin::pin!(claim.lost());
         assert!(futures::poll!(&mut lost).is_pending());
         hold();
         assert!(futures::poll!(&mut lost).is_pending(), "it goes on");
-        holder.lose();
+        sender.lose();
         hold();
         assert!(futures::poll!(&mut lost).is_ready());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_is_held_since_it_was_last_obtained() {
-        let (holder, claim) = Holder::new();
+        let (sender, claim) = ClaimSender::new();
         let before = Moment::now();
         assert!(!claim.held_since(before));
-        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        sender.hold_until(Instant::now() + Duration::from_secs(10));
         let first = Moment::now();
-        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        sender.hold_until(Instant::now() + Duration::from_secs(10));
         assert!(!claim.held_since(before) && claim.held_since(first), "it was renewed");
         tokio::time::advance(Duration::from_secs(10)).await;
         assert!(!claim.held_since(first), "its time is over");
-        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        sender.hold_until(Instant::now() + Duration::from_secs(10));
         assert!(!claim.held_since(first), "another may have had it");
         let second = Moment::now();
         assert!(claim.held_since(second));
-        holder.lose();
+        sender.lose();
         assert!(!claim.held_since(second));
         assert!(Claim::always().held_since(before) && !Claim::never().held_since(before));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{PLUGIN_LABEL, Parent};
-use gyre_core::status::Room;
+use gyre_core::status::StatusCapabilities;
 use gyre_sandbox::Bytes;
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -37,13 +37,13 @@ pub(crate) struct ActiveProgram {
     /// Tells it from all others in this process.
     pub(crate) id: u64,
     pub(crate) program: Arc<Program>,
-    /// What of the host's conditions the parents' status has room for.
-    pub(crate) room: Room,
-    /// What the mount writes with: as the service account that it impersonates, if there is one.
+    /// The fields of the host that the status of parents can hold.
+    pub(crate) status_capabilities: StatusCapabilities,
+    /// The client for writes: as the service account that the mount impersonates, if there is one.
     pub(crate) client: Client,
-    /// What it reads with besides its caches, before it writes: as the host.
+    /// The client for reads besides the caches, before writes: as the host.
     pub(crate) reads: Client,
-    /// How far the plugin is trusted.
+    /// The quarantine of the plugin.
     pub(crate) call_guard: CallGuard,
     pub(crate) parents: View,
     /// Those that need not be looked at before something is created for them.
@@ -58,7 +58,7 @@ pub(crate) struct ActiveProgram {
     finding: Mutex<Option<AbortHandle>>,
 }
 
-/// Why a program cannot be live.
+/// The reason why a program cannot be activated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A role in each namespace cannot give it.
@@ -98,7 +98,7 @@ impl ActiveProgram {
         }
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
-            room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
+            status_capabilities: StatusCapabilities::of(program.manifest(), parents.status == StatusSubresource::Served),
             client: client::for_program(&services.client, claim, &program),
             reads: client::fenced(&services.client, claim),
             parents: View::new(&services.informers, parents, &program.namespaces, WatchScope::default()),
@@ -114,7 +114,7 @@ impl ActiveProgram {
         live.parents.synced().await;
         for opened in opened {
             opened.synced().await;
-            live.take_in(opened);
+            live.publish(opened);
         }
         let declared = declared_children(&live.program);
         // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
@@ -195,12 +195,12 @@ impl ActiveProgram {
         object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
     }
 
-    /// Shows a kind to reconciles from now on. Its caches must be filled, or it would be taken for empty.
-    pub(super) fn take_in(&self, opened: Opened) {
+    /// Publishes a kind to reconciles. Its caches must have synced, or it would be taken for empty.
+    pub(super) fn publish(&self, opened: Opened) {
         let Opened { kind, read, children, ends } = opened;
         self.keep(ends);
         if let Some(served) = read {
-            self.lookup.take_in(kind.clone(), served);
+            self.lookup.publish(kind.clone(), served);
         }
         if let Some(view) = children {
             self.children.write().insert(kind, view);

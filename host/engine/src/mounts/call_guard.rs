@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::quarantine::{Admission, End, Ended, Extent, Held, Lane, Quarantine, Scope};
+use gyre_core::quarantine::{Admission, CallEnd, Ended, Extent, Held, Lane, Quarantine, QuarantineScope};
 use gyre_core::queue::Time;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -16,7 +16,7 @@ use crate::call::threads;
 #[derive(Clone)]
 pub(crate) struct CallGuard(Arc<Mutex<Quarantine>>);
 
-/// A call that was admitted. Unless it is told how it ended, it counts as one that was not made.
+/// A call that was admitted. Until [`Admitted::ended`] is called, it counts as one that was not made.
 pub(crate) struct Admitted {
     call_guard: CallGuard,
     parent: ObjectKey,
@@ -48,7 +48,7 @@ impl CallGuard {
         }
     }
 
-    /// What a parent is told that is held at the moment; none: it is not.
+    /// The problem of a parent that is held at the moment; none: it is not.
     pub(crate) fn holds(&self, parent: &ObjectKey, now: Time) -> Option<Problem> {
         let (extent, held) = self.quarantine().holds(parent)?;
         Some(Problem::quarantined(&held, &describe(parent, extent), now, now))
@@ -60,7 +60,7 @@ impl CallGuard {
     }
 
     /// The quarantines of single namespaces, and of single cluster-scoped parents: how many there are, and so many of them.
-    pub(crate) fn quarantined_scopes(&self, most: usize) -> (usize, Vec<(Scope, Held)>) {
+    pub(crate) fn quarantined_scopes(&self, most: usize) -> (usize, Vec<(QuarantineScope, Held)>) {
         let quarantine = self.quarantine();
         let listed = quarantine.held_scopes().take(most).map(|(scope, held)| (scope.clone(), held)).collect();
         (quarantine.held_scope_count(), listed)
@@ -97,11 +97,11 @@ impl Admitted {
     }
 
     /// The call has ended like that.
-    pub(crate) fn ended(mut self, end: End, now: Time) -> Ended {
+    pub(crate) fn ended(mut self, end: CallEnd, now: Time) -> Ended {
         self.end(end, now)
     }
 
-    fn end(&mut self, end: End, now: Time) -> Ended {
+    fn end(&mut self, end: CallEnd, now: Time) -> Ended {
         self.admission
             .take()
             .map(|admission| self.call_guard.quarantine().ended(&self.parent, admission, end, now))
@@ -111,11 +111,11 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.end(End::HostFault, self.now);
+        self.end(CallEnd::HostFault, self.now);
     }
 }
 
-/// What is quarantined, as it is said to people.
+/// The quarantined objects, for people.
 pub(crate) fn describe(parent: &ObjectKey, extent: Extent) -> String {
     match (extent, &parent.namespace) {
         (Extent::Mount, _) => "all objects".to_owned(),

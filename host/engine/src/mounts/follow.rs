@@ -44,7 +44,7 @@ impl ActiveProgram {
             let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
             let object = notice.object();
             live.note_parent(notice);
-            let is_held_back = matches!(notice, WatchEvent::Stored { .. }) && mount.own_writes.holds_back(object);
+            let is_held_back = matches!(notice, WatchEvent::Stored { .. }) && mount.own_writes.suppresses(object);
             if !is_held_back {
                 mount.enqueue(&queue, object.key(), priority_of(notice));
             }
@@ -57,7 +57,7 @@ impl ActiveProgram {
         self.keep(view.subscribe(move |notice| {
             let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
             // As after the upgrade of managedFields, which the cache does not keep.
-            if notice.previous().is_some_and(|previous| previous.says_the_same_as(notice.object())) {
+            if notice.previous().is_some_and(|previous| previous.equal_ignoring_resource_version(notice.object())) {
                 return;
             }
             // An object that changed its owner concerns both.
@@ -65,7 +65,7 @@ impl ActiveProgram {
                 match object.owner_uid().and_then(|uid| live.parents.by_uid(uid)) {
                     Some(parent) => mount.enqueue(&queue, parent.key(), priority_of(notice)),
                     // The garbage collector sees to those whose parent is gone; other children belong to other mounts.
-                    None => debug!(plugin = %mount.name, child = %object.key(), "a child whose parent is not in the cache"),
+                    None => debug!(mount = %mount.name, child = %object.key(), "a child whose parent is not in the cache"),
                 }
             }
         }));
@@ -97,7 +97,7 @@ async fn wait_for(live: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc<H
     let Some(opened) = opened else { return };
     opened.synced().await;
     let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
-    live.take_in(opened);
+    live.publish(opened);
     live.fresh.forget_all();
     if let Some(view) = live.children().get(&kind) {
         live.follow_children(view, &mount, &services.queue);

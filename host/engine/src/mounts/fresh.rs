@@ -41,7 +41,7 @@ struct State {
     born_after: Option<(Moment, u64)>,
 }
 
-/// How a parent was found that had not been there before.
+/// The way in which a new parent was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The watch brought it, as of this version.
@@ -141,7 +141,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::leadership::claim::Holder;
+    use crate::leadership::claim::ClaimSender;
 
     fn moment() -> Option<Moment> {
         Some(Moment::now())
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_created_under_the_claim_is_fresh() {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let fresh = FreshParents::new(claim);
         let before = moment();
         assert!(!is_fresh(&fresh, Found::ByWatch(9), before), "nobody holds the claim");
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn lists_from_before_the_claim_are_not_enough() {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let fresh = FreshParents::new(claim);
         let before = moment();
         holder.hold_until(Instant::now() + Duration::from_secs(10));

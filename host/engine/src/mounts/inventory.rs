@@ -41,7 +41,7 @@ const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
 /// long; one that loses this often meets something else that answers 409.
 const RACES: usize = 5;
 
-/// Where the inventory is kept.
+/// The place of the inventory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The namespace of the ConfigMap.
@@ -50,7 +50,7 @@ pub struct Place {
     pub name: String,
 }
 
-/// What is known of a mount.
+/// The entry of a mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
@@ -58,7 +58,7 @@ pub struct Entry {
     pub plugin: String,
     /// The kind of its parents.
     pub parent: GroupVersionKind,
-    /// Where they are; none: everywhere,
+    /// Their namespaces; none: all,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<BTreeSet<String>>,
     /// but not here.
@@ -193,9 +193,9 @@ pub(crate) struct Inventory {
     /// simulations would not be repeatable.
     progress: Notify,
     is_stopping: AtomicBool,
-    /// Why the last write failed; none: it did not.
+    /// The error of the last write; none: it succeeded.
     failure: Mutex<Option<String>>,
-    /// What is to be mounted.
+    /// The configured mounts.
     wanted: Mutex<BTreeMap<String, Entry>>,
 }
 
@@ -289,7 +289,7 @@ impl Inventory {
         }
     }
 
-    /// What a mount has left behind.
+    /// The objects that a mount has left behind.
     pub(crate) fn left(&self, mount: &MountName) -> Option<(String, Entry)> {
         let name = left_by(mount);
         self.entries().get(&name).cloned().map(|entry| (name, entry))
@@ -350,7 +350,7 @@ impl Inventory {
         Err(self.failure().clone().unwrap_or_else(|| "the inventory is about to be written".to_owned()))
     }
 
-    /// Why the inventory cannot be written, for those who look after the host.
+    /// The reason why the inventory cannot be written, for operators.
     ///
     /// # Errors
     ///
@@ -493,7 +493,7 @@ impl Inventory {
     }
 }
 
-/// An entry that cannot be read is one of a later version, and none of ours to touch.
+/// An entry that cannot be read was written by a later version, and is left as it is.
 fn entries_of(map: &ConfigMap) -> BTreeMap<String, Entry> {
     let data = map.data.iter().flatten();
     data.filter_map(|(mount, text)| Some((mount.clone(), serde_json::from_str(text).ok()?))).collect()

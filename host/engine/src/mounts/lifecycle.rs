@@ -14,7 +14,7 @@ use crate::mounts::release::release;
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 
-/// What runs beside each program of a mount while that is live.
+/// The tasks that run while a program of a mount is active.
 pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
 
 impl Mount {
@@ -80,9 +80,9 @@ impl Mount {
             {
                 Ok(live) => Arc::new(live),
                 Err(reason) => {
-                    error!(plugin = %self.name, "not mounted: {reason}");
+                    error!(mount = %self.name, "not mounted: {reason}");
                     self.enter(Phase::Refused(reason.to_string()));
-                    services.offers.mark_unleadable(&self.name);
+                    services.leadable.mark_unleadable(&self.name);
                     return;
                 }
             };
@@ -91,7 +91,7 @@ impl Mount {
         services.queue.add_mount(&self.name, self.queue_options(&live));
         let manifest = program.manifest();
         info!(
-            plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
+            mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
             "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
         // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
@@ -101,7 +101,7 @@ impl Mount {
         self.forget_what_is_gone(&services.queue);
         live.await_kinds(self, services);
         self.enter(Phase::Running);
-        services.offers.add(&self.name);
+        services.leadable.add(&self.name);
     }
 
     /// Works while the claim to the mount is held, and rests while it is not. Never ends.
@@ -125,7 +125,7 @@ impl Mount {
         }
         let before = self.phase();
         self.enter(Phase::Waiting);
-        services.offers.mark_unleadable(&self.name);
+        services.leadable.mark_unleadable(&self.name);
         let mut resource = kinds::wait_for(&services.client, kind, &self.name).await;
         if lacks_status(&resource) {
             resource = kinds::wait_for_status(&services.client, resource, &self.name).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
-use gyre_core::reads::{Labels, Read, Readers};
+use gyre_core::reads::{Labels, Read, ReadIndex};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::OwnedRwLockReadGuard;
 
@@ -26,7 +26,7 @@ pub struct Mount {
     phase: Mutex<Phase>,
     lead: Mutex<Lead>,
     memories: Mutex<BTreeMap<ObjectKey, ParentState>>,
-    readers: Mutex<Readers<ObjectKey>>,
+    readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
     /// The calls into its plugin.
@@ -35,7 +35,7 @@ pub struct Mount {
     in_flight: Arc<tokio::sync::RwLock<()>>,
 }
 
-/// How far a mount has come.
+/// The phase of a mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Its kinds are looked up, or its caches are filled.
@@ -48,7 +48,7 @@ pub enum Phase {
     /// It cannot, and why.
     Refused(String),
     /// It is being unmounted.
-    Leaving,
+    Unmounting,
 }
 
 /// Whether this host works for the mount.
@@ -71,7 +71,7 @@ impl Phase {
             Self::Waiting => "Waiting",
             Self::Running => "Running",
             Self::Refused(_) => "Refused",
-            Self::Leaving => "Leaving",
+            Self::Unmounting => "Leaving",
         }
     }
 }
@@ -93,12 +93,12 @@ impl Mount {
         }
     }
 
-    /// What is live; none before its caches are filled, and after it was unmounted.
+    /// The active program; none before its caches are filled, and after it was unmounted.
     pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
         self.live.read().clone()
     }
 
-    /// From now on this program is the live one.
+    /// Makes this program the active one.
     pub(super) fn set_live(&self, live: Arc<ActiveProgram>) {
         *self.live.write() = Some(live);
     }
@@ -108,7 +108,7 @@ impl Mount {
         drop(self.in_flight.write().await);
     }
 
-    /// How far it has come.
+    /// The phase.
     pub fn phase(&self) -> Phase {
         self.phase.lock().clone()
     }
@@ -194,7 +194,7 @@ impl Mount {
 
     /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
-        self.enter(Phase::Leaving);
+        self.enter(Phase::Unmounting);
         let live = self.live.write().take();
         drop(self.in_flight.write().await);
         live
@@ -205,17 +205,17 @@ impl Mount {
         Arc::clone(&self.in_flight).read_owned().await
     }
 
-    /// What is remembered of a parent from its last reconcile.
-    pub(crate) fn memory(&self, key: &ObjectKey) -> ParentState {
+    /// The state of a parent after its last reconcile.
+    pub(crate) fn parent_state(&self, key: &ObjectKey) -> ParentState {
         self.memories.lock().get(key).cloned().unwrap_or_default()
     }
 
-    /// Remembers a reconcile of a parent.
-    pub(crate) fn remember(&self, key: &ObjectKey, memory: ParentState) {
+    /// Stores the state of a parent after a reconcile.
+    pub(crate) fn set_parent_state(&self, key: &ObjectKey, memory: ParentState) {
         self.memories.lock().insert(key.clone(), memory);
     }
 
-    /// Has the plugin called about each parent once more, also where nothing has changed. Fresh changes come first.
+    /// Queues each parent, also those that have not changed. Changes come first.
     pub(crate) fn call_again(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
         for memory in self.memories.lock().values_mut() {
@@ -226,12 +226,12 @@ impl Mount {
         }
     }
 
-    /// Who is told what happens to its parents; none: nobody.
+    /// The observer of its parents; none: there is none.
     pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
         self.observer.read().clone()
     }
 
-    /// From now on that one is told what happens to its parents.
+    /// Sets the observer of its parents.
     pub(crate) fn set_observer(&self, observer: Option<Arc<dyn Observer>>) {
         *self.observer.write() = observer;
     }
@@ -264,7 +264,7 @@ impl Mount {
         self.readers().replace(parent, reads);
     }
 
-    /// How many parents have read something, and how much in sum.
+    /// The number of parents with reads, and of all reads.
     pub(crate) fn count_reads(&self) -> (usize, usize) {
         self.readers().len()
     }
@@ -272,7 +272,7 @@ impl Mount {
     /// The parents whose last call would be answered otherwise now.
     pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &WatchEvent) -> BTreeSet<ObjectKey> {
         let (object, previous) = (notice.object(), notice.previous());
-        if previous.is_some_and(|previous| previous.says_the_same_as(object)) {
+        if previous.is_some_and(|previous| previous.equal_ignoring_resource_version(object)) {
             return BTreeSet::new();
         }
         let labels = |label: &str| object.label(label);
@@ -281,15 +281,15 @@ impl Mount {
             WatchEvent::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
             WatchEvent::Deleted(_) => (Some(&labels), None),
         };
-        self.readers().concerned(kind, &object.key(), before, now)
+        self.readers().affected_by(kind, &object.key(), before, now)
     }
 
-    /// How the mount's failing parents are retried.
+    /// The retries of the mount's failing parents.
     pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
         self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
     }
 
-    fn readers(&self) -> MutexGuard<'_, Readers<ObjectKey>> {
+    fn readers(&self) -> MutexGuard<'_, ReadIndex<ObjectKey>> {
         self.readers.lock()
     }
 }

@@ -1,4 +1,4 @@
-//! Who is told what happens to the parents of a mount, without the mount knowing what it is for.
+//! An observer of a mount's parents. The mount does not know what the observer does.
 
 use std::any::Any;
 

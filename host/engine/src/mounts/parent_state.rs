@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use gyre_core::conflict::TakenBack;
+use gyre_core::conflict::ForceApplyHistory;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::pace::Pace;
-use gyre_core::plan::Settled;
+use gyre_core::plan::AcceptedForm;
 use gyre_core::reads::Read;
 use gyre_core::response::Event;
 use tokio::time::Instant;
@@ -23,19 +23,19 @@ pub(crate) struct ParentState {
     pub(crate) uid: String,
     /// The inputs of the last reconcile that went well, if the plugin need not be called again while they hold.
     pub(crate) inputs: Option<Inputs>,
-    /// What the last call read.
+    /// The reads of the last call.
     pub(crate) reads: BTreeSet<Read>,
-    /// When the plugin asked to be called again.
+    /// The time for which the plugin requested the next call.
     pub(crate) requeue_at: Option<Instant>,
     /// The events that held at the last reconcile; none: it is not known, as after a restart.
     pub(crate) events: Option<Vec<Event>>,
     /// By the UID of a child: what the API server made of what was desired, where it spells it otherwise.
-    pub(crate) settled: BTreeMap<String, Settled>,
+    pub(crate) accepted: BTreeMap<String, AcceptedForm>,
     /// By the UID of a child: how often its fields were taken back from those who edited them.
-    pub(crate) taken_back: BTreeMap<String, TakenBack>,
+    pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
     /// The status that was sent, and what the API server made of it where that differs (it drops fields that the CRD has no room for).
-    pub(crate) settled_status: Option<(u64, u64)>,
-    /// How often it was written for while nothing but time passed.
+    pub(crate) accepted_status: Option<(u64, u64)>,
+    /// The writes without a new input.
     pub(crate) pace: Pace,
     /// What that is told by; none: it has not been written for in a while.
     pub(crate) trail: Option<Arc<Trail>>,

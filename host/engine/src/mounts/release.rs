@@ -49,7 +49,7 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
             Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait until their children are deleted"),
             Err(error) => {
                 let text = error_chain(&error);
-                // The rules may have gone with the mount, and then this goes on until somebody reads it.
+                // The permissions may have been removed with the mount. Then this is repeated until somebody reads it.
                 if text != told {
                     let remedy = match &error {
                         kube::Error::Api(status) if status.is_forbidden() => {

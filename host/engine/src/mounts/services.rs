@@ -1,4 +1,4 @@
-//! What the mounts of a host share: clients, caches, claims, the queue and the inventory.
+//! The services that the mounts of a host share: clients, caches, claims, the queue and the inventory.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::program::ServiceAccount;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
 
-/// What all mounts share to see and change the cluster.
+/// The services that all mounts of a host share.
 pub(crate) struct HostServices {
     pub(crate) client: Client,
-    pub(crate) caller: Arc<Caller>,
+    pub(crate) caller: Caller,
     pub(crate) claims: Claims,
-    pub(crate) offers: LeadableMounts,
+    pub(crate) leadable: LeadableMounts,
     pub(crate) informers: Informers,
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) inventory: Arc<Inventory>,
@@ -27,7 +27,7 @@ pub(crate) struct HostServices {
 }
 
 impl HostServices {
-    /// What to release the parents of a mount with that is gone, or that wrote as `account`, once this host has the claim to.
+    /// The clients that release the parents of a removed mount, which wrote as `account`. Waits until this host has the claim.
     pub(crate) async fn releaser(&self, mount: &str, account: Option<&ServiceAccount>) -> Releaser {
         let claim = self.claims.of(mount);
         claim.held().await;

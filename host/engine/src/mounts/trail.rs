@@ -26,7 +26,7 @@ pub(crate) struct Trail {
     pub(crate) wrote: Time,
 }
 
-/// What a reconcile begins with, or leaves.
+/// The state at the beginning or the end of a reconcile.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     /// A fingerprint of the program, and of the kinds that are served.
@@ -44,7 +44,7 @@ pub(crate) struct ReadPrints {
     pub(crate) of_others: u64,
 }
 
-/// Why there is another reconcile.
+/// The cause of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Others changed something, or it is not known.

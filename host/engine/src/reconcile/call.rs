@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Fault, Problem, ProblemKind, pause_after_fault};
-use gyre_core::quarantine::{self, Change, End};
+use gyre_core::quarantine::{self, CallEnd, Change};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
-use gyre_core::response::Teardown;
+use gyre_core::response::Response;
 use gyre_sandbox::{Bytes, Call, ClockUse, Input, Usage, call};
 use tracing::{error, info};
 
@@ -22,16 +22,16 @@ use crate::mounts::trail::{ReadPrints, hash};
 use crate::reconcile::call_context::CallContext;
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
-use crate::record::{Answer, CallRecord};
+use crate::record::{CallAnswer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) struct Called {
     pub(crate) result: Result<Answered, Problem>,
     pub(crate) clock: ClockUse,
-    /// What it read, with the fingerprint of each answer.
+    /// Its reads, with the fingerprint of each answer.
     pub(crate) answers: BTreeMap<Read, u64>,
-    /// All of that.
+    /// The fingerprint of all reads.
     pub(crate) reads: ReadPrints,
 }
 
@@ -39,8 +39,8 @@ pub(crate) struct Called {
 pub(crate) struct Answered {
     /// Whether the plugin says which children there should be.
     pub(crate) names_children: bool,
-    /// Without the children. A reconcile's response is that of a teardown which is not done.
-    pub(crate) teardown: Teardown,
+    /// Without the children.
+    pub(crate) response: Response,
     pub(crate) decision: Decision,
 }
 
@@ -59,20 +59,20 @@ pub(crate) async fn call(
     ask: Ask,
 ) -> Result<Called, Problem> {
     let key = observed.parent.key();
-    let admitted = live.call_guard.admit(&key, context.queue.now())?;
-    let (result, usage, world) = run(context, mount, live, observed, plan_inputs, ask, admitted.priority()).await;
-    let answers: BTreeMap<Read, u64> = world.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
+    let admitted = live.call_guard.admit(&key, context.services.queue.now())?;
+    let (result, usage, read_answers) = run(context, mount, live, observed, plan_inputs, ask, admitted.priority()).await;
+    let answers: BTreeMap<Read, u64> = read_answers.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = observed.parent.uid();
-    let of_others: Vec<u64> = world.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
+    let of_others: Vec<u64> = read_answers.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
     let reads = ReadPrints { all: hash(&answers), of_others: hash(&of_others) };
     let end = match &result {
-        Ok(_) | Err(call::Error::Failed(_)) => End::Answered,
+        Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
         Err(error) => match error.fault() {
-            gyre_sandbox::Fault::Host => End::HostFault,
-            gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
+            gyre_sandbox::Fault::Host => CallEnd::HostFault,
+            gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => CallEnd::PluginFault { reason: error.reason() },
         },
     };
-    follow(context, mount, &key, admitted.ended(end, context.queue.now()));
+    follow(context, mount, &key, admitted.ended(end, context.services.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
     if let Some(observer) = mount.observer() {
         observer.called(&key);
@@ -80,7 +80,7 @@ pub(crate) async fn call(
     Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }
 
-/// What the end of a call means for others.
+/// Applies the effects of the end of a call on other objects.
 fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
     for change in &ended.changes {
         match *change {
@@ -94,11 +94,11 @@ fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantin
         }
     }
     for (parents, priority) in [(ended.next, Priority::Normal), (ended.released, Priority::Low)] {
-        parents.into_iter().for_each(|parent| mount.enqueue(&context.queue, parent, priority));
+        parents.into_iter().for_each(|parent| mount.enqueue(&context.services.queue, parent, priority));
     }
 }
 
-type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::Answer>);
+type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::ReadResult>);
 
 async fn run(
     context: &Context,
@@ -111,27 +111,27 @@ async fn run(
 ) -> Ended {
     let program = Arc::clone(&live.program);
     let parent = observed.shown_parent(live);
-    let mut world = Box::new(CallContext::new(mount, live, parent.key(), &observed.children, observed.views.keys()));
+    let mut imports = Box::new(CallContext::new(mount, live, parent.key(), &observed.children, observed.views.keys()));
     if context.recordings.wants(&mount.name) {
-        world.note_down();
+        imports.note_down();
     }
-    let now = context.caller.clock.now().into();
+    let now = context.services.caller.clock.now().into();
     let running = mount.running.clone();
     let shown = Arc::clone(&parent);
-    let is_recorded = world.transcript.is_some();
+    let is_recorded = imports.transcript.is_some();
     let (deciding, plan_inputs) = (Arc::clone(live), Arc::clone(plan_inputs));
     let work = move || {
         let call = {
             let _call = running.begin(program.limits.deadline);
             let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-            make(&program.plugin, ask, &input, &program.limits, world)
+            make(&program.plugin, ask, &input, &program.limits, imports)
         };
-        let Call { result, usage, world } = call;
+        let Call { result, usage, imports } = call;
         let recorded = is_recorded.then(|| result.clone());
-        (result.map(|teardown| answered(&deciding, &plan_inputs, ask, teardown)), recorded, usage, world)
+        (result.map(|response| answered(&deciding, &plan_inputs, ask, response)), recorded, usage, imports)
     };
-    let called = context.caller.run(priority, work).await;
-    let (result, recorded, usage, world) = match called {
+    let called = context.services.caller.run(priority, work).await;
+    let (result, recorded, usage, imports) = match called {
         Ok(called) => called,
         Err(error) => {
             let error = call::Error::Internal(format!("the call did not end: {error}"));
@@ -139,9 +139,10 @@ async fn run(
         }
     };
     let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
-    context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
-    let mut world = world.downcast::<CallContext>().ok();
-    if let Some((world, transcript)) = world.as_mut().and_then(|world| world.transcript.take().map(|taken| (world, taken)))
+    context.services.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
+    let mut imports = imports.downcast::<CallContext>().ok();
+    if let Some((imports, transcript)) =
+        imports.as_mut().and_then(|imports| imports.transcript.take().map(|taken| (imports, taken)))
         && let Some(recorded) = recorded
     {
         context.recordings.take(CallRecord {
@@ -150,26 +151,26 @@ async fn run(
             parent: Bytes::from(shown.shared_json()),
             seed: observed.parent.uid().into(),
             now,
-            children: world.shown_children(),
+            children: imports.shown_children(),
             reads: transcript.reads,
-            answer: Answer { result: recorded, texts: transcript.texts, log: transcript.log },
+            answer: CallAnswer { result: recorded, texts: transcript.texts, log: transcript.log },
             usage: usage.clone(),
         });
     }
-    (result, usage, world.map(|world| world.answers).unwrap_or_default())
+    (result, usage, imports.map(|imports| imports.answers).unwrap_or_default())
 }
 
 /// Decides about an answer, and drops what is of no more use then: a large answer takes milliseconds for either.
-fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut teardown: Teardown) -> Answered {
+fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
     let decision = match ask {
-        Ask::Reconcile => Decision::Living(plan_inputs.living(live, teardown.response.children.as_deref())),
-        Ask::Finalize => Decision::Leaving(plan_inputs.leaving(live, plan_inputs.parent(), Some(&teardown))),
+        Ask::Reconcile => Decision::Live(plan_inputs.decide_live(live, response.children.as_deref())),
+        Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(live, plan_inputs.parent(), Some(&response))),
     };
-    let names_children = teardown.response.children.take().is_some();
-    Answered { names_children, teardown, decision }
+    let names_children = response.children.take().is_some();
+    Answered { names_children, response, decision }
 }
 
-/// What it makes of a reconcile that a call ended so.
+/// The problem of a reconcile whose call ended with this error.
 pub(crate) fn problem(error: call::Error) -> Problem {
     let fault = match error.fault() {
         gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,

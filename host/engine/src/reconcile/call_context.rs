@@ -6,10 +6,10 @@ use std::sync::Arc;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::reads::Read;
 use gyre_core::selector::Selector;
-use gyre_sandbox::{Bytes, LogLevel, LogLine, ReadError, World};
+use gyre_sandbox::{Bytes, HostImports, LogLevel, LogLine, ReadError};
 use tracing::{Level, Span, event};
 
-use crate::cluster::lookup::Answer;
+use crate::cluster::lookup::ReadResult;
 use crate::cluster::object::SharedObject;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::Mount;
@@ -35,8 +35,8 @@ pub(crate) struct CallContext {
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
     /// What was read, and what came of it: a call that asks twice is answered twice the same.
-    pub(crate) answers: BTreeMap<Read, Answer>,
-    /// What is noted down, if anybody wants it.
+    pub(crate) answers: BTreeMap<Read, ReadResult>,
+    /// The transcript, if the call is recorded.
     pub(crate) transcript: Option<Transcript>,
 }
 
@@ -84,7 +84,7 @@ impl CallContext {
         }
     }
 
-    /// From now on what is asked, told and said is noted down.
+    /// Records reads, texts and log lines from now on.
     pub(crate) fn note_down(&mut self) {
         self.transcript = Some(Transcript::default());
     }
@@ -111,8 +111,8 @@ impl CallContext {
             live.lookup.answer(question, parent.namespace.as_deref())
         });
         match answer {
-            Answer::Objects(objects) => Ok(objects.clone()),
-            Answer::Error(error) => Err(error.clone()),
+            ReadResult::Objects(objects) => Ok(objects.clone()),
+            ReadResult::Error(error) => Err(error.clone()),
         }
     }
 }
@@ -121,7 +121,7 @@ fn bytes(object: &SharedObject) -> Bytes {
     Bytes::from(object.shared_json())
 }
 
-impl World for CallContext {
+impl HostImports for CallContext {
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         if !self.served.contains(kind) {
             self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));

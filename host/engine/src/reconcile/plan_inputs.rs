@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use gyre_core::grants::Scope;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{
-    self, ChildList, Input, Leaving, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan, Settled, ownership,
+    self, AcceptedForm, ChildList, DeletionPlan, Input, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan, ownership,
 };
-use gyre_core::response::{Child, Teardown};
+use gyre_core::response::{Child, Response};
 
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
@@ -51,14 +51,14 @@ fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, obje
     says_so && live.is_ours(object) && parent.claims(kind, &object.key())
 }
 
-/// What plans are made from, in the form that they take it.
+/// The inputs of plans.
 pub(crate) struct PlanInputs {
     parent: Parent,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     /// Made when they are needed.
     keys: OnceLock<Vec<(ObjectKey, String)>>,
     scopes: BTreeMap<GroupVersionKind, Scope>,
-    settled: BTreeMap<String, Settled>,
+    accepted: BTreeMap<String, AcceptedForm>,
 }
 
 impl PlanInputs {
@@ -68,7 +68,7 @@ impl PlanInputs {
             children: Arc::clone(&observed.children),
             keys: OnceLock::new(),
             scopes: observed.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
-            settled: memory.settled.clone(),
+            accepted: memory.accepted.clone(),
         }
     }
 
@@ -83,7 +83,7 @@ impl PlanInputs {
                 uid: child.uid(),
                 resource_version,
                 json: child.json().as_bytes(),
-                settled: self.settled.get(child.uid()),
+                accepted: self.accepted.get(child.uid()),
             })
             .collect()
     }
@@ -99,25 +99,25 @@ impl PlanInputs {
     }
 
     /// Decides what to do for a parent that lives. It takes longer the more children are desired and observed.
-    pub(crate) fn living(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> Living {
+    pub(crate) fn decide_live(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
         let observed = self.observed();
         let input = self.input(live, desired, &observed);
         let plan = plan::plan(&input);
         let needs_finalizer = plan::needs_finalizer(&input, &plan, live.program.manifest().finalizes);
         let list = plan::child_list(&input, &plan);
-        Living { plan, needs_finalizer, list }
+        LiveDecision { plan, needs_finalizer, list }
     }
 
-    /// Decides what to do for a parent that is being deleted, as it is now. It takes as long as [`Self::living`].
-    pub(crate) fn leaving(&self, live: &ActiveProgram, parent: &Parent, teardown: Option<&Teardown>) -> Departing {
+    /// Decides what to do for a parent that is being deleted, as it is now. It takes as long as [`Self::decide_live`].
+    pub(crate) fn decide_deletion(&self, live: &ActiveProgram, parent: &Parent, answer: Option<&Response>) -> DeletionDecision {
         let observed = self.observed();
         let input = Input { parent, ..self.input(live, None, &observed) };
-        let leaving = plan::leave(&input, teardown);
-        let desired = teardown.and_then(|teardown| teardown.response.children.as_deref());
-        let is_done = teardown.is_none_or(|teardown| teardown.done);
+        let leaving = plan::plan_deletion(&input, answer);
+        let desired = answer.and_then(|answer| answer.children.as_deref());
+        let is_done = answer.is_none_or(|answer| answer.done);
         let wanted = if is_done { Some(&[][..]) } else { desired };
         let list = wanted.map(|wanted| plan::child_list(&Input { desired: Some(wanted), ..input }, &leaving.plan));
-        Departing { leaving, list }
+        DeletionDecision { leaving, list }
     }
 
     /// The parent as it was when the children were looked at.
@@ -126,14 +126,14 @@ impl PlanInputs {
     }
 }
 
-/// What is to be done about a plugin's answer.
+/// The decision about a plugin's answer.
 pub(crate) enum Decision {
-    Living(Living),
-    Leaving(Departing),
+    Live(LiveDecision),
+    Deletion(DeletionDecision),
 }
 
-/// What is to be done for a parent that lives.
-pub(crate) struct Living {
+/// The decision for a parent that is not being deleted.
+pub(crate) struct LiveDecision {
     pub(crate) plan: Plan,
     /// Whether the parent has to carry the finalizer first.
     pub(crate) needs_finalizer: bool,
@@ -141,9 +141,9 @@ pub(crate) struct Living {
     pub(crate) list: ChildList,
 }
 
-/// What is to be done for a parent that is being deleted.
-pub(crate) struct Departing {
-    pub(crate) leaving: Leaving,
-    /// As [`Living::list`]; none: the plugin does not say which children there should be.
+/// The decision for a parent that is being deleted.
+pub(crate) struct DeletionDecision {
+    pub(crate) leaving: DeletionPlan,
+    /// As [`LiveDecision::list`]; none: the plugin does not say which children there should be.
     pub(crate) list: Option<ChildList>,
 }

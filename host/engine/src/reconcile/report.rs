@@ -5,24 +5,24 @@ use std::time::Duration;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
 use gyre_core::plan::{Refusal, Refusals};
 use gyre_core::response::{Event, Severity};
-use gyre_core::status::{Retry, Verdict};
+use gyre_core::status::{NextAttempt, Readiness};
 use gyre_core::{pace, queue};
 
-use crate::writes::apply::Done;
+use crate::writes::apply::StepResult;
 
 /// See the module's documentation.
 pub(crate) struct ReconcileReport {
     pub(crate) changed: Changed,
     pub(crate) refusals: Refusals,
-    /// What has to be waited for: a word, and a sentence.
+    /// The reason to wait: a word, and a sentence.
     pub(crate) waits: Option<(&'static str, String)>,
-    pub(crate) look_again: Option<Duration>,
+    pub(crate) requeue: Option<Duration>,
     pub(crate) problem: Option<Problem>,
-    /// What the host has to tell of, besides problems and refusals.
+    /// The host's own events, besides problems and refusals.
     pub(crate) notices: Vec<Event>,
-    /// Whether the parent was let go.
+    /// Whether the finalizer was removed.
     pub(crate) released: bool,
-    /// How often the key failed in a row before.
+    /// The number of consecutive failures of the key before.
     pub(crate) failures: u32,
 }
 
@@ -32,7 +32,7 @@ impl ReconcileReport {
             changed: Changed::No,
             refusals: Refusals::default(),
             waits: None,
-            look_again: None,
+            requeue: None,
             problem: None,
             notices: Vec::new(),
             released: false,
@@ -47,37 +47,37 @@ impl ReconcileReport {
             .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
     }
 
-    /// Takes what came of a step.
-    pub(crate) fn note(&mut self, done: Result<Done, Problem>) {
+    /// Notes the result of a step.
+    pub(crate) fn note(&mut self, done: Result<StepResult, Problem>) {
         match done {
-            Ok(Done::Wrote) => self.changed = Changed::Yes,
-            Ok(Done::Nothing) => {}
-            Ok(Done::Refused(refusal)) => self.refusals.add(refusal),
-            Ok(Done::Waits(message)) => {
+            Ok(StepResult::Wrote) => self.changed = Changed::Yes,
+            Ok(StepResult::Nothing) => {}
+            Ok(StepResult::Refused(refusal)) => self.refusals.add(refusal),
+            Ok(StepResult::Waits(message)) => {
                 self.changed = Changed::Yes;
                 self.wait(message);
             }
-            Ok(Done::LookAgain(delay, message)) => {
-                self.look_again_after(delay);
+            Ok(StepResult::Requeue(delay, message)) => {
+                self.requeue_after(delay);
                 self.wait(message);
             }
             Err(problem) => self.fail(problem),
         }
     }
 
-    /// Something that people should know.
+    /// Adds a Warning event.
     pub(crate) fn warn(&mut self, reason: &str, message: &str) {
         self.notices.push(warning(reason, message));
     }
 
-    /// Something has to happen first.
+    /// Notes that something else has to happen first.
     pub(crate) fn wait(&mut self, message: String) {
         self.waits.get_or_insert(("Waiting", message));
     }
 
-    /// It is to be looked at again after that time, or sooner.
-    pub(crate) fn look_again_after(&mut self, delay: Duration) {
-        self.look_again = Some(self.look_again.map_or(delay, |before| before.min(delay)));
+    /// Requests another reconcile after that time, or sooner.
+    pub(crate) fn requeue_after(&mut self, delay: Duration) {
+        self.requeue = Some(self.requeue.map_or(delay, |before| before.min(delay)));
     }
 
     /// The first problem is the one that is reported.
@@ -85,25 +85,25 @@ impl ReconcileReport {
         self.problem.get_or_insert(problem);
     }
 
-    /// Whether all that the plan asked for was done, or found to be so.
+    /// Whether the whole plan was carried out.
     pub(crate) fn is_carried_out(&self) -> bool {
         self.problem.is_none() && self.refusals.is_empty()
     }
 
-    /// What the status says of it, if that is told of the refusals.
-    pub(crate) fn verdict<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Verdict<'a> {
+    /// The readiness for the status, with these refusals.
+    pub(crate) fn readiness<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Readiness<'a> {
         match (&self.problem, &self.waits) {
-            (Some(problem), _) => problem.verdict(retries, self.failures),
-            (None, _) if !refusals.is_empty() => Verdict::Refused(refusals),
-            (None, Some((reason, message))) => Verdict::Failed { reason, message, retry: Retry::Later },
-            (None, None) => Verdict::Ready,
+            (Some(problem), _) => problem.readiness(retries, self.failures),
+            (None, _) if !refusals.is_empty() => Readiness::Refused(refusals),
+            (None, Some((reason, message))) => Readiness::Failed { reason, message, next_attempt: NextAttempt::Later },
+            (None, None) => Readiness::Ready,
         }
     }
 
-    /// How the reconcile ended, if the plugin asked to be called again after that time.
+    /// The outcome of the reconcile, if the plugin requested the next call after that time.
     pub(crate) fn outcome(self, asked: Option<Duration>) -> Outcome {
-        let Self { changed, refusals, look_again, problem, .. } = self;
-        let requeue_after = match (asked, look_again) {
+        let Self { changed, refusals, requeue, problem, .. } = self;
+        let requeue_after = match (asked, requeue) {
             (Some(asked), Some(needed)) => Some(asked.min(needed)),
             (asked, needed) => asked.or(needed),
         };

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use gyre_core::object::GroupVersionKind;
-use gyre_core::response::Teardown;
+use gyre_core::object::{GroupVersionKind, kind_text};
+use gyre_core::response::Response;
 use gyre_sandbox::{Bytes, LogLine, ReadError, Usage, call};
+use serde::{Deserialize, Serialize};
 
 use crate::call::Ask;
 use crate::program::Program;
@@ -17,35 +18,38 @@ use crate::program::Program;
 pub struct CallRecord {
     /// The plugin, its settings and limits.
     pub program: Arc<Program>,
-    /// What was asked of it.
+    /// The function that was called.
     pub ask: Ask,
     /// The parent.
     pub parent: Bytes,
-    /// What random numbers were derived from.
+    /// The seed of random numbers.
     pub seed: Arc<str>,
-    /// What the clocks showed.
+    /// The time that the clocks showed.
     pub now: SystemTime,
     /// The children that it could see, whether or not it looked, of each kind that is served.
     pub children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
     /// What it asked of the caches, and what it was told. A question that was asked twice is there once.
     pub reads: BTreeMap<Question, Reply>,
-    /// What it answered.
-    pub answer: Answer,
+    /// The answer.
+    pub answer: CallAnswer,
     /// What the call took, and whether a clock was read.
     pub usage: Usage,
 }
 
-/// What a plugin asked of the caches, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A read of a plugin, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
     /// The children of a kind that is not served: the others are in [`CallRecord::children`].
     Children {
         /// Their kind.
+        #[serde(with = "kind_text")]
         kind: GroupVersionKind,
     },
     /// One object.
     Get {
         /// Its kind.
+        #[serde(with = "kind_text")]
         kind: GroupVersionKind,
         /// Its namespace; none: that of the parent.
         namespace: Option<String>,
@@ -55,6 +59,7 @@ pub enum Question {
     /// All that match.
     List {
         /// Their kind.
+        #[serde(with = "kind_text")]
         kind: GroupVersionKind,
         /// Their namespace; none: all that are granted.
         namespace: Option<String>,
@@ -63,7 +68,7 @@ pub enum Question {
     },
 }
 
-/// What a plugin was told: the objects, of which a [`Question::Get`] has one or none.
+/// The answer to a read: the objects, of which a [`Question::Get`] has one or none.
 pub type Reply = Result<Vec<Bytes>, ReadError>;
 
 /// `get ConfigMap.v1 team-a/settings`, `list Secret.v1 in team-a with app=web`.
@@ -84,18 +89,18 @@ impl fmt::Display for Question {
     }
 }
 
-/// What a plugin answered, and said meanwhile.
+/// The answer of a plugin, and the lines that it logged.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// What came of it. A reconcile's response is that of a teardown which is not done.
-    pub result: Result<Teardown, call::Error>,
+pub struct CallAnswer {
+    /// The response, or the reason why there is none.
+    pub result: Result<Response, call::Error>,
     /// The JSON as the plugin wrote it: that of each child that it applies, in order, then that of the status.
     pub texts: Vec<Vec<u8>>,
-    /// What it logged.
+    /// The lines that it logged.
     pub log: Vec<LogLine>,
 }
 
-/// What a world notes down of a call.
+/// The reads, texts and log lines of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) reads: BTreeMap<Question, Reply>,
@@ -104,12 +109,12 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// What was asked and told.
+    /// Adds a read and its answer.
     pub(crate) fn read(&mut self, question: Question, reply: impl FnOnce() -> Reply) {
         self.reads.entry(question).or_insert_with(reply);
     }
 
-    /// As [`gyre_sandbox::World::answered`] has it.
+    /// As [`gyre_sandbox::HostImports::answered`] has it.
     pub(crate) fn answered(&mut self, texts: &[&[u8]]) {
         self.texts = texts.iter().map(|text| text.to_vec()).collect();
     }

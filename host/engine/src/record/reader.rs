@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gyre_core::text::displayed;
 
-use super::format::{CallLine, End, FORMAT, Head, Line, ProgramLine};
+use super::format::{CallLine, EndLine, FORMAT, HeadLine, Line, ProgramLine};
 use crate::telemetry::log::without_control;
 
 /// The longest line that is read. An object has at most a few megabytes, and a call sees some thousands of them at the very most.
@@ -31,7 +31,7 @@ pub enum Error {
     Line {
         /// From 1 on.
         line: u64,
-        /// What is wrong with it.
+        /// The error in it.
         message: String,
     },
     /// A line is longer than any that is written.
@@ -42,11 +42,11 @@ pub enum Error {
     },
 }
 
-/// How a file ends.
+/// The end of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// As it should.
-    Whole(End),
+    Whole(EndLine),
     /// Whoever wrote it was stopped.
     CutOff {
         /// The last line, if it is only a part of one: it was left out.
@@ -59,7 +59,7 @@ pub struct Reader<R> {
     input: R,
     /// The number of the line that was read last.
     line: u64,
-    head: Head,
+    head: HeadLine,
     programs: BTreeMap<u32, Arc<ProgramLine>>,
     ending: Option<Ending>,
 }
@@ -98,8 +98,8 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// What holds for all of it.
-    pub fn head(&self) -> &Head {
+    /// The header.
+    pub fn head(&self) -> &HeadLine {
         &self.head
     }
 

@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 
 use super::call_record::CallRecord;
 
-/// Who listens to the calls of a host. Clones are the same.
+/// The listeners to the calls of a host. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Recordings(Arc<RwLock<BTreeMap<u64, Listener>>>);
 
@@ -19,7 +19,7 @@ struct Listener {
     stay: Stay,
 }
 
-/// How long somebody listens, at most.
+/// The time for which somebody listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
     UntilDropped,
@@ -81,7 +81,7 @@ impl Recordings {
     pub(crate) fn take(&self, record: CallRecord) {
         let record = Arc::new(record);
         let listeners = self.0.read();
-        // Outside of the lock, since a listener may end by what it is told.
+        // Outside of the lock, because a listener may remove itself.
         let wanting: Vec<_> = listeners
             .values()
             .filter(|listener| listener.wants(&record.program.name))

@@ -20,6 +20,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::response::{Child, Response};
 use gyre_sandbox::{Bytes, Digest};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -27,9 +28,9 @@ use serde_json::Value;
 use crate::cluster::raw;
 use crate::program::Program;
 
+use super::call_inputs::CallInputs;
 use super::call_record::{Question, Reply};
-use super::format::{AnswerLine, ChildLine, ResultLine};
-use super::given::Given;
+use super::format::{AnswerLine, ResultLine};
 use super::strings::{self, NotJson, Path, Step};
 use super::text::Text;
 
@@ -90,7 +91,7 @@ pub(super) struct Redactor {
 #[derive(Clone)]
 struct Known {
     placeholder: String,
-    /// Whether the value goes on after what is kept of it.
+    /// Whether the value is longer than the part that is kept.
     is_cut: bool,
 }
 
@@ -168,15 +169,15 @@ impl Redactor {
     }
 
     /// What a call was given without the values of Secrets; none: there were none in it.
-    pub(super) fn redact(&mut self, given: &Given) -> Result<Option<Given>, Error> {
-        let read = || given.reads.values().flatten().flatten();
-        for object in [&given.parent].into_iter().chain(given.children.values().flatten()).chain(read()) {
+    pub(super) fn redact(&mut self, inputs: &CallInputs) -> Result<Option<CallInputs>, Error> {
+        let read = || inputs.reads.values().flatten().flatten();
+        for object in [&inputs.parent].into_iter().chain(inputs.children.values().flatten()).chain(read()) {
             self.learn(object)?;
         }
-        if self.known.is_empty() && !given.has_secrets() {
+        if self.known.is_empty() && !inputs.has_secrets() {
             return Ok(None);
         }
-        let mut redacted = given.clone();
+        let mut redacted = inputs.clone();
         let mut is_changed = false;
         let objects = [&mut redacted.parent, &mut redacted.settings].into_iter();
         for object in objects.chain(redacted.children.values_mut().flatten()) {
@@ -283,16 +284,16 @@ impl Redaction {
             sentences.extend(line.fields.iter_mut().map(|(_, value)| value));
         }
         match &mut answer.result {
-            ResultLine::Response { children, status, conditions, events, .. } => {
+            ResultLine::Response(Response { children, status, conditions, events, .. }) => {
                 let applied = children.iter_mut().flatten().filter_map(|child| match child {
-                    ChildLine::Apply(text) => Some(text),
-                    ChildLine::Keep { .. } => None,
+                    Child::Apply(text) => Some(text),
+                    Child::Keep(_) => None,
                 });
                 applied.chain(status).for_each(|text| self.text(text));
                 sentences.extend(conditions.iter_mut().map(|condition| &mut condition.message));
                 sentences.extend(events.iter_mut().map(|event| &mut event.message));
             }
-            ResultLine::Failure { message, .. } => sentences.push(message),
+            ResultLine::Failure(failure) => sentences.push(failure.message_mut()),
             ResultLine::Error { message, texts, .. } => {
                 texts.iter_mut().for_each(|text| self.text(text));
                 sentences.push(message);
@@ -363,7 +364,7 @@ impl Search {
     }
 }
 
-impl Given {
+impl CallInputs {
     /// Whether there are Secrets in it, if only by their metadata.
     fn has_secrets(&self) -> bool {
         let read = self.reads.values().flatten().flatten();

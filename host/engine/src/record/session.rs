@@ -30,16 +30,16 @@ const MOST_LINES: usize = 16;
 /// Recordings at once in a host.
 const MOST_SESSIONS: usize = 4;
 
-/// What is to be recorded.
+/// A request for a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct RecordingRequest {
     pub(crate) mount: Arc<str>,
     pub(crate) bounds: Bounds,
     pub(crate) time: Duration,
     pub(crate) secrets: Secrets,
 }
 
-/// Why nothing is recorded.
+/// The reason why nothing is recorded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{MOST_SESSIONS} recordings are in progress in this host; wait for one of them to end")]
@@ -64,7 +64,7 @@ struct Waiting {
 /// When there are too many recordings already.
 pub(crate) fn start(
     recordings: &Recordings,
-    wanted: Wanted,
+    wanted: RecordingRequest,
     known: Vec<Bytes>,
     metrics: &Arc<Metrics>,
 ) -> Result<mpsc::Receiver<Vec<u8>>, Error> {
@@ -176,8 +176,8 @@ mod tests {
     use gyre_core::grants::Namespaces;
     use gyre_sandbox::{Sandbox, Usage, call};
 
-    use super::super::format::{End, Line};
-    use super::super::{Answer, Ask};
+    use super::super::format::{EndLine, Line};
+    use super::super::{Ask, CallAnswer};
     use super::*;
     use crate::program::Program;
 
@@ -192,17 +192,17 @@ mod tests {
             now: SystemTime::UNIX_EPOCH,
             children: BTreeMap::new(),
             reads: BTreeMap::new(),
-            answer: Answer { result: Err(call::Error::StackOverflow), texts: Vec::new(), log: Vec::new() },
+            answer: CallAnswer { result: Err(call::Error::StackOverflow), texts: Vec::new(), log: Vec::new() },
             usage: Usage::default(),
         }
     }
 
-    fn wanted(calls: u64) -> Wanted {
+    fn wanted(calls: u64) -> RecordingRequest {
         let bounds = Bounds { calls, bytes: u64::MAX };
-        Wanted { mount: "echo".into(), bounds, time: Duration::from_secs(3600), secrets: Secrets::Redacted }
+        RecordingRequest { mount: "echo".into(), bounds, time: Duration::from_secs(3600), secrets: Secrets::Redacted }
     }
 
-    fn last(mut lines: mpsc::Receiver<Vec<u8>>) -> (u64, End) {
+    fn last(mut lines: mpsc::Receiver<Vec<u8>>) -> (u64, EndLine) {
         let all: Vec<u8> = std::iter::from_fn(|| lines.blocking_recv()).flatten().collect();
         let lines = || all.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let calls = lines().filter(|line| line.starts_with(b"{\"call\"")).count() as u64;

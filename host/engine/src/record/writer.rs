@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::call_inputs::CallInputs;
 use super::call_record::CallRecord;
-use super::format::{AnswerLine, Because, CallLine, End, FORMAT, Head, Line, ProgramLine, Secrets};
-use super::given::Given;
+use super::format::{AnswerLine, Because, CallLine, EndLine, FORMAT, HeadLine, Line, ProgramLine, Secrets};
 use super::redact::{self, Key, Redactor};
 use super::text::to_line;
 use crate::program::Program;
 
-/// How much a recording may hold.
+/// The limits of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Calls, at most.
@@ -58,7 +58,7 @@ impl Writer {
     /// The first line.
     pub fn head(&mut self, now: Timestamp) -> Vec<u8> {
         let gyre = env!("CARGO_PKG_VERSION").to_owned();
-        let line = line(&Line::Recording(Head { format: FORMAT, gyre, time: now, secrets: self.secrets }));
+        let line = line(&Line::Recording(HeadLine { format: FORMAT, gyre, time: now, secrets: self.secrets }));
         self.bytes += line.len() as u64;
         line
     }
@@ -72,14 +72,14 @@ impl Writer {
         if self.calls >= self.bounds.calls {
             return Err(Because::Calls);
         }
-        let given = Given::of(record);
+        let inputs = CallInputs::of(record);
         if let Some(redactor) =
             self.redactor.as_mut().filter(|_| !self.programs.iter().any(|(known, _)| Arc::ptr_eq(known, &record.program)))
         {
             let schema = record.program.manifest().settings_schema.as_ref();
             redactor.learn_settings(schema, &record.program.settings).map_err(|_| Because::Secrets)?;
         }
-        let redacted = match self.redactor.as_mut().map(|redactor| redactor.redact(&given)) {
+        let redacted = match self.redactor.as_mut().map(|redactor| redactor.redact(&inputs)) {
             None | Some(Ok(None)) => None,
             Some(Ok(Some(redacted))) => Some(redacted),
             Some(Err(redact::Error::TooMany)) => return Err(Because::Secrets),
@@ -90,10 +90,10 @@ impl Writer {
         };
         let answer = AnswerLine::of(&record.answer, record.usage.clock);
         let number = self.calls + 1;
-        let settings = redacted.as_ref().map_or(&given.settings, |redacted| &redacted.settings);
+        let settings = redacted.as_ref().map_or(&inputs.settings, |redacted| &redacted.settings);
         let (program, mut lines) = self.program(&record.program, settings);
         let call = match &redacted {
-            None => CallLine::of((number, program), &given, &given.reads, answer, None),
+            None => CallLine::of((number, program), &inputs, &inputs.reads, answer, None),
             Some(redacted) => {
                 let made = redacted.make(&record.program.plugin);
                 let outcome = answer.outcome().to_owned();
@@ -118,7 +118,7 @@ impl Writer {
 
     /// The last line.
     pub fn end(&self, because: Because) -> Vec<u8> {
-        line(&Line::End(End { calls: self.calls, dropped: self.dropped, because }))
+        line(&Line::End(EndLine { calls: self.calls, dropped: self.dropped, because }))
     }
 
     /// Whether there is room for another call.

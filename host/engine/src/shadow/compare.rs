@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::Problem;
-use gyre_core::plan::{self, DIGEST_ANNOTATION, Desired, Leaving, Plan, Refusal, Step};
-use gyre_core::quarantine::End;
+use gyre_core::plan::{self, DIGEST_ANNOTATION, DeletionPlan, Desired, Plan, Refusal, Step};
+use gyre_core::quarantine::CallEnd;
 use gyre_core::queue::Options;
-use gyre_core::response::{Response, Teardown};
+use gyre_core::response::Response;
 use gyre_sandbox::{Call, Input, Limits, call};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tracing::Span;
 
+use super::queue::ComparisonResult;
 use super::redaction::redacted;
-use super::tally::Outcome;
 use crate::call::{Ask, make};
 use crate::cluster::object::Object;
 use crate::difference::{Change, Subject, Verb, without_bookkeeping};
@@ -40,7 +40,7 @@ pub(super) struct Side {
     pub(super) span: Option<Span>,
 }
 
-/// All that a comparison depends on.
+/// The inputs of a comparison.
 pub(super) struct Pair {
     pub(super) ask: Ask,
     /// Whether the parent carries the finalizer.
@@ -57,13 +57,13 @@ pub(super) struct Pair {
 /// How it came out, and how the call of the shadow ended.
 pub(super) struct Comparison {
     /// None: there was nothing to call it for.
-    pub(super) end: Option<End>,
-    pub(super) outcome: Outcome,
+    pub(super) end: Option<CallEnd>,
+    pub(super) outcome: ComparisonResult,
 }
 
 /// What a plugin said, and what it took.
 struct Asked {
-    result: Result<Teardown, call::Error>,
+    result: Result<Response, call::Error>,
     /// Whether it would have been ended, had it been the mount's.
     is_late: bool,
 }
@@ -75,7 +75,7 @@ impl Pair {
             Some(problem) => self.intent(&self.mounted, Some(Err(problem.clone()))),
             None => {
                 let asked = self.asked(&self.mounted);
-                if end(asked.as_ref()) == Some(End::HostFault) {
+                if end(asked.as_ref()) == Some(CallEnd::HostFault) {
                     return None;
                 }
                 self.intent(&self.mounted, asked.map(|asked| asked.result.map_err(problem)))
@@ -83,7 +83,7 @@ impl Pair {
         };
         let asked = self.asked(&self.shadow);
         let (end, is_late) = (end(asked.as_ref()), asked.as_ref().is_some_and(|asked| asked.is_late));
-        if end == Some(End::HostFault) {
+        if end == Some(CallEnd::HostFault) {
             return None;
         }
         let shadow = self.intent(&self.shadow, asked.map(|asked| asked.result.map_err(problem)));
@@ -93,10 +93,10 @@ impl Pair {
         let changes = changes(&parent, &observed, &mounted, &shadow);
         // What is kept outlives the Secrets that there are now.
         let changes = if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.live, &self.shadow.live]).0 };
-        Some(Comparison { end, outcome: Outcome::of(&changes, is_late) })
+        Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late) })
     }
 
-    /// What the plugin answers; none: it has nothing to say to that.
+    /// The answer of the plugin; none: it does not implement the function.
     fn asked(&self, side: &Side) -> Option<Asked> {
         let Side { live, observed, span } = side;
         let program = &live.program;
@@ -104,86 +104,85 @@ impl Pair {
             return None;
         }
         let parent = &observed.parent;
-        let world = CallContext::detached(span.clone(), live, parent.key(), &observed.children, observed.views.keys());
+        let imports = CallContext::detached(span.clone(), live, parent.key(), &observed.children, observed.views.keys());
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
         let shown = observed.shown_parent(live);
         let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-        let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(world));
+        let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(imports));
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }
 
-    /// What would be done about an answer.
-    fn intent(&self, side: &Side, answer: Option<Result<Teardown, Problem>>) -> Intent {
+    /// The intent that follows from an answer.
+    fn intent(&self, side: &Side, answer: Option<Result<Response, Problem>>) -> Intent {
         let Side { live, observed, .. } = side;
         let plan_inputs = PlanInputs::of(live, observed, &self.memory);
         let observed = plan_inputs.observed();
         let finalizes = live.program.manifest().finalizes;
-        let (teardown, failure) = match answer {
-            Some(Ok(teardown)) => (Some(teardown), None),
+        let (response, failure) = match answer {
+            Some(Ok(response)) => (Some(response), None),
             Some(Err(problem)) => (None, Some(problem)),
             None => (None, None),
         };
-        let children = teardown.as_ref().and_then(|teardown| teardown.response.children.as_deref());
+        let children = response.as_ref().and_then(|response| response.children.as_deref());
         let input = plan_inputs.input(live, children, &observed);
         let (plan, has_finalizer) = match self.ask {
             Ask::Reconcile => {
                 let plan = plan::plan(&input);
                 let needs = plan::needs_finalizer(&input, &plan, finalizes);
-                // Without an answer nothing is let go.
+                // Without an answer, no finalizer is removed.
                 let has_finalizer = needs || self.has_finalizer && children.is_none();
                 (plan, has_finalizer)
             }
             Ask::Finalize if failure.is_some() => (Plan::default(), true),
             Ask::Finalize => {
-                let Leaving { plan, end } = plan::leave(&input, teardown.as_ref());
-                let has_finalizer = end != plan::End::Release || !plan.steps.is_empty();
+                let DeletionPlan { plan, finalizer } = plan::plan_deletion(&input, response.as_ref());
+                let has_finalizer = finalizer != plan::FinalizerAction::Remove || !plan.steps.is_empty();
                 (plan, has_finalizer)
             }
         };
         let nothing = Response::default();
-        let response = teardown.as_ref().map_or(&nothing, |teardown| &teardown.response);
-        let status = self.status(side, response, &plan, failure.as_ref());
+        let status = self.status(side, response.as_ref().unwrap_or(&nothing), &plan, failure.as_ref());
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
         let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
         Intent { desired, plan, refused, status, has_finalizer, failure }
     }
 
-    /// What the status would say then.
+    /// The status that would be written.
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
-        let mut progress = ReconcileReport::new(0);
-        progress.refusals.extend(plan.refusals.iter().cloned());
+        let mut report = ReconcileReport::new(0);
+        report.refusals.extend(plan.refusals.iter().cloned());
         if let Some(child) = plan.waiting.first() {
-            progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
+            report.wait(format!("{child} is being deleted, and will be created once it is gone"));
         }
         if let Some(problem) = failure {
-            progress.fail(problem.clone());
+            report.fail(problem.clone());
         }
         let (parent, live) = (&side.observed.parent, status_of(&side.observed.parent));
-        let refusals = progress.refusals.told();
-        let verdict = progress.verdict(&self.retries, &refusals);
-        let decided = decide(live.as_ref(), parent, response, verdict, side.live.room, self.now);
+        let refusals = report.refusals.told();
+        let readiness = report.readiness(&self.retries, &refusals);
+        let decided = decide(live.as_ref(), parent, response, readiness, side.live.status_capabilities, self.now);
         decided.map(Value::Object).or(live).unwrap_or_default()
     }
 }
 
-/// How a call ended; none: there was none.
-fn end(asked: Option<&Asked>) -> Option<End> {
+/// The end of a call; none: there was none.
+fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     Some(match &asked?.result {
-        Ok(_) | Err(call::Error::Failed(_)) => End::Answered,
-        Err(error) if error.fault() == gyre_sandbox::Fault::Host => End::HostFault,
-        Err(error) => End::PluginFault { reason: error.reason() },
+        Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
+        Err(error) if error.fault() == gyre_sandbox::Fault::Host => CallEnd::HostFault,
+        Err(error) => CallEnd::PluginFault { reason: error.reason() },
     })
 }
 
-/// What would be done for one parent.
+/// The writes that would be made for one parent.
 struct Intent {
-    /// What the plugin wants written, whether or not it has to be.
+    /// The desired children, whether or not they have to be written.
     desired: BTreeMap<Identity, Desired>,
     plan: Plan,
     /// The children that are refused.
     refused: BTreeSet<Identity>,
-    /// What the status says in the end.
+    /// The status at the end.
     status: Value,
     /// Whether the parent carries the finalizer in the end.
     has_finalizer: bool,
@@ -211,7 +210,7 @@ fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     object
 }
 
-/// What becomes of a child.
+/// The fate of a child.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
     /// It is not there.

@@ -15,22 +15,22 @@ pub struct Report {
     pub(super) mount: String,
     /// The mount's plugin.
     pub(super) plugin: Version,
-    /// What it is compared with.
+    /// The plugin that it is compared with.
     pub(super) shadow: Version,
-    /// When the comparison began.
+    /// The time at which the comparison began.
     pub(super) since: Timestamp,
-    /// How many parents were compared at least once.
+    /// The number of parents that were compared at least once.
     pub(super) compared: usize,
     /// How many wait to be compared, for the first time or once more.
     pub(super) waiting: usize,
-    /// Why the shadow is hardly called; none: it is.
+    /// The quarantine of the shadow; none: it is not quarantined.
     pub(super) quarantine: Option<String>,
     #[serde(flatten)]
-    /// How the shadow differs from the mount's plugin.
+    /// The differences between the shadow and the mount's plugin.
     pub difference: Difference,
 }
 
-/// Which version of a plugin.
+/// A version of a plugin.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Version {
     pub(super) version: String,
@@ -48,11 +48,11 @@ impl Report {
     pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
         let Shadow { mounted, program, live, since, .. } = shadow;
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
-        let tally = shadow.tally();
-        let moment = tally.moment();
-        let (counts, late, differing) = (tally.counts().clone(), tally.late(), tally.differing());
-        let details: Vec<String> = tally.details().map(str::to_owned).collect();
-        drop(tally);
+        let comparisons = shadow.comparisons();
+        let moment = comparisons.moment();
+        let (counts, late, differing) = (comparisons.counts().clone(), comparisons.late(), comparisons.differing());
+        let details: Vec<String> = comparisons.details().map(str::to_owned).collect();
+        drop(comparisons);
         let kept = details.len();
         let (changes, is_redacted) = changes(&details, shadow);
         let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
@@ -109,7 +109,7 @@ impl Report {
 impl Shadow {
     /// For `/debug/state`.
     pub(crate) fn state(&self) -> Value {
-        let moment = self.tally().moment();
+        let moment = self.comparisons().moment();
         let Version { version, digest } = Version::of(&self.program);
         json!({
             "version": version,

@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
-use gyre_core::quarantine::{Change, End, Extent};
+use gyre_core::quarantine::{CallEnd, Change, Extent};
 use gyre_core::queue::{Options, Time};
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use tracing::{error, error_span, info, warn};
 
 use super::compare::{Comparison, Pair, Side};
-use super::tally::Tally;
+use super::queue::ComparisonQueue;
 use crate::call::Ask;
 use crate::call::threads::Priority;
 use crate::cluster::kinds;
@@ -47,11 +47,11 @@ pub(crate) struct Shadow {
     /// Set once its caches are filled.
     pub(super) live: OnceLock<Arc<ActiveProgram>>,
     pub(super) since: Timestamp,
-    tally: Mutex<Tally>,
+    comparisons: Mutex<ComparisonQueue>,
     added: Notify,
 }
 
-/// What there is to compare.
+/// The result of looking for something to compare.
 enum Found {
     Pair(Box<Pair>),
     /// Not all of it can be seen yet.
@@ -62,7 +62,7 @@ enum Found {
 
 impl Shadow {
     fn new(mounted: Arc<ActiveProgram>, program: Arc<Program>, since: Timestamp) -> Self {
-        Self { mounted, program, live: OnceLock::new(), since, tally: Mutex::default(), added: Notify::new() }
+        Self { mounted, program, live: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
     }
 
     /// The shadow of that mount; none: it has none.
@@ -73,21 +73,21 @@ impl Shadow {
 
     /// A parent is compared when its turn comes.
     fn add(&self, parent: &ObjectKey) {
-        self.tally().add(parent);
+        self.comparisons().add(parent);
         self.added.notify_one();
     }
 
     /// A parent is gone.
     fn forget(&self, parent: &ObjectKey, now: Time) {
-        self.tally().forget(parent);
+        self.comparisons().forget(parent);
         if let Some(live) = self.live.get() {
             live.call_guard.forget(parent, now);
         }
     }
 
-    /// How many parents differ, and the like.
+    /// The counters of the shadow.
     pub(crate) fn moment(&self) -> Shadowed {
-        self.tally().moment()
+        self.comparisons().moment()
     }
 
     /// Compares one parent after the other, all of them once at first. Never ends.
@@ -120,15 +120,15 @@ impl Shadow {
 
     async fn next(&self) -> ObjectKey {
         loop {
-            if let Some(next) = self.tally().next() {
+            if let Some(next) = self.comparisons().next() {
                 return next;
             }
             self.added.notified().await;
         }
     }
 
-    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock()
+    pub(super) fn comparisons(&self) -> MutexGuard<'_, ComparisonQueue> {
+        self.comparisons.lock()
     }
 
     /// Compares what the programs want for one parent.
@@ -154,21 +154,21 @@ impl Shadow {
                 drop(admitted);
                 if let Err(error) = undone {
                     // A defect of the host, which would be there the next time, too.
-                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
+                    return error!(mount = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
                 return self.add(&key);
             }
         };
         services.metrics.shadowed(&mount.name, outcome.word());
-        self.tally().record(&key, outcome);
+        self.comparisons().record(&key, outcome);
         // Where there was nothing to call it for, nothing is known of it.
-        for change in admitted.ended(end.unwrap_or(End::HostFault), services.queue.now()).changes {
+        for change in admitted.ended(end.unwrap_or(CallEnd::HostFault), services.queue.now()).changes {
             match change {
                 Change::Quarantined(Extent::Mount) => {
-                    warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
+                    warn!(mount = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
                 }
-                Change::Recovered(Extent::Mount) => info!(plugin = %mount.name, "the shadow answers again"),
+                Change::Recovered(Extent::Mount) => info!(mount = %mount.name, "the shadow answers again"),
                 // Whoever asks for the report sees what the shadow fails about.
                 Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
             }
@@ -179,7 +179,7 @@ impl Shadow {
         }
     }
 
-    /// What both sides see of a parent.
+    /// The inputs of a comparison of a parent.
     fn pair(&self, live: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Found {
         let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
         let Some(parent) = parent else { return Found::Nothing };
@@ -193,7 +193,7 @@ impl Shadow {
         let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { live.parents.get(key) };
         // The cache of the one version may be ahead of that of the other.
         let Some(shadowed) = shadowed else { return Found::Later };
-        let memory = mount.memory(key);
+        let memory = mount.parent_state(key);
         let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
         let retries = mount.retries(&Options::default());
         let queue_now = services.queue.now();
@@ -209,7 +209,7 @@ impl Shadow {
             shadow: Side {
                 observed: ObservedState::of(live, shadowed),
                 live: Arc::clone(live),
-                span: Some(error_span!("shadow", plugin = %mount.name, object = %key)),
+                span: Some(error_span!("shadow", mount = %mount.name, object = %key)),
             },
         }))
     }
@@ -230,7 +230,7 @@ pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a H
     Box::pin(async move {
         // A defect of the host in here is none of the mount's.
         if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
-            error!(plugin = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
+            error!(mount = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
             mount.set_observer(None);
         }
     })
@@ -245,11 +245,11 @@ async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) 
         mount.set_observer(Some(Arc::clone(&shadow) as Arc<dyn Observer>));
         let live = match prepare(wanted, &mounted, mount, services).await {
             Ok(live) => Arc::new(live),
-            Err(reason) => return error!(plugin = %mount.name, "no shadow: {reason}"),
+            Err(reason) => return error!(mount = %mount.name, "no shadow: {reason}"),
         };
         let _ = shadow.live.set(Arc::clone(&live));
         let manifest = wanted.manifest();
-        info!(plugin = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
+        info!(mount = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
         tokio::select! {
             () = shadow.follow(&live, mount, services) => {}
             // Much that was refused can be done then.

@@ -11,7 +11,7 @@ use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
 use crate::telemetry::traces::Traces;
 
-/// How lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug)]
 pub enum LogFormat {
     /// Text for people.

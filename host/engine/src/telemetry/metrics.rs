@@ -20,8 +20,8 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::health::Health;
 use crate::target::{Projection, Target};
 use labels::{
-    Build, ClientRequest, Controller, ControllerResult, LeaseName, Outcome, Plugin, PluginOutcome, PluginReason, PluginState,
-    PluginWrite, QueueName, QueuePriority, Watch,
+    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountOutcome, MountReason, MountState, MountWrite,
+    QueueName, QueuePriority, ReloadResult, Watch,
 };
 
 pub use exposition::Form;
@@ -66,27 +66,27 @@ pub struct Metrics {
     unfinished_seconds: Family<QueueName, Seconds>,
     longest_seconds: Family<QueueName, Seconds>,
     requests: Family<ClientRequest, Counter>,
-    calls: Family<PluginOutcome, Counter>,
-    call_seconds: Histograms<Plugin>,
-    memory_peak: Family<Plugin, Gauge>,
-    compile_seconds: Family<Plugin, Seconds>,
-    instances: Family<PluginState, Gauge>,
-    memo_hits: Family<Plugin, Counter>,
-    recorded: Family<PluginOutcome, Counter>,
-    shadowed: Family<PluginOutcome, Counter>,
-    shadowed_parents: Family<PluginState, Gauge>,
-    shadowed_changes: Family<PluginWrite, Gauge>,
-    problems: Family<PluginReason, Counter>,
-    quarantined: Family<Plugin, Gauge>,
-    quarantined_namespaces: Family<Plugin, Gauge>,
-    parked: Family<Plugin, Gauge>,
-    writes: Family<PluginWrite, Counter>,
+    calls: Family<MountOutcome, Counter>,
+    call_seconds: Histograms<Mount>,
+    memory_peak: Family<Mount, Gauge>,
+    compile_seconds: Family<Mount, Seconds>,
+    instances: Family<MountState, Gauge>,
+    memo_hits: Family<Mount, Counter>,
+    recorded: Family<MountOutcome, Counter>,
+    shadowed: Family<MountOutcome, Counter>,
+    shadowed_parents: Family<MountState, Gauge>,
+    shadowed_changes: Family<MountWrite, Gauge>,
+    problems: Family<MountReason, Counter>,
+    quarantined: Family<Mount, Gauge>,
+    quarantined_namespaces: Family<Mount, Gauge>,
+    parked: Family<Mount, Gauge>,
+    writes: Family<MountWrite, Counter>,
     watch_failures: Family<Watch, Counter>,
     left_out: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
     watch_silence: Family<Watch, Gauge>,
     watch_up: Family<Watch, Gauge>,
-    config_reloads: Family<Outcome, Counter>,
+    config_reloads: Family<ReloadResult, Counter>,
     config_refused: Gauge,
     leads: Family<LeaseName, Gauge>,
 }
@@ -136,7 +136,7 @@ impl Default for Metrics {
         };
         metrics.register();
         for result in [TAKEN, REFUSED] {
-            drop(metrics.config_reloads.get_or_create(&Outcome { result }));
+            drop(metrics.config_reloads.get_or_create(&ReloadResult { result }));
         }
         metrics
     }
@@ -272,7 +272,7 @@ impl Metrics {
         Ok(form.of(text))
     }
 
-    /// There is a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
+    /// Adds a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
     /// first increment `rate` would not see it.
     pub fn mounted(&self, mount: &str) {
         let (controller, queue) = (Controller { controller: mount.to_owned() }, queue(mount));
@@ -289,18 +289,18 @@ impl Metrics {
         for histogram in [&self.queue_seconds, &self.work_seconds] {
             drop(histogram.get_or_create(&queue));
         }
-        let plugin = Plugin { plugin: mount.to_owned() };
-        drop(self.memo_hits.get_or_create(&plugin));
-        drop(self.call_seconds.get_or_create(&plugin));
-        drop(self.calls.get_or_create(&PluginOutcome { plugin: mount.to_owned(), outcome: ANSWERED }));
+        let labels = Mount::new(mount);
+        drop(self.memo_hits.get_or_create(&labels));
+        drop(self.call_seconds.get_or_create(&labels));
+        drop(self.calls.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome: ANSWERED }));
     }
 
-    /// So many objects of a mount may be worked on at once.
+    /// Sets the number of workers of a mount.
     pub fn workers(&self, mount: &str, workers: usize) {
         self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
     }
 
-    /// A mount is gone: its gauges would stand still for ever.
+    /// Removes the gauges of a mount, which would never change again.
     pub fn unmounted(&self, mount: &str) {
         let controller = Controller { controller: mount.to_owned() };
         self.workers.remove(&controller);
@@ -308,14 +308,14 @@ impl Metrics {
         for priority in [Priority::Normal, Priority::Low] {
             self.queue_depth.remove(&queue_priority(mount, priority));
         }
-        let plugin = Plugin { plugin: mount.to_owned() };
-        self.memory_peak.remove(&plugin);
-        self.parked.remove(&plugin);
+        let labels = Mount::new(mount);
+        self.memory_peak.remove(&labels);
+        self.parked.remove(&labels);
     }
 
-    /// So many keys of a mount failed too often and wait for a change.
+    /// Sets the number of parked keys of a mount.
     pub fn parked(&self, mount: &str, parked: usize) {
-        self.parked.get_or_create(&Plugin { plugin: mount.to_owned() }).set(parked as i64);
+        self.parked.get_or_create(&Mount::new(mount)).set(parked as i64);
     }
 
     /// A key was added to the queue.
@@ -323,12 +323,12 @@ impl Metrics {
         self.queue_adds.get_or_create(&queue(mount)).inc();
     }
 
-    /// So many keys wait at a priority.
+    /// Sets the number of queued keys at a priority.
     pub fn depth(&self, mount: &str, priority: Priority, depth: usize) {
         self.queue_depth.get_or_create(&queue_priority(mount, priority)).set(depth as i64);
     }
 
-    /// So many keys are worked on.
+    /// Sets the number of keys in progress.
     pub fn active(&self, mount: &str, active: usize) {
         self.active_workers.get_or_create(&Controller { controller: mount.to_owned() }).set(active as i64);
     }
@@ -339,18 +339,18 @@ impl Metrics {
     }
 
     /// A reconcile ended.
-    pub fn reconciled(&self, mount: &str, result: &'static str, end: End, took: Duration) {
+    pub fn reconciled(&self, mount: &str, result: &'static str, error: ReconcileError, took: Duration) {
         let controller = Controller { controller: mount.to_owned() };
         self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }).inc();
         self.reconcile_seconds.get_or_create(&controller).observe(took.as_secs_f64());
         self.work_seconds.get_or_create(&queue(mount)).observe(took.as_secs_f64());
         match end {
-            End::Well => {}
-            End::Error => {
+            ReconcileError::None => {}
+            ReconcileError::Retried => {
                 self.reconcile_errors.get_or_create(&controller).inc();
                 self.queue_retries.get_or_create(&queue(mount)).inc();
             }
-            End::TerminalError => {
+            ReconcileError::Terminal => {
                 self.reconcile_errors.get_or_create(&controller).inc();
                 self.terminal_errors.get_or_create(&controller).inc();
             }
@@ -370,9 +370,9 @@ impl Metrics {
     }
 
     /// A call into a plugin ended. `outcome` is [`ANSWERED`] or the reason of the error.
-    pub fn called(&self, plugin: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
-        self.calls.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
-        let labels = Plugin { plugin: plugin.to_owned() };
+    pub fn called(&self, mount: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
+        self.calls.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
+        let labels = Mount::new(mount);
         self.call_seconds.get_or_create(&labels).observe(took.as_secs_f64());
         let peak = self.memory_peak.get_or_create(&labels);
         let memory_peak = i64::try_from(memory_peak).unwrap_or(i64::MAX);
@@ -382,57 +382,57 @@ impl Metrics {
     }
 
     /// No input of a reconcile had changed.
-    pub fn memo_hit(&self, plugin: &str) {
-        self.memo_hits.get_or_create(&Plugin { plugin: plugin.to_owned() }).inc();
+    pub fn memo_hit(&self, mount: &str) {
+        self.memo_hits.get_or_create(&Mount::new(mount)).inc();
     }
 
     /// A call was `recorded`, or `dropped` since it came too fast.
-    pub fn recorded(&self, plugin: &str, outcome: &'static str) {
-        self.recorded.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+    pub fn recorded(&self, mount: &str, outcome: &'static str) {
+        self.recorded.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
     /// A mount has a shadow: its counters are shown from the beginning.
-    pub fn has_shadow(&self, plugin: &str) {
+    pub fn has_shadow(&self, mount: &str) {
         for outcome in [SAME, DIFFERENT, FAILED] {
-            drop(self.shadowed.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }));
+            drop(self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }));
         }
     }
 
     /// A plugin was compared with its mount's shadow, and it came out like that: [`SAME`], [`DIFFERENT`] or [`FAILED`].
-    pub fn shadowed(&self, plugin: &str, outcome: &'static str) {
-        self.shadowed.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+    pub fn shadowed(&self, mount: &str, outcome: &'static str) {
+        self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
-    /// How the shadows are at this moment. Those that are gone are no longer shown.
+    /// Sets the gauges of shadows. Those that are gone are no longer shown.
     pub fn shadows<'a>(&self, shadows: impl Iterator<Item = (&'a str, Shadowed)>) {
         self.shadowed_parents.clear();
         self.shadowed_changes.clear();
         for (mount, Shadowed { compared, waiting, diverging, changes }) in shadows {
             for (state, count) in [("compared", compared), ("diverging", diverging), ("waiting", waiting)] {
-                self.shadowed_parents.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
+                self.shadowed_parents.get_or_create(&MountState { mount: Mount::new(mount), state }).set(count as i64);
             }
             for (verb, count) in changes {
-                self.shadowed_changes.get_or_create(&PluginWrite { plugin: mount.to_owned(), verb }).set(count as i64);
+                self.shadowed_changes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).set(count as i64);
             }
         }
     }
 
     /// Something that a plugin wanted was refused, or a reconcile failed.
-    pub fn problem(&self, plugin: &str, reason: &'static str) {
-        self.problems_of(plugin, reason, 1);
+    pub fn problem(&self, mount: &str, reason: &'static str) {
+        self.problems_of(mount, reason, 1);
     }
 
     /// As [`Self::problem`], so many times.
-    pub fn problems_of(&self, plugin: &str, reason: &'static str, count: usize) {
-        self.problems.get_or_create(&PluginReason { plugin: plugin.to_owned(), reason }).inc_by(count as u64);
+    pub fn problems_of(&self, mount: &str, reason: &'static str, count: usize) {
+        self.problems.get_or_create(&MountReason { mount: Mount::new(mount), reason }).inc_by(count as u64);
     }
 
     /// A request that writes was sent.
-    pub fn wrote(&self, plugin: &str, verb: &'static str) {
-        self.writes.get_or_create(&PluginWrite { plugin: plugin.to_owned(), verb }).inc();
+    pub fn wrote(&self, mount: &str, verb: &'static str) {
+        self.writes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).inc();
     }
 
-    /// There is a watch.
+    /// Adds a watch.
     pub fn watches(&self, target: &Target) {
         drop(self.watch_failures.get_or_create(&watch(target)));
         drop(self.left_out.get_or_create(&watch(target)));
@@ -445,13 +445,13 @@ impl Metrics {
 
     /// The configuration or a plugin has changed, and the change is in force.
     pub fn configuration_taken(&self) {
-        self.config_reloads.get_or_create(&Outcome { result: TAKEN }).inc();
+        self.config_reloads.get_or_create(&ReloadResult { result: TAKEN }).inc();
         self.config_refused.set(0);
     }
 
     /// The configuration or a plugin has changed, and the change is refused.
     pub fn configuration_refused(&self) {
-        self.config_reloads.get_or_create(&Outcome { result: REFUSED }).inc();
+        self.config_reloads.get_or_create(&ReloadResult { result: REFUSED }).inc();
         self.config_refused.set(1);
     }
 
@@ -465,7 +465,7 @@ impl Metrics {
         self.cached.remove(&watch(target));
     }
 
-    /// How the watches fare at this moment. Those that have ended are no longer shown.
+    /// Sets the gauges of watches. Those that have ended are no longer shown.
     pub fn watched<'a>(&self, watches: impl Iterator<Item = (&'a Target, &'a Health)>) {
         self.watch_silence.clear();
         self.watch_up.clear();
@@ -475,7 +475,7 @@ impl Metrics {
         }
     }
 
-    /// How the mounts are at this moment. Those that are gone are no longer shown.
+    /// Sets the gauges of mounts. Those that are gone are no longer shown.
     pub fn moments<'a>(&self, moments: impl Iterator<Item = (&'a str, Moment)>) {
         self.compile_seconds.clear();
         self.instances.clear();
@@ -484,12 +484,12 @@ impl Metrics {
         self.quarantined.clear();
         self.quarantined_namespaces.clear();
         for (mount, Moment { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in moments {
-            let plugin = Plugin { plugin: mount.to_owned() };
-            self.compile_seconds.get_or_create(&plugin).set(compile.duration.as_secs_f64());
-            self.quarantined.get_or_create(&plugin).set(i64::from(is_quarantined));
-            self.quarantined_namespaces.get_or_create(&plugin).set(quarantined_scopes as i64);
+            let labels = Mount::new(mount);
+            self.compile_seconds.get_or_create(&labels).set(compile.duration.as_secs_f64());
+            self.quarantined.get_or_create(&labels).set(i64::from(is_quarantined));
+            self.quarantined_namespaces.get_or_create(&labels).set(quarantined_scopes as i64);
             for (state, count) in [("running", running), ("idle", idle)] {
-                self.instances.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
+                self.instances.get_or_create(&MountState { mount: Mount::new(mount), state }).set(count as i64);
             }
             self.unfinished_seconds.get_or_create(&queue(mount)).set(in_progress.total.as_secs_f64());
             self.longest_seconds.get_or_create(&queue(mount)).set(in_progress.longest.as_secs_f64());
@@ -506,46 +506,46 @@ impl Metrics {
         self.leads.remove(&LeaseName { name: lease.to_owned() });
     }
 
-    /// So many objects are cached.
+    /// Sets the number of cached objects.
     pub fn cached(&self, target: &Target, objects: usize) {
         self.cached.get_or_create(&watch(target)).set(objects as i64);
     }
 }
 
-/// Whether a reconcile counts as an error.
+/// The error of a reconcile, as metrics count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It does not.
-    Well,
-    /// It does, and is tried again.
-    Error,
-    /// It does, and is not.
-    TerminalError,
+pub enum ReconcileError {
+    /// None.
+    None,
+    /// An error that is retried.
+    Retried,
+    /// An error that is not retried.
+    Terminal,
 }
 
-/// How a call ends that has an answer.
+/// The `outcome` of a call that has an answer.
 pub const ANSWERED: &str = "Success";
 
-/// A shadow does what the mount's plugin does.
+/// The `outcome` of a comparison without a difference.
 pub const SAME: &str = "same";
-/// It does otherwise.
+/// The `outcome` of a comparison with differences.
 pub const DIFFERENT: &str = "different";
-/// It does not answer.
+/// The `outcome` of a comparison in which the shadow has no answer.
 pub const FAILED: &str = "failed";
 
 const TAKEN: &str = "taken";
 const REFUSED: &str = "refused";
 
-/// How a mount is at one moment.
+/// The gauges of a mount.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// How the machine code of its plugin was come by.
+    /// The compilation of its plugin.
     pub compile: CompileReport,
-    /// So many instances of its plugin run,
+    /// The number of instances of its plugin that run,
     pub running: usize,
-    /// and so many wait to serve again.
+    /// and the number that wait to be reused.
     pub idle: usize,
-    /// What is worked on.
+    /// The keys in progress.
     pub in_progress: InProgress,
     /// Whether its plugin is quarantined as a whole,
     pub is_quarantined: bool,
@@ -553,10 +553,10 @@ pub struct Moment {
     pub quarantined_scopes: usize,
 }
 
-/// How a shadow is at one moment.
+/// The gauges of a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shadowed {
-    /// So many parents were compared,
+    /// The number of parents that were compared,
     pub compared: usize,
     /// and so many wait, for the first time or once more.
     pub waiting: usize,

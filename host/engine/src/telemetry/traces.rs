@@ -26,7 +26,7 @@ use otlp::Exporter;
 /// How long the end of the process waits for the last spans to be sent.
 const FLUSHED_WITHIN: Duration = Duration::from_secs(3);
 
-/// What sends traces. When it is dropped, the last ones are sent.
+/// An exporter of traces. When it is dropped, the last ones are sent.
 #[derive(Debug)]
 pub struct Traces(SdkTracerProvider);
 

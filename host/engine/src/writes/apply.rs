@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::conflict::{Answer, Conflict, Hold, TakenBack};
+use gyre_core::conflict::{Conflict, ForceApplyHistory, Hold, Resolution};
 use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{self, Confirm, Desired, Input, Refusal, RefusalReason, Settled, Step};
+use gyre_core::plan::{self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step};
 use gyre_core::queue::Time;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
@@ -35,12 +35,12 @@ use crate::telemetry::metrics::Metrics;
 
 pub use self::violations::schema_violations;
 
-/// How soon to look again for an object that bears a child's name and is on its way out.
+/// The time after which an object with a child's name, which is being deleted, is checked again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// How one step ended.
+/// The result of one step.
 #[derive(Debug)]
-pub(crate) enum Done {
+pub(crate) enum StepResult {
     /// The cluster changed.
     Wrote,
     /// There was nothing to do after all.
@@ -49,21 +49,21 @@ pub(crate) enum Done {
     Refused(Refusal),
     /// Something has to happen first, of which a watch will tell; the message says what.
     Waits(String),
-    /// As [`Done::Waits`], and no watch tells of it.
-    LookAgain(Duration, String),
+    /// As [`StepResult::Waits`], but no watch reports it.
+    Requeue(Duration, String),
 }
 
 /// How a child that is replaced, and not changed in place, differs from what is desired.
 enum Drift {
-    /// It does not.
+    /// None.
     None,
     /// Somebody has changed it.
     Real,
     /// Somebody stands for another value, and would set it again.
-    Claimed(Refusal),
+    Contested(Refusal),
 }
 
-/// What the steps of one plan are carried out with.
+/// The means to carry out the steps of one plan.
 pub(crate) struct Applier<'a> {
     pub(crate) client: &'a Client,
     pub(crate) metrics: &'a Metrics,
@@ -72,10 +72,10 @@ pub(crate) struct Applier<'a> {
     /// Makes them: the field manager.
     pub(crate) plugin: &'a str,
     pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
-    /// By the UID of a child; see [`Settled`].
-    pub(crate) settled: &'a mut BTreeMap<String, Settled>,
+    /// By the UID of a child; see [`AcceptedForm`].
+    pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     /// By the UID of a child.
-    pub(crate) taken_back: &'a mut BTreeMap<String, TakenBack>,
+    pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
     pub(crate) now: Time,
 }
 
@@ -90,7 +90,7 @@ impl Applier<'_> {
     /// # Errors
     ///
     /// What kept it from being done, to be tried again.
-    pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<Done, Problem> {
+    pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<StepResult, Problem> {
         match step {
             Step::Create { desired } => self.create(desired, input).await,
             step => {
@@ -102,7 +102,7 @@ impl Applier<'_> {
     }
 
     /// Carries out a step about an object that exists, and is known in this state.
-    async fn change(&mut self, step: &Step, known: Option<&Object>) -> Result<Done, Problem> {
+    async fn change(&mut self, step: &Step, known: Option<&Object>) -> Result<StepResult, Problem> {
         let known = known.filter(|known| step.uid() == Some(known.uid()));
         match step {
             Step::Create { desired } => {
@@ -119,15 +119,15 @@ impl Applier<'_> {
             Step::Replace { desired, uid, propagation, confirm, cause } => {
                 if *confirm == Confirm::ByDryRun {
                     match self.drift(desired, uid, known).await? {
-                        Drift::None => return Ok(Done::Nothing),
-                        Drift::Claimed(refusal) => return Ok(Done::Refused(refusal)),
+                        Drift::None => return Ok(StepResult::Nothing),
+                        Drift::Contested(refusal) => return Ok(StepResult::Refused(refusal)),
                         Drift::Real => {}
                     }
                 }
                 info!(child = %desired.child, ?cause, "replacing");
                 self.delete(&desired.child, uid, *propagation).await?;
                 // The end of the object brings the parent back, and then there is nothing of that name.
-                Ok(Done::Waits(format!("{} is being deleted, and will be created once it is gone", desired.child)))
+                Ok(StepResult::Waits(format!("{} is being deleted, and will be created once it is gone", desired.child)))
             }
             Step::Delete { child, uid, propagation } => {
                 info!(%child, "deleting a child that is no longer desired");
@@ -136,12 +136,12 @@ impl Applier<'_> {
         }
     }
 
-    async fn apply(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Done, Problem> {
+    async fn apply(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
         let upgraded = self.upgrade_if_needed(child, uid, known).await?;
         let view = self.views.get(&child.kind);
-        let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
+        let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         let before = upgraded.or(known.map(Object::resource_version));
         self.metrics.wrote(self.mount, "apply");
         let patch = Patch::Apply(&desired.object);
@@ -156,47 +156,47 @@ impl Applier<'_> {
         }
         let answer = match result {
             Ok(answer) => answer,
-            Err(kube::Error::Api(status)) => return refusal(&status, child).map(Done::Refused),
+            Err(kube::Error::Api(status)) => return refusal(&status, child).map(StepResult::Refused),
             Err(error) => return Err(problem(&error, child)),
         };
         let (object, answer) = parsed(answer, child)?;
         if let Some(view) = view {
-            view.remember(&object, mark);
+            view.insert_written(&object, epoch);
         }
         self.settle(desired, &answer, object.uid());
-        Ok(if before == Some(object.resource_version()) { Done::Nothing } else { Done::Wrote })
+        Ok(if before == Some(object.resource_version()) { StepResult::Nothing } else { StepResult::Wrote })
     }
 
     async fn upgrade_if_needed(&self, child: &ObjectRef, uid: &str, known: Option<&Object>) -> Result<Option<u64>, Problem> {
         if known.is_some_and(Object::has_update_entry) { self.upgrade(child, uid).await } else { Ok(None) }
     }
 
-    async fn label(&mut self, child: &ObjectRef, uid: &str, labels: &BTreeMap<String, String>) -> Result<Done, Problem> {
+    async fn label(&mut self, child: &ObjectRef, uid: &str, labels: &BTreeMap<String, String>) -> Result<StepResult, Problem> {
         let view = self.views.get(&child.kind);
-        let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
+        let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         let patch = json!({ "metadata": { "uid": uid, "labels": labels } });
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, "label");
         let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
         let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
         if let Some(view) = view {
-            view.remember(&object, mark);
+            view.insert_written(&object, epoch);
         }
-        Ok(Done::Wrote)
+        Ok(StepResult::Wrote)
     }
 
     /// Whether the fields in conflict are to be taken back by force; if so, it counts.
     fn may_take_back(&mut self, conflicts: &[Conflict], uid: &str) -> bool {
-        let taken_back = self.taken_back.entry(uid.to_owned()).or_default();
-        taken_back.answer(conflicts, self.now) == Answer::TakeBack
+        let forced_applies = self.forced_applies.entry(uid.to_owned()).or_default();
+        forced_applies.resolve(conflicts, self.now) == Resolution::ForceApply
     }
 
     /// Remembers what the API server made of what was desired, where it spells it otherwise.
     fn settle(&mut self, desired: &Desired, answer: &Value, uid: &str) {
         if first_difference(&Value::Object(desired.object.clone()), answer).is_some() {
-            self.settled.insert(uid.to_owned(), Settled::of(&desired.digest, answer));
+            self.accepted.insert(uid.to_owned(), AcceptedForm::of(&desired.digest, answer));
         } else {
-            self.settled.remove(uid);
+            self.accepted.remove(uid);
         }
     }
 
@@ -222,19 +222,19 @@ impl Applier<'_> {
                 if plan::fingerprint(&answer) != plan::fingerprint(&live) {
                     return Ok(Drift::Real);
                 }
-                self.settled.insert(uid.to_owned(), Settled::of(&desired.digest, &live));
+                self.accepted.insert(uid.to_owned(), AcceptedForm::of(&desired.digest, &live));
                 Ok(Drift::None)
             }
             Err(kube::Error::Api(status)) if status.is_invalid() => Ok(Drift::Real),
             Err(kube::Error::Api(status)) if !conflicts(&status).is_empty() => {
                 let is_edit = conflicts(&status).iter().all(|conflict| conflict.hold == Hold::Updated);
-                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Claimed) }
+                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Contested) }
             }
             Err(error) => Err(problem(&error, child)),
         }
     }
 
-    async fn delete(&mut self, child: &ObjectRef, uid: &str, propagation: Propagation) -> Result<Done, Problem> {
+    async fn delete(&mut self, child: &ObjectRef, uid: &str, propagation: Propagation) -> Result<StepResult, Problem> {
         let api = self.api(child)?;
         let params = DeleteParams {
             propagation_policy: Some(match propagation {
@@ -248,10 +248,10 @@ impl Applier<'_> {
         self.metrics.wrote(self.mount, "delete");
         match answered(api.delete(&child.key.name, &params)).await {
             Ok(_) => {
-                self.settled.remove(uid);
-                Ok(Done::Wrote)
+                self.accepted.remove(uid);
+                Ok(StepResult::Wrote)
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Done::Nothing),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(StepResult::Nothing),
             // A conflict may say that another object has the name, and may say that the server was too busy with this one: the next look
             // at the cache tells.
             Err(error) => Err(problem(&error, child)),
@@ -319,7 +319,7 @@ fn conflicts(status: &Status) -> Vec<Conflict> {
         .collect()
 }
 
-/// What a failed request means for the reconcile.
+/// The problem of a reconcile whose request failed.
 pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     match error {
         kube::Error::Api(status) => problem_of(status, subject),

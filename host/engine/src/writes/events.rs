@@ -1,12 +1,12 @@
 //! Kubernetes Events about parents, in `events.k8s.io/v1`.
 //!
-//! An Event tells of a transition. A plugin returns the same events at each call; [`to_publish`] picks those that are news.
+//! An Event reports a transition. A plugin returns the same events at each call; [`to_publish`] selects those that are new.
 
 use std::sync::Arc;
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::Changed;
-use gyre_core::response::{Event, Severity};
+use gyre_core::response::Event;
 use gyre_core::text::cut;
 use jiff::Timestamp;
 use kube::api::PostParams;
@@ -42,7 +42,7 @@ pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, change
 /// Writes Events on behalf of plugins.
 #[derive(Clone)]
 pub(crate) struct Recorder {
-    /// Who reports: the pod's name, where there is one.
+    /// The reporting instance: the name of the pod, if there is one.
     instance: String,
     clock: Clock,
     /// The time in the name of the last Event. A clock may say the same twice.
@@ -62,24 +62,24 @@ impl Recorder {
     }
 
     /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
-    pub(crate) async fn publish(&self, client: &Client, plugin: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
+    pub(crate) async fn publish(&self, client: &Client, mount: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
         let mut result = Ok(());
         // Others make names of the same object and time.
         for _ in 0..NAMES {
-            result = self.publish_once(client, plugin, kind, parent, event).await;
+            result = self.publish_once(client, mount, kind, parent, event).await;
             if !matches!(&result, Err(kube::Error::Api(status)) if status.is_already_exists()) {
                 break;
             }
         }
         if let Err(error) = result {
-            warn!(plugin, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
+            warn!(mount, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
         }
     }
 
     async fn publish_once(
         &self,
         client: &Client,
-        plugin: &str,
+        mount: &str,
         kind: &GroupVersionKind,
         parent: &Object,
         event: &Event,
@@ -93,10 +93,10 @@ impl Recorder {
             "kind": "Event",
             "metadata": { "name": name, "namespace": namespace },
             "eventTime": format!("{now:.6}"),
-            "reportingController": format!("gyre.dev/{plugin}"),
+            "reportingController": format!("gyre.dev/{mount}"),
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
-            "type": match event.severity { Severity::Normal => "Normal", Severity::Warning => "Warning" },
+            "type": event.severity,
             "reason": truncated(&event.reason, REASON_LIMIT),
             "note": cut(&event.message, NOTE_LIMIT),
             "regarding": {
@@ -125,6 +125,8 @@ fn truncated(text: &str, limit: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use gyre_core::response::Severity;
+
     use super::*;
 
     fn event(reason: &str) -> Event {

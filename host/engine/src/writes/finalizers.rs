@@ -51,7 +51,7 @@ pub(crate) async fn add_finalizer(
     answer.ok_or_else(|| Problem::new(ProblemKind::Other, "the API server's answer to a new finalizer cannot be read"))
 }
 
-/// What becomes of the list when a parent is let go.
+/// The treatment of the list when the finalizer is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
     /// Nothing is on it any more.

@@ -38,7 +38,7 @@ impl OwnWrites {
     }
 
     /// Whether a notice about this object is of our own write, or kept for [`OwnWrites::end`] to judge.
-    pub(crate) fn holds_back(&self, object: &Object) -> bool {
+    pub(crate) fn suppresses(&self, object: &Object) -> bool {
         let (key, version) = (object.key(), object.resource_version());
         let mut state = self.state();
         if let Some(noticed) = state.under_way.get_mut(&key) {
@@ -94,10 +94,10 @@ mod tests {
     fn check(noticed: &[u64], made: Option<u64>, expected: Others) -> OwnWrites {
         let writes = OwnWrites::default();
         let key = object(1).key();
-        assert!(!writes.holds_back(&object(1)), "nothing is under way");
+        assert!(!writes.suppresses(&object(1)), "nothing is under way");
         writes.begin(&key);
         for version in noticed {
-            assert!(writes.holds_back(&object(*version)));
+            assert!(writes.suppresses(&object(*version)));
         }
         assert_eq!(writes.end(&key, made), expected, "{noticed:?} {made:?}");
         writes
@@ -116,7 +116,7 @@ mod tests {
     fn late_events_of_own_writes_are_not_news() {
         let late = || check(&[4], Some(5), Others::Silent);
         let news = |writes: &OwnWrites, versions: &[u64]| {
-            versions.iter().map(|version| !writes.holds_back(&object(*version))).collect::<Vec<_>>()
+            versions.iter().map(|version| !writes.suppresses(&object(*version))).collect::<Vec<_>>()
         };
         assert_eq!(news(&late(), &[4, 5, 5]), [false, false, true]);
         assert_eq!(news(&late(), &[7]), [true]);

@@ -2,7 +2,7 @@
 
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::queue::Priority;
-use gyre_core::status::Room;
+use gyre_core::status::StatusCapabilities;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) kind: &'a GroupVersionKind,
     /// The plugin's name: the field manager, the finalizer.
     pub(crate) plugin: &'a str,
-    /// What of the host's conditions the parents' status has room for.
-    pub(crate) room: Room,
+    /// The fields of the host that the status of parents can hold.
+    pub(crate) status_capabilities: StatusCapabilities,
     /// The caches of the parents.
     pub(crate) parents: &'a View,
     pub(crate) client: &'a Client,
@@ -34,21 +34,21 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) metrics: &'a Metrics,
 }
 
-/// Which part of a parent is written.
+/// The part of a parent that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Object,
     Status,
 }
 
-/// What the API server says of a parent that the cache shows.
+/// The state of a cached parent on the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// It is as the cache has it.
     Same,
     /// It is there, and the cache was behind.
     Changed,
-    /// It is not there any more, or on its way out, which the cache did not show.
+    /// It is deleted or being deleted, which the cache did not show.
     Gone,
 }
 
@@ -80,7 +80,7 @@ impl ParentWriter<'_> {
         let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, verb);
-        let mark = parents.mark(parent.namespace());
+        let epoch = parents.write_epoch(parent.namespace());
         let key = parent.key();
         self.own_writes.begin(&key);
         let patch = Patch::Merge(&patch);
@@ -90,7 +90,7 @@ impl ParentWriter<'_> {
         };
         let answer = answer.map(|answer| answer.object.ok());
         if let Ok(Some(answer)) = &answer {
-            parents.remember(answer, mark);
+            parents.insert_written(answer, epoch);
         }
         let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
         if self.own_writes.end(&key, version) == Others::Changed {
@@ -106,7 +106,7 @@ impl ParentWriter<'_> {
     /// What the request came to.
     pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
         let parents = self.parents;
-        let mark = parents.mark(parent.namespace());
+        let epoch = parents.write_epoch(parent.namespace());
         let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
         let found = answered(api.get_opt(parent.name())).await?;
         let found = found.and_then(|found| found.object.ok());
@@ -116,7 +116,7 @@ impl ParentWriter<'_> {
             None => Found::Gone,
             Some(found) if found.resource_version() == parent.resource_version() => Found::Same,
             Some(found) => {
-                parents.remember(&found, mark);
+                parents.insert_written(&found, epoch);
                 Found::Changed
             }
         })

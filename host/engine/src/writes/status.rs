@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use gyre_core::response::Response;
-use gyre_core::status::{Room, StatusInput, Verdict, desired_status};
+use gyre_core::status::{Readiness, StatusCapabilities, StatusInput, desired_status};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -37,17 +37,17 @@ pub(crate) async fn write(
     clock: &Clock,
     parent: &Object,
     response: &Response,
-    verdict: Verdict<'_>,
-    settled: &mut Option<(u64, u64)>,
+    readiness: Readiness<'_>,
+    accepted: &mut Option<(u64, u64)>,
 ) -> Result<(Written, Option<SharedObject>), kube::Error> {
     let live = status_of(parent);
-    let Some(desired) = decide(live.as_ref(), parent, response, verdict, writer.room, clock.now()) else {
+    let Some(desired) = decide(live.as_ref(), parent, response, readiness, writer.status_capabilities, clock.now()) else {
         return Ok((Written::No, None));
     };
     let live = live.as_ref().and_then(Value::as_object);
     let without_times = without_transition_times(&desired);
     let attempt = (status_hash(Some(&without_times)), status_hash(live));
-    if *settled == Some(attempt) {
+    if *accepted == Some(attempt) {
         return Ok((Written::No, None));
     }
     let patch = json!({ "status": merge_patch(live, &desired) });
@@ -56,7 +56,7 @@ pub(crate) async fn write(
     };
     let made = status_of(&answer);
     let made = made.as_ref().and_then(Value::as_object);
-    *settled = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
+    *accepted = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
     let written = match (made == live, plugins_part(made) == plugins_part(live)) {
         (true, _) => Written::No,
         (false, true) => Written::Conditions,
@@ -70,8 +70,8 @@ pub(crate) fn decide(
     live: Option<&Value>,
     parent: &Object,
     response: &Response,
-    verdict: Verdict<'_>,
-    room: Room,
+    readiness: Readiness<'_>,
+    status_capabilities: StatusCapabilities,
     now: Timestamp,
 ) -> Option<Map<String, Value>> {
     desired_status(&StatusInput {
@@ -79,13 +79,13 @@ pub(crate) fn decide(
         generation: (parent.generation() > 0).then_some(parent.generation()),
         status: response.status.as_ref(),
         conditions: &response.conditions,
-        verdict,
+        readiness,
         now: &format!("{now:.0}"),
-        room,
+        status_capabilities,
     })
 }
 
-/// What an object says of its status; none: nothing.
+/// The status of an object, if it has one.
 pub(crate) fn status_of(object: &Object) -> Option<Value> {
     #[derive(serde::Deserialize)]
     struct WithStatus {

@@ -8,7 +8,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Child;
 use gyre_engine::difference::NOT_SHOWN;
 use gyre_engine::record::format::AnswerLine;
-use gyre_engine::record::{CallRecord, Given, Made, Redaction};
+use gyre_engine::record::{CallInputs, CallRecord, CallResult, Redaction};
 use gyre_sandbox::call::Error;
 use gyre_sandbox::{Fault, Reuse};
 use parking_lot::Mutex;
@@ -99,8 +99,8 @@ pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
 
 /// The delay of the requeue that a call requests, if it is too short to be useful.
 fn soon(call: &CallRecord) -> Option<Duration> {
-    let teardown = call.answer.result.as_ref().ok()?;
-    teardown.response.requeue_after.filter(|after| *after < SOON && !teardown.done)
+    let response = call.answer.result.as_ref().ok()?;
+    response.requeue_after.filter(|after| *after < SOON && !response.done)
 }
 
 /// Whether the inputs of two calls differ at most in the time, and the answers not at all.
@@ -111,7 +111,7 @@ fn is_alike(one: &CallRecord, other: &CallRecord) -> bool {
 
 /// The children that a call returned.
 pub(super) fn wanted(call: &CallRecord) -> &[Child] {
-    let response = call.answer.result.as_ref().ok().map(|teardown| &teardown.response);
+    let response = call.answer.result.as_ref().ok();
     response.and_then(|response| response.children.as_deref()).unwrap_or_default()
 }
 
@@ -123,7 +123,7 @@ pub(super) fn kind_of(object: &Map<String, Value>) -> GroupVersionKind {
 /// Repeats a call twice: in a new instance, and in an instance that has served a call before.
 fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
     let plugin = &call.program.plugin;
-    let mut given = Given::of(call);
+    let mut given = CallInputs::of(call);
     given.limits.reuse = Reuse::Never;
     let alone = given.make(plugin);
     if ran_out_of_time(&alone) {
@@ -165,7 +165,7 @@ fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
 }
 
 /// The difference between two answers to the same call, line by line, without values of Secrets.
-fn difference(call: &CallRecord, made: &Made) -> String {
+fn difference(call: &CallRecord, made: &CallResult) -> String {
     let seen = call.children.values().flatten().chain(call.reads.values().flatten().flatten()).chain([&call.parent]);
     let wanted = call.answer.texts.iter().chain(&made.answer.texts);
     let objects = seen.map(|object| &**object).chain(wanted.map(Vec::as_slice));
@@ -181,7 +181,7 @@ fn difference(call: &CallRecord, made: &Made) -> String {
 }
 
 /// Whether the host ended the call, which depends on the timing.
-fn ran_out_of_time(made: &Made) -> bool {
+fn ran_out_of_time(made: &CallResult) -> bool {
     let is_of_time = |error: &Error| matches!(error, Error::DeadlineExceeded { .. }) || error.fault() == Fault::Host;
     made.answer.result.as_ref().is_err_and(is_of_time)
 }

@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use gyre_core::response::{Child, Response};
 use gyre_engine::difference::unified::unified;
-use gyre_engine::record::format::{AnswerLine, AskLine, CallLine, ChildLine, ResultLine, Text};
+use gyre_engine::record::Ask;
+use gyre_engine::record::format::{AnswerLine, CallLine, ResultLine, Text};
+use serde::Deserialize;
 
 use crate::plan::Subject;
 
 /// `reconcile Echo default/hello`.
 pub fn title(call: &CallLine) -> String {
     let ask = match call.ask {
-        AskLine::Reconcile => "reconcile",
-        AskLine::Finalize => "finalize",
+        Ask::Reconcile => "reconcile",
+        Ask::Finalize => "finalize",
     };
     format!("{ask} {}", name_of(&call.parent).unwrap_or_else(|| "an object without a name".to_owned()))
 }
@@ -26,22 +29,12 @@ pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
         }
     };
     match (&recorded.result, &replayed.result) {
-        (
-            ResultLine::Response { status, conditions, events, requeue_after_ms, done, .. },
-            ResultLine::Response {
-                status: other_status,
-                conditions: other_conditions,
-                events: other_events,
-                requeue_after_ms: other_requeue,
-                done: other_done,
-                ..
-            },
-        ) => {
-            part("status", status != other_status);
-            part("conditions", conditions != other_conditions);
-            part("events", events != other_events);
-            part("requeue-after", requeue_after_ms != other_requeue);
-            part("done", done != other_done);
+        (ResultLine::Response(one), ResultLine::Response(other)) => {
+            part("status", one.status != other.status);
+            part("conditions", one.conditions != other.conditions);
+            part("events", one.events != other.events);
+            part("requeue-after", one.requeue_after != other.requeue_after);
+            part("done", one.done != other.done);
         }
         (one, other) if recorded.outcome() == replayed.outcome() => part("message", one != other),
         _ => part(&format!("{} became {}", recorded.outcome(), replayed.outcome()), true),
@@ -54,7 +47,7 @@ pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
 }
 
 fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
-    let (ResultLine::Response { children: before, .. }, ResultLine::Response { children: after, .. }) =
+    let (ResultLine::Response(Response { children: before, .. }), ResultLine::Response(Response { children: after, .. })) =
         (&recorded.result, &replayed.result)
     else {
         return Vec::new();
@@ -67,7 +60,7 @@ fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
             if after.is_some() { "children are no longer left unchanged" } else { "children are left unchanged" }.to_owned(),
         ];
     };
-    let by_name = |children: &[ChildLine]| -> BTreeMap<String, ChildLine> {
+    let by_name = |children: &[Child<Text>]| -> BTreeMap<String, Child<Text>> {
         children.iter().enumerate().map(|(index, child)| (child_name(index, child), child.clone())).collect()
     };
     let (before_by_name, after_by_name) = (by_name(before), by_name(after));
@@ -81,13 +74,10 @@ fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
     if differing.is_empty() { vec!["order of children".to_owned()] } else { differing }
 }
 
-fn child_name(index: usize, child: &ChildLine) -> String {
+fn child_name(index: usize, child: &Child<Text>) -> String {
     match child {
-        ChildLine::Apply(text) => name_of(text).unwrap_or_else(|| format!("children[{index}]")),
-        ChildLine::Keep { kind, namespace, name } => match namespace {
-            Some(namespace) => format!("{} {namespace}/{name}", kind.0.kind),
-            None => format!("{} {name}", kind.0.kind),
-        },
+        Child::Apply(text) => name_of(text).unwrap_or_else(|| format!("children[{index}]")),
+        Child::Keep(reference) => format!("{} {}", reference.kind.kind, reference.key),
     }
 }
 
@@ -115,11 +105,8 @@ pub fn yaml(answer: &AnswerLine) -> String {
 /// The texts of an answer as they were written.
 fn written(answer: &AnswerLine) -> String {
     let mut output = String::new();
-    if let ResultLine::Response { children, status, .. } = &answer.result {
-        let applied = children.iter().flatten().filter_map(|child| match child {
-            ChildLine::Apply(text) => Some(text),
-            ChildLine::Keep { .. } => None,
-        });
+    if let ResultLine::Response(Response { children, status, .. }) = &answer.result {
+        let applied = children.iter().flatten().filter_map(Child::applied);
         for text in applied.chain(status) {
             // Writing to a string does not fail.
             let _ = writeln!(output, "{text:?}");

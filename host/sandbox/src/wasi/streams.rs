@@ -80,8 +80,8 @@ impl streams::HostInputStream for State {
 impl State {
     fn write_to(&mut self, stream: &Resource<DynOutputStream>, bytes: &[u8]) -> StreamResult<()> {
         let stream = if stream.rep() == STDERR { Stream::Stderr } else { Stream::Stdout };
-        let (console, world) = self.console();
-        console.write(stream, bytes, world).map_err(|error| StreamError::Trap(error.into()))
+        let (console, imports) = self.console();
+        console.write(stream, bytes, imports).map_err(|error| StreamError::Trap(error.into()))
     }
 
     fn write_zeroes_to(&mut self, stream: &Resource<DynOutputStream>, len: u64) -> StreamResult<()> {

@@ -4,7 +4,7 @@ use gyre_core::text::cut_owned;
 use serde::de::DeserializeOwned;
 
 use crate::call::Error;
-use crate::json::{self, Problem};
+use crate::json::{self, JsonError};
 use crate::limits::Limits;
 
 /// The deepest JSON of a manifest: CRD schemas nest deeper than objects do. serde_json stops at the same depth.
@@ -18,7 +18,7 @@ pub(super) struct Answer {
     pub(super) bytes: usize,
     max_bytes: usize,
     max_depth: usize,
-    /// How much text may still be kept.
+    /// The bytes of text that may still be kept.
     text_bytes: usize,
 }
 
@@ -50,8 +50,8 @@ impl Answer {
     /// Reads a JSON text. The name of the place is only made when it is needed.
     pub(super) fn json<T: DeserializeOwned>(&self, bytes: &[u8], at: impl FnOnce() -> String) -> Result<T, Error> {
         json::parse(bytes, self.max_depth).map_err(|problem| match problem {
-            Problem::TooDeep => Error::OutputTooDeep { at: at(), limit: self.max_depth },
-            Problem::Invalid(message) => Error::InvalidOutput { at: at(), message },
+            JsonError::TooDeep => Error::OutputTooDeep { at: at(), limit: self.max_depth },
+            JsonError::Invalid(message) => Error::InvalidOutput { at: at(), message },
         })
     }
 }

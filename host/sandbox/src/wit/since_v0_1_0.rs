@@ -12,9 +12,9 @@ use self::bindings::gyre::plugin::{cluster, log};
 use self::bindings::{Plugin, PluginPre};
 use super::answer::{Answer, TEXT};
 use crate::call::Error;
+use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
 use crate::state::State;
-use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 
 #[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 mod bindings {
@@ -30,7 +30,7 @@ mod bindings {
 /// The contract's version.
 pub(crate) const VERSION: &str = "0.1.0";
 
-/// What a plugin exports.
+/// The exports of a plugin.
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
 /// A component that is linked, with its exports looked up.
@@ -87,7 +87,7 @@ impl Instance {
         parent: &[u8],
         settings: &[u8],
         limits: &Limits,
-    ) -> wasmtime::Result<core_response::Teardown> {
+    ) -> wasmtime::Result<core_response::Response> {
         let raw = self.0.gyre_plugin_reconciler().call_finalize(&mut *store, types::Request { parent, settings })?;
         Ok(finalized(store.data_mut(), raw, limits)?)
     }
@@ -121,12 +121,12 @@ pub(crate) fn finalized(
     state: &mut State,
     raw: Result<types::Teardown, types::Failure>,
     limits: &Limits,
-) -> Result<core_response::Teardown, Error> {
+) -> Result<core_response::Response, Error> {
     let (raw, done) = match raw {
         Ok(types::Teardown { response, done }) => (Ok(response), done),
         Err(raw) => (Err(raw), false),
     };
-    reconciled(state, raw, limits).map(|response| core_response::Teardown { response, done })
+    reconciled(state, raw, limits).map(|response| core_response::Response { done, ..response })
 }
 
 /// Offers what the contract lets a plugin import.
@@ -256,7 +256,7 @@ fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
     }
 }
 
-/// The JSON of a response, as [`crate::World::answered`] shows it.
+/// The JSON of a response, as [`crate::HostImports::answered`] shows it.
 fn texts(raw: &types::Response) -> Vec<&[u8]> {
     let applied = raw.children.iter().flatten().filter_map(|child| match child {
         types::Child::Apply(bytes) => Some(bytes.as_slice()),
@@ -296,6 +296,7 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
         conditions: raw.conditions.into_iter().map(|raw| condition(answer, raw)).collect::<Result<_, _>>()?,
         events: raw.events.into_iter().map(|raw| event(answer, raw)).collect::<Result<_, _>>()?,
         requeue_after: raw.requeue_after_ms.map(Duration::from_millis),
+        done: false,
     })
 }
 
@@ -313,9 +314,9 @@ fn condition(answer: &mut Answer, raw: types::Condition) -> Result<core_response
     Ok(core_response::Condition {
         kind: answer.text(raw.type_)?,
         status: match raw.status {
-            types::Truth::Yes => core_response::Truth::Yes,
-            types::Truth::No => core_response::Truth::No,
-            types::Truth::Unknown => core_response::Truth::Unknown,
+            types::Truth::Yes => core_response::ConditionStatus::True,
+            types::Truth::No => core_response::ConditionStatus::False,
+            types::Truth::Unknown => core_response::ConditionStatus::Unknown,
         },
         reason: answer.text(raw.reason)?,
         message: answer.text(raw.message)?,
@@ -335,10 +336,11 @@ fn event(answer: &mut Answer, raw: types::Event) -> Result<core_response::Event,
 
 fn failure(answer: &mut Answer, raw: types::Failure) -> Result<core_response::Failure, Error> {
     Ok(match raw {
-        types::Failure::Transient(message) => core_response::Failure::Transient(answer.text(message)?),
-        types::Failure::RetryAfter(raw) => {
-            core_response::Failure::RetryAfter(Duration::from_millis(raw.delay_ms), answer.text(raw.message)?)
-        }
-        types::Failure::Terminal(message) => core_response::Failure::Terminal(answer.text(message)?),
+        types::Failure::Transient(message) => core_response::Failure::Transient { message: answer.text(message)? },
+        types::Failure::RetryAfter(raw) => core_response::Failure::RetryAfter {
+            message: answer.text(raw.message)?,
+            after: Duration::from_millis(raw.delay_ms),
+        },
+        types::Failure::Terminal(message) => core_response::Failure::Terminal { message: answer.text(message)? },
     })
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::cut;
 use gyre_sandbox::call::Error;
-use gyre_sandbox::{Bytes, Fault, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox, World, settings};
+use gyre_sandbox::{Bytes, Fault, HostImports, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox, settings};
 
 use crate::probe::{MIRROR, Probe};
 use crate::stage::{Small, limits, reconcile, reconcile_in, sandbox};
@@ -43,7 +43,7 @@ fn an_answer_is_shown_as_the_plugin_wrote_it() {
     for status in [r#"{"b": 1.0,"a":[ 1e2 ],"a":0}"#.to_owned(), r#"{"a":"#.to_owned(), "[]".to_owned(), "x".repeat(65)] {
         let input = Input { parent: status.as_bytes(), settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
         let call = plugin.reconcile(&input, &limits, Box::new(Small::default()));
-        assert_eq!(call.world.downcast::<Small>().unwrap_or_default().texts, [status.as_bytes()]);
+        assert_eq!(call.imports.downcast::<Small>().unwrap_or_default().texts, [status.as_bytes()]);
     }
 }
 
@@ -62,7 +62,7 @@ struct Held {
     release: Receiver<()>,
 }
 
-impl World for Held {
+impl HostImports for Held {
     fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         Ok(Vec::new())
     }
@@ -101,7 +101,7 @@ fn a_call_that_finds_no_room_in_time_is_the_hosts_fault() {
         let error = call.result.unwrap_err();
         assert_eq!((error.reason(), error.fault()), ("PoolSaturated", Fault::Host));
         assert!(call.usage.waited >= Duration::from_millis(50), "{:?}", call.usage);
-        assert!(call.world.downcast::<Small>().is_ok());
+        assert!(call.imports.downcast::<Small>().is_ok());
         drop(held);
         assert!(running.join().unwrap().result.is_ok());
     });

@@ -78,8 +78,8 @@ fn it_reads_logs_and_asks_the_time_and_that_is_noted() {
     assert_eq!(call.result.unwrap().status.unwrap()["at"], 1_700_000_000);
     assert_eq!((call.usage.clock, call.usage.log_lines, call.usage.output_bytes), (ClockUse::Read, 1, 17));
     assert_eq!(call.usage.undeclared_read, Some(core_kind(CONFIG_MAP)));
-    let world = call.world.downcast::<Small>().unwrap_or_default();
-    assert_eq!((world.lines[0].message.as_str(), world.texts.len()), ("hello", 1));
+    let imports = call.imports.downcast::<Small>().unwrap_or_default();
+    assert_eq!((imports.lines[0].message.as_str(), imports.texts.len()), ("hello", 1));
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn asked(limits: &Limits, ask: impl Fn(&Imports) + Send + Sync + 'static) -> Res
             Ok(empty())
         }),
     );
-    let world = Box::new(Small { object: Some("{}"), ..Small::default() });
-    stage::reconcile_in(&plugin.unwrap(), limits, world).result
+    let imports = Box::new(Small { object: Some("{}"), ..Small::default() });
+    stage::reconcile_in(&plugin.unwrap(), limits, imports).result
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_panic_is_a_trap_and_affects_nothing_else() {
 fn its_failures_are_its_own_and_its_settings_are_checked() {
     let again = |_: &Imports| Err(types::Failure::RetryAfter(types::RetryAfter { delay_ms: 7, message: "busy".to_owned() }));
     let plugin = Plugin::native("code", Code(again)).unwrap();
-    let failure = Failure::RetryAfter(Duration::from_millis(7), "busy".to_owned());
+    let failure = Failure::RetryAfter { message: "busy".to_owned(), after: Duration::from_millis(7) };
     assert_eq!(stage::reconcile(&plugin, &stage::limits()).result, Err(Error::Failed(failure)));
     assert_eq!(plugin.validate_settings(b"{}", &stage::limits()), Ok(()));
     assert_eq!(plugin.validate_settings(b"[]", &stage::limits()), Err(settings::Error::Rejected("not these".to_owned())));

@@ -85,14 +85,14 @@ fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-fn call(plugin: &Plugin, seed: &str, now: SystemTime, limits: &Limits, world: Small) -> Call<gyre_core::response::Response> {
-    plugin.reconcile(&Input { parent: PARENT, settings: b"{}", seed, now }, limits, Box::new(world))
+fn call(plugin: &Plugin, seed: &str, now: SystemTime, limits: &Limits, imports: Small) -> Call<gyre_core::response::Response> {
+    plugin.reconcile(&Input { parent: PARENT, settings: b"{}", seed, now }, limits, Box::new(imports))
 }
 
 /// What the probe said, 16 digits at a time.
 fn said(call: &Call<gyre_core::response::Response>) -> Vec<u64> {
     match &call.result {
-        Err(Error::Failed(Failure::Terminal(text))) => {
+        Err(Error::Failed(Failure::Terminal { message: text })) => {
             text.as_bytes().chunks(16).map(|word| u64::from_str_radix(str::from_utf8(word).unwrap(), 16).unwrap()).collect()
         }
         other => panic!("{other:?}"),
@@ -184,8 +184,8 @@ fn a_reused_instance_reads_the_inputs_of_its_current_call() {
         // No error; then whether there is an object.
         assert_eq!(said(&call), [0, u64::from(object.is_some())]);
         assert_eq!((call.usage.log_lines, call.usage.undeclared_read), (1, None));
-        let world = call.world.downcast::<Small>().unwrap_or_else(|_| panic!("another world"));
-        assert_eq!((world.object, world.lines.len()), (object, 1));
+        let imports = call.imports.downcast::<Small>().unwrap_or_else(|_| panic!("another world"));
+        assert_eq!((imports.object, imports.lines.len()), (object, 1));
     }
 }
 

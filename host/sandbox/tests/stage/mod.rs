@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Response;
-use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox, World};
+use gyre_sandbox::{Bytes, Call, HostImports, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox};
 
 /// A world that holds one object, which every read finds, and keeps what is logged and answered.
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl Small {
     }
 }
 
-impl World for Small {
+impl HostImports for Small {
     fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         Ok(self.object().into_iter().collect())
     }
@@ -71,8 +71,8 @@ pub(crate) fn reconcile(plugin: &Plugin, limits: &Limits) -> Call<Response> {
 }
 
 /// Calls it in a world.
-pub(crate) fn reconcile_in(plugin: &Plugin, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
+pub(crate) fn reconcile_in(plugin: &Plugin, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let input = Input { parent: PARENT, settings: b"{}", seed: "uid-1", now };
-    plugin.reconcile(&input, limits, world)
+    plugin.reconcile(&input, limits, imports)
 }

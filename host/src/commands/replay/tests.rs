@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use clap::Parser;
 use gyre_core::grants::Namespaces;
 use gyre_engine::program::Program;
-use gyre_engine::record::{Ask, Bounds, CallRecord, Given, Writer};
+use gyre_engine::record::{Ask, Bounds, CallInputs, CallRecord, Writer};
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn recording(plugin: &Plugin, parents: &[&str]) -> Vec<u8> {
     let mut writer = Writer::new(Bounds { calls: u64::MAX, bytes: u64::MAX }, Secrets::Redacted);
     let mut file = writer.head("2026-01-01T00:00:00Z".parse().unwrap());
     for parent in parents {
-        let given = Given {
+        let given = CallInputs {
             ask: Ask::Reconcile,
             parent: Arc::from(parent.as_bytes()),
             settings: Arc::clone(&program.settings),
@@ -44,7 +44,7 @@ fn recording(plugin: &Plugin, parents: &[&str]) -> Vec<u8> {
             reads: std::collections::BTreeMap::new(),
         };
         let made = given.make(plugin);
-        let Given { ask, parent, seed, now, children, reads, .. } = given;
+        let CallInputs { ask, parent, seed, now, children, reads, .. } = given;
         let program = Arc::clone(&program);
         file.extend(
             writer

@@ -10,13 +10,13 @@ use gyre_core::election::{self, Timing};
 use gyre_core::names;
 use gyre_core::text::list;
 use gyre_engine::clock::Clock;
-use gyre_engine::leadership::election::{Leaders, Options, Scope, identity};
+use gyre_engine::leadership::election::{ElectionScope, Leaders, Options, identity};
 
 use crate::config::values::{WrongArguments, one_of, period};
 
 /// What is elected, by its word.
-const SCOPES: &[(&str, &str, Scope)] =
-    &[("host", "One leader for all mounts", Scope::Host), ("mount", "One leader for each mount", Scope::Mount)];
+const SCOPES: &[(&str, &str, ElectionScope)] =
+    &[("host", "One leader for all mounts", ElectionScope::Host), ("mount", "One leader for each mount", ElectionScope::Mount)];
 
 /// Whether several replicas of this host run, and how they elect leaders.
 #[derive(Clone, Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct ElectionArguments {
     ha: bool,
     /// Whether to elect one leader for all mounts, or one leader for each mount so that the replicas share the mounts.
     #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_parser = one_of(SCOPES), default_value = "host")]
-    ha_scope: Scope,
+    ha_scope: ElectionScope,
     /// Name of this replica in Leases and logs [default: the hostname].
     #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]
     ha_node_id: Option<String>,
@@ -91,7 +91,12 @@ impl ElectionArguments {
     /// # Errors
     ///
     /// When the times contradict each other.
-    pub(crate) fn options(&self, namespace: &str, deployment: &str, host: &str) -> anyhow::Result<Option<(Scope, Options)>> {
+    pub(crate) fn options(
+        &self,
+        namespace: &str,
+        deployment: &str,
+        host: &str,
+    ) -> anyhow::Result<Option<(ElectionScope, Options)>> {
         if !self.ha {
             return Ok(None);
         }
@@ -169,7 +174,7 @@ mod tests {
         parsed.map(|program| program.election).map_err(|error| error.to_string())
     }
 
-    fn options(arguments: &[&str]) -> Result<Option<(Scope, Options)>, String> {
+    fn options(arguments: &[&str]) -> Result<Option<(ElectionScope, Options)>, String> {
         parse(arguments)?.options("gyre-system", "echo", "pod-1").map_err(|error| error.to_string())
     }
 
@@ -182,7 +187,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_echoperator() {
         let (scope, options) = options(&["--ha"]).unwrap().unwrap();
-        assert_eq!((scope, options.name.as_str(), options.namespace.as_str()), (Scope::Host, "echo", "gyre-system"));
+        assert_eq!((scope, options.name.as_str(), options.namespace.as_str()), (ElectionScope::Host, "echo", "gyre-system"));
         assert!(options.identity.starts_with("pod-1_"), "{options:?}");
         assert_eq!(options.timing, Timing::default());
     }

@@ -7,7 +7,7 @@ use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::random::Random;
 use gyre_sandbox::native::{Imports, Native, types};
-use gyre_sandbox::{Bytes, Limits, LogLine, Plugin, ReadError, World};
+use gyre_sandbox::{Bytes, HostImports, Limits, LogLine, Plugin, ReadError};
 use serde_json::{Value, json};
 
 use crate::mutate::{self, Draw as _};
@@ -282,7 +282,7 @@ fn word(random: &mut Random) -> String {
 fn condition(random: &mut Random) -> types::Condition {
     types::Condition {
         type_: word(random),
-        status: *random.pick(&[types::Truth::Yes, types::Truth::No, types::Truth::Unknown]),
+        status: *random.pick(&[types::ConditionStatus::True, types::ConditionStatus::False, types::ConditionStatus::Unknown]),
         reason: word(random),
         message: mutate::text(random),
     }
@@ -313,7 +313,7 @@ pub(crate) fn limits(random: &mut Random) -> Limits {
 /// A cluster of which a plugin sees nothing.
 pub(crate) struct Nothing;
 
-impl World for Nothing {
+impl HostImports for Nothing {
     fn children(&mut self, _: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         Ok(Vec::new())
     }

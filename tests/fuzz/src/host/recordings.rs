@@ -10,7 +10,7 @@ use gyre_core::grants::Namespaces;
 use gyre_devcluster::random::Random;
 use gyre_engine::program::Program;
 use gyre_engine::record::format::{AnswerLine, Because, Line, Secrets};
-use gyre_engine::record::{Ask, Bounds, CallRecord, Error, Given, Question, Reader, Writer};
+use gyre_engine::record::{Ask, Bounds, CallInputs, CallRecord, Error, Question, Reader, Writer};
 use gyre_offline::replay::{Verdict, replay};
 use gyre_sandbox::{Bytes, Plugin, ReadError};
 use jiff::Timestamp;
@@ -48,7 +48,7 @@ pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
 }
 
 /// A recording of some calls, and what each of them was given.
-fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec<u8>, Vec<Given>), Failure> {
+fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec<u8>, Vec<CallInputs>), Failure> {
     let mut writer = Writer::new(Bounds { calls: 100, bytes: 64 << 20 }, secrets);
     let mut recording = writer.head(Timestamp::UNIX_EPOCH);
     let mut programs = Vec::new();
@@ -87,7 +87,7 @@ fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec
 }
 
 /// Returns the inputs of a call. Objects from an API server are JSON.
-fn given(random: &mut Random, program: &Program) -> Given {
+fn given(random: &mut Random, program: &Program) -> CallInputs {
     let mut children = BTreeMap::new();
     for kind in CHILDREN.iter().filter(|child| child.scope.is_some()) {
         if random.chance(0.5) {
@@ -120,7 +120,7 @@ fn given(random: &mut Random, program: &Program) -> Given {
     }
     let parent = json!({ "apiVersion": "example.com/v1", "kind": "Thing", "metadata": { "name": plugin::name(random) },
         "spec": { "text": mutate::text(random), "number": random.below(9) } });
-    Given {
+    CallInputs {
         ask: *random.pick(&[Ask::Reconcile, Ask::Finalize]),
         parent: bytes(random, &parent),
         settings: Arc::clone(&program.settings),
@@ -150,7 +150,13 @@ fn bytes(random: &mut Random, value: &Value) -> Bytes {
 }
 
 /// Each line that was written is the one that is read, and each call can be made again.
-fn reads_back(plugin: &Plugin, recording: &[u8], given: &[Given], secrets: Secrets, tally: &mut Tally) -> Result<(), Failure> {
+fn reads_back(
+    plugin: &Plugin,
+    recording: &[u8],
+    given: &[CallInputs],
+    secrets: Secrets,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
     for line in lines(recording) {
         let read: Line = serde_json::from_slice(line).map_err(|error| Failure(format!("a line that was written: {error}")))?;
         let again = serde_json::to_vec(&read).map_err(|error| Failure(error.to_string()))?;
@@ -167,7 +173,7 @@ fn reads_back(plugin: &Plugin, recording: &[u8], given: &[Given], secrets: Secre
     let mut reader = Reader::open(recording).map_err(|error| Failure(format!("what was written: {error}")))?;
     let mut calls = 0;
     while let Some((program, call)) = reader.call().map_err(|error| Failure(format!("what was written: {error}")))? {
-        let read = call.given(&program);
+        let read = call.inputs(&program);
         if let (Secrets::Kept, Some(given)) = (secrets, given.get(calls)) {
             // Calls are made again in fresh instances.
             let mut expected = given.clone();

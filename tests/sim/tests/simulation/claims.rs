@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::{Fault, Plan};
 use gyre_devcluster::random::Random;
-use gyre_engine::leadership::claim::Holder;
+use gyre_engine::leadership::claim::ClaimSender;
 use gyre_engine::program::fixed;
 use gyre_sim::{Plugins, World};
 use tokio::time::{Instant, sleep};
@@ -21,9 +21,9 @@ const VACANT: Duration = Duration::from_secs(40);
 
 /// Starts so many hosts, of which one at a time holds the claim, or none.
 pub(crate) fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u64) {
-    let holders: Vec<Holder> = (0..hosts)
+    let holders: Vec<ClaimSender> = (0..hosts)
         .map(|_| {
-            let (holder, claim) = Holder::new();
+            let (holder, claim) = ClaimSender::new();
             drop(world.host_with(fixed(plugins.programs().to_vec()), claim, None));
             holder
         })

@@ -150,7 +150,7 @@ fn an_echo_that_is_new_is_not_looked_at_before_its_job_is_created() {
 
         // A standby has its lists from before its claim.
         put("between").await;
-        let (holder, claim) = gyre_engine::leadership::claim::Holder::new();
+        let (holder, claim) = gyre_engine::leadership::claim::ClaimSender::new();
         let _host = world.host_with(gyre_engine::program::fixed(plugins.programs().to_vec()), claim, None);
         tokio::time::sleep(Duration::from_secs(60)).await;
         holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(1_000_000));

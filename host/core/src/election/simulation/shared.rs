@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::share::{Action, Input, Names, Share};
+use super::super::mounts::{Action, Input, MountElector, Names};
 use super::super::{Timing, assignments};
 use super::world::{Call, Effects, LONGEST_DELAY, Moment, Network, Process, Rates, Reply, SECOND, World};
 use crate::queue::Time;
@@ -15,7 +15,7 @@ const DRAINS: Moment = 2 * SECOND;
 
 struct Replica {
     identity: String,
-    share: Share,
+    elector: MountElector,
     timing: Timing,
     /// When the work for a mount will have ended.
     drains: BTreeMap<String, Time>,
@@ -24,19 +24,19 @@ struct Replica {
 }
 
 impl Replica {
-    fn new(identity: &str, timing: Timing, offers: BTreeSet<String>, seed: u64) -> Self {
-        let share = Share::new(Names::new("gyre"), identity.to_owned(), timing, offers, seed).unwrap();
+    fn new(identity: &str, timing: Timing, leadable: BTreeSet<String>, seed: u64) -> Self {
+        let elector = MountElector::new(Names::new("gyre"), identity.to_owned(), timing, leadable, seed).unwrap();
         let drains = BTreeMap::new();
-        Self { identity: identity.to_owned(), share, timing, drains, random: seed, has_left: false }
+        Self { identity: identity.to_owned(), elector, timing, drains, random: seed, has_left: false }
     }
 
     fn act(&mut self, input: Input, now: Time) -> Effects {
         let mut effects = Effects::default();
-        for action in self.share.step(input, now) {
+        for action in self.elector.step(input, now) {
             match action {
                 Action::List => effects.calls.push(Call::List),
-                Action::Send { name, request, offers } => {
-                    effects.calls.push(Call::Send { name, request, offers: offers.unwrap_or_default() });
+                Action::Send { name, request, leadable } => {
+                    effects.calls.push(Call::Send { name, request, leadable: leadable.unwrap_or_default() });
                 }
                 Action::Delete { name, resource_version } => effects.calls.push(Call::Delete { name, resource_version }),
                 Action::Drain(mount) => {
@@ -49,7 +49,7 @@ impl Replica {
         }
         // One that is due already waits for the process to get round to it.
         let drained = self.drains.values().map(|until| (*until).max(now + Duration::from_micros(1)));
-        effects.wake = self.share.wakeup(now).into_iter().chain(drained).min();
+        effects.wake = self.elector.wakeup(now).into_iter().chain(drained).min();
         effects
     }
 }
@@ -77,7 +77,7 @@ impl Process for Replica {
     }
 
     fn claims(&self) -> impl Iterator<Item = (&str, Time)> {
-        self.share.claims()
+        self.elector.claims()
     }
 
     fn request_timeout(&self) -> Duration {
@@ -103,10 +103,10 @@ impl Deployment {
         Self { world: World::new(seed, rates), mounts, timing, rates, started: 0, seed }
     }
 
-    fn start(&mut self, id: usize, offers: BTreeSet<String>) {
+    fn start(&mut self, id: usize, leadable: BTreeSet<String>) {
         self.started += 1;
         let identity = format!("{id}_{}", self.started);
-        self.world.start(id, Replica::new(&identity, self.timing, offers, self.seed ^ self.started));
+        self.world.start(id, Replica::new(&identity, self.timing, leadable, self.seed ^ self.started));
     }
 
     /// That long by the slowest clock.
@@ -166,7 +166,7 @@ impl Deployment {
     }
 
     fn is_gone(&mut self, id: usize) -> bool {
-        let is_gone = !self.world.ids().contains(&id) || self.world.process(id).share.wakeup(Time::default()).is_none();
+        let is_gone = !self.world.ids().contains(&id) || self.world.process(id).elector.wakeup(Time::default()).is_none();
         if is_gone {
             self.world.kill(id);
         }

@@ -24,7 +24,7 @@ impl Single {
     fn act(&mut self, input: Input, now: Time) -> Effects {
         match self.elector.step(input, now) {
             Action::Send(request) => {
-                Effects { calls: vec![Call::Send { name: NAME.to_owned(), request, offers: BTreeSet::new() }], wake: None }
+                Effects { calls: vec![Call::Send { name: NAME.to_owned(), request, leadable: BTreeSet::new() }], wake: None }
             }
             Action::Wait(until) => Effects { calls: Vec::new(), wake: Some(until) },
             Action::Pending | Action::Left => Effects::default(),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::share::Found;
-use super::super::{Answer, Lease, Record, Request};
+use super::super::mounts::Found;
+use super::super::{Lease, Record, Request, RequestResult};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
@@ -67,7 +67,7 @@ impl Clock {
 /// What a process asks the API server for.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
-    Send { name: String, request: Request, offers: BTreeSet<String> },
+    Send { name: String, request: Request, leadable: BTreeSet<String> },
     List,
     Delete { name: String, resource_version: String },
 }
@@ -75,7 +75,7 @@ pub(super) enum Call {
 /// What the API server says.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
-    Answer { name: String, answer: Answer },
+    Answer { name: String, answer: RequestResult },
     Listed(Option<Vec<Found>>),
     Deleted,
 }
@@ -271,7 +271,7 @@ impl<P: Process> World<P> {
     /// Somebody changes something about the lease that has nothing to do with its holder.
     pub(super) fn touch(&mut self, name: &str) {
         if let Some(found) = self.leases.get(name).and_then(|versions| versions.last()?.clone()) {
-            self.write(name, found.lease.record, found.offers);
+            self.write(name, found.lease.record, found.leadable);
         }
     }
 
@@ -352,8 +352,8 @@ impl<P: Process> World<P> {
             return call.unanswered();
         }
         let reply = match &call {
-            Call::Send { name, request, offers } => {
-                Reply::Answer { name: name.clone(), answer: self.serve_lease(name, request.clone(), offers.clone()) }
+            Call::Send { name, request, leadable } => {
+                Reply::Answer { name: name.clone(), answer: self.serve_lease(name, request.clone(), leadable.clone()) }
             }
             Call::List => {
                 let names: Vec<String> = self.leases.keys().cloned().collect();
@@ -369,17 +369,17 @@ impl<P: Process> World<P> {
         if fails_after { call.unanswered() } else { reply }
     }
 
-    fn serve_lease(&mut self, name: &str, request: Request, offers: BTreeSet<String>) -> Answer {
+    fn serve_lease(&mut self, name: &str, request: Request, leadable: BTreeSet<String>) -> RequestResult {
         match request {
-            Request::Read => self.read(name).map_or(Answer::NotFound, |found| Answer::Lease(found.lease)),
+            Request::Read => self.read(name).map_or(RequestResult::NotFound, |found| RequestResult::Lease(found.lease)),
             Request::Create(record) => match self.lease(name) {
-                Some(_) => Answer::Conflict,
-                None => self.write(name, record, offers),
+                Some(_) => RequestResult::Conflict,
+                None => self.write(name, record, leadable),
             },
             Request::Replace { resource_version, record, .. } => match self.lease(name) {
-                Some(lease) if lease.resource_version == resource_version => self.write(name, record, offers),
-                Some(_) => Answer::Conflict,
-                None => Answer::NotFound,
+                Some(lease) if lease.resource_version == resource_version => self.write(name, record, leadable),
+                Some(_) => RequestResult::Conflict,
+                None => RequestResult::NotFound,
             },
         }
     }
@@ -394,21 +394,21 @@ impl<P: Process> World<P> {
         versions.iter().rev().nth(age)?.clone()
     }
 
-    fn write(&mut self, name: &str, record: Record, offers: BTreeSet<String>) -> Answer {
+    fn write(&mut self, name: &str, record: Record, leadable: BTreeSet<String>) -> RequestResult {
         assert!(record.duration_seconds > 0 && record.transitions >= 0, "the API server refuses {record:?}");
         self.resource_version += 1;
         self.writes += 1;
         let lease = Lease { resource_version: self.resource_version.to_string(), record };
-        let found = Found { name: name.to_owned(), lease: lease.clone(), offers };
+        let found = Found { name: name.to_owned(), lease: lease.clone(), leadable };
         self.leases.entry(name.to_owned()).or_default().push(Some(found));
-        Answer::Lease(lease)
+        RequestResult::Lease(lease)
     }
 }
 
 impl Call {
     fn unanswered(&self) -> Reply {
         match self {
-            Self::Send { name, .. } => Reply::Answer { name: name.clone(), answer: Answer::Unknown },
+            Self::Send { name, .. } => Reply::Answer { name: name.clone(), answer: RequestResult::Unknown },
             Self::List => Reply::Listed(None),
             Self::Delete { .. } => Reply::Deleted,
         }

@@ -1,4 +1,4 @@
-use super::leaving::elsewhere;
+use super::deletion::elsewhere;
 use super::*;
 
 /// The steps in short: verb, child, cause.
@@ -134,10 +134,10 @@ fn what_the_api_server_has_answered_is_not_asked_again_until_something_changes()
     let mut live = created(&base, config_map("a", "1000m"));
     live["data"]["text"] = json!("1");
     let digest = live["metadata"]["annotations"][DIGEST_ANNOTATION].as_str().unwrap().to_owned();
-    let settled = Settled::of(&digest, &live);
+    let accepted = AcceptedForm::of(&digest, &live);
     let plan_for = |live: &Value, wanted: Value| {
         let mut world = base.clone().sees([live.clone()]).wants([wanted]);
-        world.observed[0].settled = Some((PLUGIN, settled.clone()));
+        world.observed[0].accepted = Some((PLUGIN, accepted.clone()));
         steps(&world.plan()).len()
     };
     assert_eq!(plan_for(&live, config_map("a", "1000m")), 0);

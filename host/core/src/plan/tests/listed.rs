@@ -79,7 +79,7 @@ proptest! {
             world.observed.push(Live::new(&object));
         }
         prop_assert_eq!(world.plan(), before.plan());
-        let leaving = |world: &World| world.with_input(|input| leave(input, None));
+        let leaving = |world: &World| world.with_input(|input| plan_deletion(input, None));
         prop_assert_eq!(leaving(&world), leaving(&before));
         let plan = world.plan();
         let needs = |world: &World| world.with_input(|input| needs_finalizer(input, &plan, false));
@@ -177,12 +177,12 @@ fn without_a_list_labels_are_believed_once_and_nothing_is_waited_for() {
 
     world.parent.children = ChildList::read(None, true);
     world.desired = None;
-    let Leaving { plan, end } = world.with_input(|input| leave(input, None));
+    let DeletionPlan { plan, finalizer } = world.with_input(|input| plan_deletion(input, None));
     assert_eq!(plan.steps.iter().map(|step| step.child().key.name.as_str()).collect::<Vec<_>>(), ["wanted"]);
-    assert_ne!(end, End::Release);
+    assert_ne!(finalizer, FinalizerAction::Remove);
     world.desired = Some(Vec::new());
     world.execute(&plan);
-    assert_eq!(world.with_input(|input| leave(input, None)).end, End::Release);
+    assert_eq!(world.with_input(|input| plan_deletion(input, None)).finalizer, FinalizerAction::Remove);
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl World {
         }
         let mut live = Live::new(&object);
         if fate != Fate::AnswerLost {
-            live.settled = Some((self.plugin, Settled::of(&desired.digest, &object)));
+            live.accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &object)));
         }
         self.observed.retain(|other| Some(other.uid.as_str()) != uid);
         self.observed.push(live);
@@ -207,7 +207,7 @@ impl World {
         let live = parsed(&self.observed[place]);
         let unchanged = fingerprint(&self.applied(desired, Some(uid))) == fingerprint(&live);
         if unchanged && fate != Fate::AnswerLost {
-            self.observed[place].settled = Some((self.plugin, Settled::of(&desired.digest, &live)));
+            self.observed[place].accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &live)));
         }
         unchanged
     }
@@ -226,7 +226,7 @@ impl World {
     /// The host restarts, and remembers nothing.
     pub(super) fn forget(&mut self) {
         for live in &mut self.observed {
-            live.settled = None;
+            live.accepted = None;
         }
     }
 

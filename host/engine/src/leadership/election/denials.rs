@@ -34,7 +34,7 @@ impl Denials {
         }
     }
 
-    /// What is denied, as the API server says it.
+    /// The denied requests, in the words of the API server.
     pub(crate) fn current(&self) -> Option<String> {
         let mut denials = self.denials();
         denials.retain(|_, denial| denial.at.elapsed() < KNOWN_FOR);

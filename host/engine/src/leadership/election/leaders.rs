@@ -1,4 +1,4 @@
-//! Who leads, as the Leases say it: for people who ask a replica that does not.
+//! The leaders that the Leases name, for clients that ask another replica.
 
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::election::share::Found;
-use gyre_core::election::{self, Answer, Record, Request, Term};
+use gyre_core::election::mounts::Found;
+use gyre_core::election::{self, Record, Request, RequestResult, Term};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
@@ -30,11 +30,11 @@ pub(super) struct Leases {
     labels: Labels,
     denials: Arc<Denials>,
     /// By name. What is written is what was read but for what is to change: labels, owners and the UID stay. By the UID, a Lease that
-    /// was deleted is not made anew by a PUT, which for Leases would else be done.
+    /// was deleted is not recreated by a PUT, which would otherwise create a Lease.
     known: BTreeMap<String, Lease>,
 }
 
-/// How Leases are found.
+/// The labels of Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Labels {
     /// By name alone.
@@ -60,15 +60,15 @@ impl Leases {
         &self,
         name: &str,
         request: Request,
-        offers: Option<BTreeSet<String>>,
-    ) -> impl Future<Output = (Answer, Option<Lease>)> + Send + use<> {
+        leadable: Option<BTreeSet<String>>,
+    ) -> impl Future<Output = (RequestResult, Option<Lease>)> + Send + use<> {
         let (api, name, timeout) = (self.api.clone(), name.to_owned(), self.timeout);
         let parameters = PostParams { field_manager: Some("gyre".to_owned()), ..PostParams::default() };
         let lease = match &request {
             Request::Read => None,
-            Request::Create(record) => Some(self.write(&name, None, record, Term::Begins, offers)),
+            Request::Create(record) => Some(self.write(&name, None, record, Term::Begins, leadable)),
             Request::Replace { resource_version, record, term } => {
-                Some(self.write(&name, Some(resource_version), record, *term, offers))
+                Some(self.write(&name, Some(resource_version), record, *term, leadable))
             }
         };
         let denials = Arc::clone(&self.denials);
@@ -155,7 +155,7 @@ impl Leases {
         resource_version: Option<&String>,
         record: &Record,
         term: Term,
-        offers: Option<BTreeSet<String>>,
+        leadable: Option<BTreeSet<String>>,
     ) -> Lease {
         let base = self.known.get(name).filter(|known| known.metadata.resource_version.as_ref() == resource_version);
         let mut lease = base.filter(|_| resource_version.is_some()).cloned().unwrap_or_else(|| {
@@ -168,9 +168,9 @@ impl Leases {
         if let Labels::Election(election) = &self.labels {
             lease.labels_mut().insert(ELECTION_LABEL.to_owned(), election.clone());
         }
-        if let Some(offers) = offers {
-            let offers = offers.into_iter().collect::<Vec<String>>().join(",");
-            lease.annotations_mut().insert(MOUNTS_ANNOTATION.to_owned(), offers);
+        if let Some(leadable) = leadable {
+            let leadable = leadable.into_iter().collect::<Vec<String>>().join(",");
+            lease.annotations_mut().insert(MOUNTS_ANNOTATION.to_owned(), leadable);
         }
         let now = Some(MicroTime(self.clock.now()));
         let before = lease.spec.unwrap_or_default();
@@ -186,12 +186,12 @@ impl Leases {
     }
 }
 
-/// What the elector makes of an answer.
-fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (Answer, Option<Lease>) {
+/// The result of a request, as the elector understands it.
+fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (RequestResult, Option<Lease>) {
     let error = match ended {
-        Ok(None) => return (Answer::NotFound, None),
+        Ok(None) => return (RequestResult::NotFound, None),
         Ok(Some(lease)) => match core_lease(&lease) {
-            Some(found) => return (Answer::Lease(found), Some(lease)),
+            Some(found) => return (RequestResult::Lease(found), Some(lease)),
             None => kube::Error::Service("the Lease has no resourceVersion".into()),
         },
         Err(error) => error,
@@ -199,12 +199,12 @@ fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (Answer, Opt
     match &error {
         kube::Error::Api(status) if status.code == 409 => {
             debug!(lease = name, "another client changed the Lease first: {}", status.message);
-            (Answer::Conflict, None)
+            (RequestResult::Conflict, None)
         }
         error => {
             warn!(lease = name, error = %error_chain(error), "cannot read or write the Lease");
             let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
-            (if is_missing { Answer::NotFound } else { Answer::Unknown }, None)
+            (if is_missing { RequestResult::NotFound } else { RequestResult::Unknown }, None)
         }
     }
 }
@@ -227,6 +227,6 @@ fn core_lease(lease: &Lease) -> Option<election::Lease> {
 
 fn found_lease(name: &str, lease: &Lease) -> Option<Found> {
     let mounts = lease.annotations().get(MOUNTS_ANNOTATION).map(String::as_str).unwrap_or_default();
-    let offers = mounts.split(',').filter(|mount| !mount.is_empty()).map(str::to_owned).collect();
-    Some(Found { name: name.to_owned(), lease: core_lease(lease)?, offers })
+    let leadable = mounts.split(',').filter(|mount| !mount.is_empty()).map(str::to_owned).collect();
+    Some(Found { name: name.to_owned(), lease: core_lease(lease)?, leadable })
 }

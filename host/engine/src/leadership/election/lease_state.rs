@@ -10,10 +10,10 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::leadership::claim::Holder;
+use crate::leadership::claim::ClaimSender;
 use crate::telemetry::metrics::Metrics;
 
-/// How an election is ended.
+/// A handle that ends an election.
 #[derive(Debug)]
 #[must_use = "when it is dropped, the lease is released"]
 pub struct Release {
@@ -61,20 +61,20 @@ impl Asked {
     }
 }
 
-/// Tells those who write, who read logs and who look at metrics how the host stands to one lease.
+/// Reports the state of one lease to writers, logs and metrics.
 pub(super) struct LeaseState {
     pub(super) name: String,
-    pub(super) holder: Holder,
+    pub(super) sender: ClaimSender,
     metrics: Arc<Metrics>,
     pub(super) claim: Option<Time>,
-    /// Whom the lease named last.
+    /// The last holder of the lease.
     leader: Option<String>,
 }
 
 impl LeaseState {
-    pub(super) fn new(name: String, holder: Holder, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(name: String, sender: ClaimSender, metrics: Arc<Metrics>) -> Self {
         metrics.leads(&name, false);
-        Self { name, holder, metrics, claim: None, leader: None }
+        Self { name, sender, metrics, claim: None, leader: None }
     }
 
     pub(super) fn tell(&mut self, claim: Option<Time>, origin: Instant, goal: Goal) {
@@ -82,8 +82,8 @@ impl LeaseState {
             return;
         }
         match claim {
-            Some(until) => self.holder.hold_until(origin + until.as_duration()),
-            None => self.holder.lose(),
+            Some(until) => self.sender.hold_until(origin + until.as_duration()),
+            None => self.sender.lose(),
         }
         if claim.is_some() != self.claim.is_some() {
             self.metrics.leads(&self.name, claim.is_some());

@@ -9,9 +9,9 @@ use super::denials::Denials;
 use super::leaders::Leaders;
 use crate::clock::Clock;
 
-/// What is elected.
+/// The scope of an election.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum ElectionScope {
     /// One leader for all mounts.
     #[default]
     Host,
@@ -19,22 +19,22 @@ pub enum Scope {
     Mount,
 }
 
-/// What is elected for.
+/// The options of an election.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the Leases are.
+    /// The namespace of the Leases.
     pub namespace: String,
-    /// What the Lease is called, or what the names of all Leases begin with.
+    /// The name of the Lease, or the prefix of the names of all Leases.
     pub name: String,
-    /// Who this is. No other process may have the same: see [`identity`].
+    /// The identity of this process. No other process may have the same: see [`identity`].
     pub identity: String,
-    /// How long is waited for what.
+    /// The times of the election.
     pub timing: Timing,
     /// The time of day, which goes into Leases for people to read. Nothing is decided by it.
     pub clock: Clock,
-    /// What turns out not to be permitted.
+    /// The requests that were denied.
     pub denials: Arc<Denials>,
-    /// Whom the Leases name.
+    /// The holders that the Leases name.
     pub leaders: Arc<Leaders>,
 }
 

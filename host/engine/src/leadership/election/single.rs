@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use gyre_core::election::{Action, Answer, Elector, Goal, Input, NoIdentity};
+use gyre_core::election::{Action, Elector, Goal, Input, NoIdentity, RequestResult};
 use kube::Client;
 use tokio::time::Instant;
 use tracing::info;
@@ -13,7 +13,7 @@ use super::leaders::Leaders;
 use super::lease::{Labels, Leases};
 use super::lease_state::{Asked, LeaseState, Release, now, seed_of, until};
 use super::options::Options;
-use crate::leadership::claim::{Claim, Holder};
+use crate::leadership::claim::{Claim, ClaimSender};
 use crate::telemetry::metrics::Metrics;
 
 /// One lease for all that a host does.
@@ -42,12 +42,12 @@ impl Election {
         metrics: Arc<Metrics>,
     ) -> Result<(Claim, impl Future<Output = ()> + Send + use<>, Release), NoIdentity> {
         let elector = Elector::new(options.identity.clone(), options.timing, Goal::Follow, seed_of(&options.identity))?;
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let (release, asked) = Release::new();
         let leases = Leases::new(client, &options, Labels::None);
-        let standing = LeaseState::new(options.name.clone(), holder, metrics);
+        let lease = LeaseState::new(options.name.clone(), holder, metrics);
         let Options { name, leaders, .. } = options;
-        let single = Single { elector, leases, leaders, name, origin: Instant::now(), standing };
+        let single = Single { elector, leases, leaders, name, origin: Instant::now(), lease };
         Ok((claim, single.run(asked, ready), release))
     }
 }
@@ -58,7 +58,7 @@ struct Single {
     leaders: Arc<Leaders>,
     name: String,
     origin: Instant,
-    standing: LeaseState,
+    lease: LeaseState,
 }
 
 impl Single {
@@ -90,7 +90,7 @@ impl Single {
                     () = until(self.origin, Some(time)) => Input::Tick,
                 },
                 // There is none: each request is waited for.
-                Action::Pending => Input::Answer(Answer::Unknown),
+                Action::Pending => Input::Answer(RequestResult::Unknown),
                 Action::Left => break,
             };
         }
@@ -103,11 +103,11 @@ impl Single {
         Input::Goal(Goal::Lead)
     }
 
-    /// The clock is read before what the elector wants is sent, and after what it is told has come.
+    /// The clock is read after an answer has arrived, and before the next request is sent.
     fn step(&mut self, input: Input) -> Action {
         let action = self.elector.step(input, now(self.origin));
-        self.standing.tell(self.elector.claim(), self.origin, self.elector.goal());
-        self.standing.name_leader(self.elector.holder(), self.elector.identity());
+        self.lease.tell(self.elector.claim(), self.origin, self.elector.goal());
+        self.lease.name_leader(self.elector.holder(), self.elector.identity());
         self.leaders.set_all(self.elector.holder());
         action
     }

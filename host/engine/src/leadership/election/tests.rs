@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::{Claims, Drains, Election, Leaders, Options, Release, Shares};
+use super::{Drains, Election, Leaders, MountClaims, MountElection, Options, Release};
 use crate::clock::Clock;
 use crate::leadership::claim::Claim;
 use crate::telemetry::metrics::Metrics;
@@ -235,7 +235,7 @@ async fn without_a_running_election_there_is_no_claim() {
 }
 
 struct Replica {
-    claims: Claims,
+    claims: MountClaims,
     release: Option<Release>,
     running: JoinHandle<()>,
     mounts: watch::Sender<BTreeSet<String>>,
@@ -254,7 +254,8 @@ impl Replica {
             })
         };
         let client = Client::new(service.clone(), "default");
-        let (claims, sharing, release) = Shares::start(&client, options(identity), receiver, drains, Arc::default()).unwrap();
+        let (claims, sharing, release) =
+            MountElection::start(&client, options(identity), receiver, drains, Arc::default()).unwrap();
         Self { claims, release: Some(release), running: tokio::spawn(sharing), mounts, drained }
     }
 

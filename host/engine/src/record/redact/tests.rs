@@ -15,8 +15,8 @@ fn bytes(value: &Value) -> Bytes {
     Arc::from(value.to_string().into_bytes())
 }
 
-fn given(parent: &Value, children: &[Value]) -> Given {
-    Given {
+fn inputs(parent: &Value, children: &[Value]) -> CallInputs {
+    CallInputs {
         ask: Ask::Reconcile,
         parent: bytes(parent),
         settings: Arc::from(*b"{}"),
@@ -44,11 +44,11 @@ fn secret(data: &[(&str, &str)]) -> Value {
 
 /// All that is left of a call, as text.
 fn redacted(parent: &Value, children: &[Value]) -> Option<String> {
-    let given = Redactor::new(KEY).redact(&given(parent, children)).unwrap()?;
-    let all = [&given.parent, &given.settings]
+    let inputs = Redactor::new(KEY).redact(&inputs(parent, children)).unwrap()?;
+    let all = [&inputs.parent, &inputs.settings]
         .into_iter()
-        .chain(given.children.values().flatten())
-        .chain(given.reads.values().flatten().flatten());
+        .chain(inputs.children.values().flatten())
+        .chain(inputs.reads.values().flatten().flatten());
     Some(all.map(|object| String::from_utf8(object.to_vec()).unwrap()).collect::<Vec<_>>().join("\n"))
 }
 
@@ -166,7 +166,7 @@ fn secrets_of_earlier_calls_are_found_in_later_calls() {
     let mut redactor = Redactor::new(KEY);
     redactor.learn(&bytes(&secret(&[("password", "correct horse")]))).unwrap();
     let parent = json!({ "spec": { "password": "correct horse" } });
-    let redacted = redactor.redact(&given(&parent, &[])).unwrap().unwrap();
+    let redacted = redactor.redact(&inputs(&parent, &[])).unwrap().unwrap();
     assert!(!String::from_utf8_lossy(&redacted.parent).contains("horse"));
 }
 
@@ -182,9 +182,9 @@ fn settings_that_their_schema_calls_secret_are_values_like_those_of_secrets() {
     let settings = json!({ "password": "correct horse", "tokens": [{ "token": "battery staple" }], "name": "production" });
     let mut redactor = Redactor::new(KEY);
     redactor.learn_settings(Some(&schema), settings.to_string().as_bytes()).unwrap();
-    let mut given = given(&json!({ "spec": "battery staple" }), &[]);
-    given.settings = bytes(&settings);
-    let redacted = redactor.redact(&given).unwrap().unwrap();
+    let mut inputs = inputs(&json!({ "spec": "battery staple" }), &[]);
+    inputs.settings = bytes(&settings);
+    let redacted = redactor.redact(&inputs).unwrap().unwrap();
     let left = String::from_utf8([redacted.settings.to_vec(), redacted.parent.to_vec()].concat()).unwrap();
     assert!(!left.contains("horse") && !left.contains("staple") && left.contains("production"), "{left}");
 }
@@ -199,11 +199,11 @@ fn a_secret_of_which_only_metadata_is_read_keeps_no_value_either() {
 
 #[test]
 fn a_read_by_a_name_from_a_secret_is_answered_by_the_value_and_by_the_placeholder() {
-    let mut given = given(&json!({ "spec": { "template": "production" } }), &[secret(&[("of", "production")])]);
+    let mut inputs = inputs(&json!({ "spec": { "template": "production" } }), &[secret(&[("of", "production")])]);
     let kind = GroupVersionKind::new("", "v1", "ConfigMap");
     let question = |name: &str| Question::Get { kind: kind.clone(), namespace: None, name: name.to_owned() };
-    given.reads.insert(question("production"), Ok(Vec::new()));
-    let redacted = Redactor::new(KEY).redact(&given).unwrap().unwrap();
+    inputs.reads.insert(question("production"), Ok(Vec::new()));
+    let redacted = Redactor::new(KEY).redact(&inputs).unwrap().unwrap();
     assert!(redacted.reads.contains_key(&question("production")));
     assert!(redacted.reads.contains_key(&question(&KEY.placeholder(b"production"))));
 }
@@ -221,33 +221,34 @@ fn too_many_values_of_secrets_end_a_recording() {
 
 #[test]
 fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
-    use super::super::format::{ConditionLine, EventLine, LogText};
+    use gyre_core::response::{Condition, ConditionStatus, Event, Failure, Severity};
+    use gyre_sandbox::{LogLevel, LogLine, LogSource};
     let value = "correct horse battery staple";
     let text = |value: &Value| Text(bytes(value));
     let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "stringData": { "short": "x", "long": value } });
     let copy = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" }, "data": { "copy": value } });
     let telling = || format!("it is {value}");
-    let log = LogText {
-        source: "log".to_owned(),
-        level: "info".to_owned(),
+    let log = LogLine {
+        source: LogSource::Log,
+        level: LogLevel::Info,
         message: telling(),
         fields: vec![("secret".to_owned(), telling())],
     };
     let results = [
-        ResultLine::Response {
-            children: Some(vec![ChildLine::Apply(text(&copy)), ChildLine::Apply(text(&secret))]),
+        ResultLine::Response(Response {
+            children: Some(vec![Child::Apply(text(&copy)), Child::Apply(text(&secret))]),
             status: Some(text(&json!({ "seen": telling() }))),
-            conditions: vec![ConditionLine {
+            conditions: vec![Condition {
                 kind: "Ready".to_owned(),
-                status: "True".to_owned(),
+                status: ConditionStatus::True,
                 reason: "Told".to_owned(),
                 message: telling(),
             }],
-            events: vec![EventLine { severity: "Normal".to_owned(), reason: "Told".to_owned(), message: telling() }],
-            requeue_after_ms: None,
+            events: vec![Event { severity: Severity::Normal, reason: "Told".to_owned(), message: telling() }],
+            requeue_after: None,
             done: false,
-        },
-        ResultLine::Failure { reason: "TerminalFailure".to_owned(), message: telling(), after_ms: None },
+        }),
+        ResultLine::Failure(Failure::Terminal { message: telling() }),
         ResultLine::Error {
             reason: "InvalidOutput".to_owned(),
             message: telling(),

@@ -43,7 +43,7 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     };
     let (key, json) = (ObjectKey::new(Some("default"), "it"), observed.map(Value::to_string).unwrap_or_default());
     let kind = kind();
-    let child = Observed { kind: &kind, key: &key, uid: "child", resource_version: "1", json: json.as_bytes(), settled: None };
+    let child = Observed { kind: &kind, key: &key, uid: "child", resource_version: "1", json: json.as_bytes(), accepted: None };
     let children = if observed.is_some() { vec![child] } else { Vec::new() };
     let scopes = BTreeMap::from([(kind.clone(), Scope::Namespaced)]);
     let input =

@@ -1,6 +1,22 @@
 //! The labels of metrics. None has a value for each object.
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
+
+/// The name of a mount, under the label `mount`, and under `plugin`, which was its label before and which dashboards may still use.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Mount(String);
+
+impl Mount {
+    pub(super) fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+}
+
+impl EncodeLabelSet for Mount {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        ["mount", "plugin"].into_iter().try_for_each(|label| (label, self.0.as_str()).encode(encoder.encode_label()))
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Controller {
@@ -20,25 +36,23 @@ pub(super) struct QueueName {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PluginOutcome {
-    pub(super) plugin: String,
+pub(super) struct MountOutcome {
+    #[prometheus(flatten)]
+    pub(super) mount: Mount,
     pub(super) outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PluginReason {
-    pub(super) plugin: String,
+pub(super) struct MountReason {
+    #[prometheus(flatten)]
+    pub(super) mount: Mount,
     pub(super) reason: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Plugin {
-    pub(super) plugin: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PluginWrite {
-    pub(super) plugin: String,
+pub(super) struct MountWrite {
+    #[prometheus(flatten)]
+    pub(super) mount: Mount,
     pub(super) verb: &'static str,
 }
 
@@ -63,8 +77,9 @@ pub(super) struct QueuePriority {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PluginState {
-    pub(super) plugin: String,
+pub(super) struct MountState {
+    #[prometheus(flatten)]
+    pub(super) mount: Mount,
     pub(super) state: &'static str,
 }
 
@@ -81,6 +96,6 @@ pub(super) struct Build {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Outcome {
+pub(super) struct ReloadResult {
     pub(super) result: &'static str,
 }

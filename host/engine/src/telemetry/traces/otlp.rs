@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use crate::error::error_chain;
 
-/// How long a batch may take to be sent.
+/// The time that a batch may take to be sent.
 const SENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Sends spans.
@@ -187,7 +187,7 @@ mod tests {
             name: Cow::Borrowed("reconcile"),
             start_time: at(1_000),
             end_time: at(2_000),
-            attributes: vec![KeyValue::new("plugin", "echo"), KeyValue::new("parts", Value::Array(Array::I64(vec![1])))],
+            attributes: vec![KeyValue::new("mount", "echo"), KeyValue::new("parts", Value::Array(Array::I64(vec![1])))],
             dropped_attributes_count: 0,
             events,
             links: SpanLinks::default(),
@@ -198,7 +198,7 @@ mod tests {
             "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "parentSpanId": "",
             "name": "reconcile", "kind": 1, "startTimeUnixNano": "1000", "endTimeUnixNano": "2000",
             "attributes": [
-                { "key": "plugin", "value": { "stringValue": "echo" } },
+                { "key": "mount", "value": { "stringValue": "echo" } },
                 { "key": "parts", "value": { "arrayValue": { "values": [{ "intValue": "1" }] } } },
             ],
             "droppedAttributesCount": 0,

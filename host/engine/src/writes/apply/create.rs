@@ -6,7 +6,7 @@ use kube::Api;
 use kube::api::PostParams;
 use kube::core::{Request, Status};
 
-use super::{Applier, Done, LOOK_AGAIN_AFTER, field_manager, parsed, problem, refusal};
+use super::{Applier, LOOK_AGAIN_AFTER, StepResult, field_manager, parsed, problem, refusal};
 use crate::client::answered;
 use crate::cluster::object::Received;
 
@@ -20,10 +20,10 @@ impl Applier<'_> {
     /// # Errors
     ///
     /// What kept it from being done, to be tried again.
-    pub(super) async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<Done, Problem> {
+    pub(super) async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let view = self.views.get(&child.kind);
-        let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
+        let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         self.metrics.wrote(self.mount, "create");
         let answer = match self.post(&self.api(child)?, desired).await {
             Ok(answer) => answer,
@@ -31,7 +31,7 @@ impl Applier<'_> {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 return self.on_existing(desired, input, &status).await;
             }
-            Err(kube::Error::Api(status)) => return refusal(&status, child).map(Done::Refused),
+            Err(kube::Error::Api(status)) => return refusal(&status, child).map(StepResult::Refused),
             Err(error) => return Err(problem(&error, child)),
         };
         let (object, answer) = parsed(answer, child)?;
@@ -41,13 +41,13 @@ impl Applier<'_> {
                 "{child} was created as {:?}: a webhook changes its name or namespace; exempt it from that webhook",
                 object.key().to_string()
             );
-            return Ok(Done::Refused(Refusal { child: Some(child.clone()), reason: RefusalReason::Rejected, message }));
+            return Ok(StepResult::Refused(Refusal { child: Some(child.clone()), reason: RefusalReason::Rejected, message }));
         }
         if let Some(view) = view {
-            view.remember(&object, mark);
+            view.insert_written(&object, epoch);
         }
         self.settle(desired, &answer, object.uid());
-        Ok(Done::Wrote)
+        Ok(StepResult::Wrote)
     }
 
     async fn post(&self, api: &Api<Received>, desired: &Desired) -> Result<Received, kube::Error> {
@@ -61,7 +61,7 @@ impl Applier<'_> {
     }
 
     /// Somebody has the name: another host, this one in a request whose answer was lost, or a stranger.
-    async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, status: &Status) -> Result<Done, Problem> {
+    async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, status: &Status) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let live = match answered(self.api(child)?.get(&child.key.name)).await {
             Ok(live) => live,
@@ -75,9 +75,9 @@ impl Applier<'_> {
         };
         let (object, live) = parsed(live, child)?;
         match plan::on_existing(input, desired, &live) {
-            Existing::Nothing => Ok(Done::Nothing),
-            Existing::Wait(message) => Ok(Done::LookAgain(LOOK_AGAIN_AFTER, message)),
-            Existing::Refuse(refusal) => Ok(Done::Refused(refusal)),
+            Existing::Nothing => Ok(StepResult::Nothing),
+            Existing::Wait(message) => Ok(StepResult::Requeue(LOOK_AGAIN_AFTER, message)),
+            Existing::Refuse(refusal) => Ok(StepResult::Refused(refusal)),
             Existing::Step(step) => self.change(&step, Some(object.as_ref())).await,
         }
     }

@@ -39,7 +39,7 @@ impl Applier<'_> {
         let entries = metadata("managedFields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let Some(entries) = as_applied(entries, &field_manager(self.plugin)) else { return Ok(None) };
         let view = self.views.get(&child.kind);
-        let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
+        let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         let patch = json!({
             "metadata": { "uid": uid, "resourceVersion": metadata("resourceVersion"), "managedFields": entries },
         });
@@ -49,7 +49,7 @@ impl Applier<'_> {
         let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
         // Or the watch would report this write as a change, and a child that was refused would be applied once more.
         if let Some(view) = view {
-            view.remember(&object, mark);
+            view.insert_written(&object, epoch);
         }
         Ok(Some(object.resource_version()))
     }

@@ -6,9 +6,9 @@ use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, Scope, WriteNamespa
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{
-    ChildList, DIGEST_ANNOTATION, Desired, Existing, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX, OWNER_UID_LABEL, Observed,
-    Ownership, PLUGIN_LABEL, Parent, Plan, Refusal, Refusals, Settled, Step, TOLD_ONE_BY_ONE, child_list, desired, fingerprint,
-    on_existing, ownership, plan,
+    AcceptedForm, ChildList, DIGEST_ANNOTATION, Desired, Existing, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX,
+    OWNER_UID_LABEL, Observed, Ownership, PLUGIN_LABEL, Parent, Plan, Refusal, Refusals, Step, TOLD_ONE_BY_ONE, child_list,
+    desired, fingerprint, on_existing, ownership, plan,
 };
 use gyre_core::response::Child;
 use gyre_devcluster::random::Random;
@@ -32,7 +32,7 @@ struct Live {
     object: Object,
     kind: GroupVersionKind,
     value: Value,
-    settled: Option<Settled>,
+    accepted: Option<AcceptedForm>,
 }
 
 /// All that a plan depends on, but for what is desired.
@@ -53,7 +53,7 @@ impl World {
             uid: live.object.uid(),
             resource_version: version,
             json: live.object.json().as_bytes(),
-            settled: live.settled.as_ref(),
+            accepted: live.accepted.as_ref(),
         });
         let observed: Vec<Observed<'_>> = observed.collect();
         let (parent, grants, scopes) = (&self.parent, &self.grants, &self.scopes);
@@ -140,7 +140,7 @@ fn observe(random: &mut Random, world: &mut World, children: Option<&[Child]>) {
     let mut objects: Vec<Value> =
         world.with_input(children, desired).into_iter().map(|desired| Value::Object(desired.object)).collect();
     objects.extend((0..random.size(5)).map(|_| plugin::object(random)));
-    let mut settled = Vec::new();
+    let mut accepted = Vec::new();
     for object in &mut objects {
         let digest = object["metadata"]["annotations"][DIGEST_ANNOTATION].as_str().unwrap_or_default().to_owned();
         if !object["metadata"].is_object() {
@@ -166,10 +166,10 @@ fn observe(random: &mut Random, world: &mut World, children: Option<&[Child]>) {
         if random.chance(0.2) && object["metadata"].is_object() {
             mutate::structure(random, &mut object["metadata"]);
         }
-        settled.push(random.chance(0.3).then(|| Settled::of(&digest, object)));
+        accepted.push(random.chance(0.3).then(|| AcceptedForm::of(&digest, object)));
     }
     let mut seen = BTreeSet::new();
-    for (value, settled) in objects.into_iter().zip(settled) {
+    for (value, accepted) in objects.into_iter().zip(accepted) {
         let odd = random.chance(0.1);
         // As the cache reads it: what has no name is not there.
         let Ok(object) = Object::parse(mutate::spelled(random, &value, odd)) else { continue };
@@ -179,7 +179,7 @@ fn observe(random: &mut Random, world: &mut World, children: Option<&[Child]>) {
         };
         // A cluster has one object of a name.
         if seen.insert((kind.group.clone(), kind.kind.clone(), object.key())) {
-            world.observed.push(Live { object, kind, value, settled });
+            world.observed.push(Live { object, kind, value, accepted });
         }
     }
 }
@@ -319,7 +319,7 @@ fn is_done_once(world: &mut World, children: Option<&[Child]>, decided: &Plan) -
         value["metadata"]["uid"] = json!(format!("created-{index}"));
         value["metadata"]["resourceVersion"] = json!("1");
         let object = Object::parse(value.to_string()).map_err(|error| Failure(format!("{error}: {value}")))?;
-        world.observed.push(Live { object, kind: step.child().kind.clone(), value, settled: None });
+        world.observed.push(Live { object, kind: step.child().kind.clone(), value, accepted: None });
     }
     let again = world.with_input(children, plan);
     law(again.steps.is_empty(), || format!("after all has been created: {:?}", again.steps))

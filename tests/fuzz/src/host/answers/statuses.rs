@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use gyre_core::plan::Refusal;
-use gyre_core::response::{Condition, Response, Truth};
-use gyre_core::status::{Fields, MESSAGE_LIMIT, Retry, Room, StatusInput, Verdict, desired_status};
+use gyre_core::response::{Condition, ConditionStatus, Response};
+use gyre_core::status::{Fields, MESSAGE_LIMIT, NextAttempt, Readiness, StatusCapabilities, StatusInput, desired_status};
 use gyre_devcluster::random::Random;
 use gyre_sandbox::call;
 use serde_json::{Map, Value, json};
@@ -23,12 +23,12 @@ pub(super) fn of_response(
     refusals: &[Refusal],
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let verdict = if random.chance(0.1) {
-        Verdict::Failed { reason: "Rejected", message: "no", retry: Retry::Later }
+    let readiness = if random.chance(0.1) {
+        Readiness::Failed { reason: "Rejected", message: "no", next_attempt: NextAttempt::Later }
     } else {
-        Verdict::Refused(refusals)
+        Readiness::Refused(refusals)
     };
-    let is_written = check(random, response.status.as_ref(), &response.conditions, verdict)?;
+    let is_written = check(random, response.status.as_ref(), &response.conditions, readiness)?;
     count(tally, if is_written { "status" } else { "no-status" });
     Ok(())
 }
@@ -36,17 +36,17 @@ pub(super) fn of_response(
 /// The status after an answer that could not be used.
 pub(super) fn of_failure(random: &mut Random, error: &call::Error) -> Result<(), Failure> {
     let message = error.to_string();
-    let retry = *random.pick(&[Retry::Later, Retry::OnChange]);
-    check(random, None, &[], Verdict::Failed { reason: error.reason(), message: &message, retry }).map(drop)
+    let next_attempt = *random.pick(&[NextAttempt::Later, NextAttempt::OnChange]);
+    check(random, None, &[], Readiness::Failed { reason: error.reason(), message: &message, next_attempt }).map(drop)
 }
 
-fn room(random: &mut Random) -> Room {
+fn capabilities(random: &mut Random) -> StatusCapabilities {
     let mut flip = || random.chance(0.5);
     let fields = Fields { conditions: flip(), condition_generation: flip(), observed_generation: flip(), alone: flip() };
     match random.below(3) {
-        0 => Room::Everything,
-        1 => Room::Nothing,
-        _ => Room::Schema(fields),
+        0 => StatusCapabilities::Everything,
+        1 => StatusCapabilities::Nothing,
+        _ => StatusCapabilities::Schema(fields),
     }
 }
 
@@ -73,11 +73,19 @@ fn check(
     random: &mut Random,
     status: Option<&Map<String, Value>>,
     conditions: &[Condition],
-    verdict: Verdict<'_>,
+    readiness: Readiness<'_>,
 ) -> Result<bool, Failure> {
-    let (live, room) = (live(random), room(random));
+    let (live, capabilities) = (live(random), capabilities(random));
     let generation = random.chance(0.8).then(|| *random.pick(&[0, 3, i64::MIN, i64::MAX]));
-    let input = StatusInput { live: live.as_ref(), generation, status, conditions, verdict, room, now: "2026-02-02T00:00:00Z" };
+    let input = StatusInput {
+        live: live.as_ref(),
+        generation,
+        status,
+        conditions,
+        readiness,
+        capabilities,
+        now: "2026-02-02T00:00:00Z",
+    };
     let about = |what: String| format!("{what}\n  of {}", shown(&format!("{input:?}")));
     let desired = desired_status(&input);
     law(desired == desired_status(&input), || about("two statuses".to_owned()))?;
@@ -122,7 +130,7 @@ fn is_valid(condition: &Value) -> bool {
         && reason.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && !reason.ends_with([',', ':'])
         && reason.chars().all(|letter| letter.is_ascii_alphanumeric() || "_,:".contains(letter));
-    let statuses = [Truth::Yes, Truth::No, Truth::Unknown].map(Truth::as_str);
+    let statuses = [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(ConditionStatus::as_str);
     let is_time = !text("lastTransitionTime").is_empty();
     kind.len() <= KIND_LIMIT
         && is_name

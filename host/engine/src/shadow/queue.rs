@@ -19,18 +19,18 @@ const MOST_BYTES_OF_ONE: usize = 256 << 10;
 /// Those that have gone stay in the queue while they are few.
 const SLACK: usize = 64;
 
-/// How the comparison of one parent came out.
+/// The result of the comparison of one parent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct ComparisonResult {
     /// Of what the shadow would do otherwise.
     pub(super) counts: Counts,
-    /// The JSON of the changes; none: there are none, or they take too much room.
+    /// The JSON of the changes; none: there are none, or they are too large.
     pub(super) details: Option<Box<str>>,
     /// Whether the shadow's call took longer than a mount lets it.
     pub(super) is_late: bool,
 }
 
-impl Outcome {
+impl ComparisonResult {
     pub(super) fn of(changes: &[Change], is_late: bool) -> Self {
         let counts = Counts::of(changes);
         let details = (!changes.is_empty()).then(|| serde_json::to_string(changes).ok()).flatten();
@@ -50,7 +50,7 @@ impl Outcome {
 
 /// See the module's documentation. What is kept of a parent is small, but for the changes, which are bounded.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct ComparisonQueue {
     /// In turn; also some that have gone meanwhile.
     waiting: VecDeque<ObjectKey>,
     /// Those that have not.
@@ -67,7 +67,7 @@ pub(super) struct Tally {
     late: HashSet<ObjectKey>,
 }
 
-impl Tally {
+impl ComparisonQueue {
     /// A parent waits from now on, unless it does already.
     pub(super) fn add(&mut self, parent: &ObjectKey) {
         if self.waits.insert(parent.clone()) {
@@ -93,12 +93,12 @@ impl Tally {
     }
 
     /// How the comparison of the parent came out whose turn it was. It says nothing of one that is gone.
-    pub(super) fn record(&mut self, parent: &ObjectKey, outcome: Outcome) {
+    pub(super) fn record(&mut self, parent: &ObjectKey, outcome: ComparisonResult) {
         if self.current.take_if(|current| current == parent).is_none() {
             return;
         }
         self.forget_outcome(parent);
-        let Outcome { counts, details, is_late } = outcome;
+        let ComparisonResult { counts, details, is_late } = outcome;
         if is_late {
             self.late.insert(parent.clone());
         }
@@ -175,104 +175,111 @@ mod tests {
         ObjectKey::new(Some("default"), format!("it-{number}"))
     }
 
-    fn outcome(verb: Verb, size: usize) -> Outcome {
+    fn outcome(verb: Verb, size: usize) -> ComparisonResult {
         let subject = Subject::of(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "it" } }));
         let after = Value::from("x".repeat(size));
-        Outcome::of(&[Change { verb, subject, refusal: None, message: None, parent: None, before: Value::Null, after }], false)
+        ComparisonResult::of(
+            &[Change { verb, subject, refusal: None, message: None, parent: None, before: Value::Null, after }],
+            false,
+        )
     }
 
-    fn compared(tally: &mut Tally, number: usize, outcome: Outcome) {
-        tally.add(&key(number));
-        assert_eq!(tally.next(), Some(key(number)));
-        tally.record(&key(number), outcome);
+    fn compared(comparisons: &mut ComparisonQueue, number: usize, outcome: ComparisonResult) {
+        comparisons.add(&key(number));
+        assert_eq!(comparisons.next(), Some(key(number)));
+        comparisons.record(&key(number), outcome);
     }
 
     #[test]
     fn the_last_comparison_counts_and_a_parent_that_agrees_leaves() {
-        let mut tally = Tally::default();
-        compared(&mut tally, 1, outcome(Verb::Create, 1));
-        compared(&mut tally, 2, outcome(Verb::Delete, 1));
-        compared(&mut tally, 1, outcome(Verb::Update, 1));
-        let moment = tally.moment();
+        let mut comparisons = ComparisonQueue::default();
+        compared(&mut comparisons, 1, outcome(Verb::Create, 1));
+        compared(&mut comparisons, 2, outcome(Verb::Delete, 1));
+        compared(&mut comparisons, 1, outcome(Verb::Update, 1));
+        let moment = comparisons.moment();
         assert_eq!((moment.compared, moment.diverging, moment.changes), (2, 2, vec![("update", 1), ("delete", 1)]));
-        compared(&mut tally, 1, Outcome::default());
-        let moment = tally.moment();
+        compared(&mut comparisons, 1, ComparisonResult::default());
+        let moment = comparisons.moment();
         assert_eq!((moment.compared, moment.diverging, moment.changes), (2, 1, vec![("delete", 1)]));
-        assert_eq!(tally.details().count(), 1);
-        tally.forget(&key(2));
-        assert_eq!((tally.moment().compared, tally.moment().diverging, tally.details().count()), (1, 0, 0));
-        assert!(tally.counts().is_empty());
-        assert_eq!(tally.details_bytes, 0);
+        assert_eq!(comparisons.details().count(), 1);
+        comparisons.forget(&key(2));
+        assert_eq!((comparisons.moment().compared, comparisons.moment().diverging, comparisons.details().count()), (1, 0, 0));
+        assert!(comparisons.counts().is_empty());
+        assert_eq!(comparisons.details_bytes, 0);
     }
 
     #[test]
     fn differences_of_recreated_children_are_counted_but_are_not_changes() {
-        let mut tally = Tally::default();
+        let mut comparisons = ComparisonQueue::default();
         for number in 0..2 * MOST_RECREATED {
-            compared(&mut tally, number, outcome(Verb::WouldRecreate, 1));
+            compared(&mut comparisons, number, outcome(Verb::WouldRecreate, 1));
         }
-        let moment = tally.moment();
+        let moment = comparisons.moment();
         assert_eq!((moment.diverging, moment.changes), (0, vec![("anew", 2 * MOST_RECREATED)]));
-        assert_eq!(tally.details().count(), MOST_RECREATED);
-        compared(&mut tally, 0, outcome(Verb::Update, 1));
-        assert_eq!((tally.moment().diverging, tally.details().count()), (1, MOST_RECREATED), "there is room for a change");
-        compared(&mut tally, 0, Outcome::default());
-        assert_eq!((tally.moment().diverging, tally.moment().changes), (0, vec![("anew", 2 * MOST_RECREATED - 1)]));
+        assert_eq!(comparisons.details().count(), MOST_RECREATED);
+        compared(&mut comparisons, 0, outcome(Verb::Update, 1));
+        assert_eq!(
+            (comparisons.moment().diverging, comparisons.details().count()),
+            (1, MOST_RECREATED),
+            "there is room for a change"
+        );
+        compared(&mut comparisons, 0, ComparisonResult::default());
+        assert_eq!((comparisons.moment().diverging, comparisons.moment().changes), (0, vec![("anew", 2 * MOST_RECREATED - 1)]));
     }
 
     #[test]
     fn a_parent_waits_once_and_not_any_more_when_it_is_gone() {
-        let mut tally = Tally::default();
+        let mut comparisons = ComparisonQueue::default();
         for number in [1, 2, 1, 3, 2, 1] {
-            tally.add(&key(number));
+            comparisons.add(&key(number));
         }
-        assert_eq!(tally.moment().waiting, 3);
-        tally.forget(&key(2));
-        assert_eq!(tally.next(), Some(key(1)));
-        tally.add(&key(1));
-        assert_eq!([tally.next(), tally.next(), tally.next()], [Some(key(3)), Some(key(1)), None]);
-        assert_eq!(tally.moment().waiting, 0);
+        assert_eq!(comparisons.moment().waiting, 3);
+        comparisons.forget(&key(2));
+        assert_eq!(comparisons.next(), Some(key(1)));
+        comparisons.add(&key(1));
+        assert_eq!([comparisons.next(), comparisons.next(), comparisons.next()], [Some(key(3)), Some(key(1)), None]);
+        assert_eq!(comparisons.moment().waiting, 0);
     }
 
     #[test]
     fn what_is_kept_is_bounded_and_all_is_counted() {
-        let mut tally = Tally::default();
+        let mut comparisons = ComparisonQueue::default();
         for number in 0..3 * MOST_PARENTS {
-            compared(&mut tally, number, outcome(Verb::Create, 1));
+            compared(&mut comparisons, number, outcome(Verb::Create, 1));
         }
-        assert_eq!((tally.moment().diverging, tally.details().count()), (3 * MOST_PARENTS, MOST_PARENTS));
-        let mut tally = Tally::default();
+        assert_eq!((comparisons.moment().diverging, comparisons.details().count()), (3 * MOST_PARENTS, MOST_PARENTS));
+        let mut comparisons = ComparisonQueue::default();
         for number in 0..MOST_PARENTS {
-            compared(&mut tally, number, outcome(Verb::Create, MOST_BYTES_OF_ONE / 2));
-            assert!(tally.details_bytes <= MOST_BYTES);
+            compared(&mut comparisons, number, outcome(Verb::Create, MOST_BYTES_OF_ONE / 2));
+            assert!(comparisons.details_bytes <= MOST_BYTES);
         }
-        assert!(tally.details().count() > 100);
-        compared(&mut tally, 0, outcome(Verb::Create, MOST_BYTES_OF_ONE));
-        assert_eq!(tally.moment().diverging, MOST_PARENTS);
+        assert!(comparisons.details().count() > 100);
+        compared(&mut comparisons, 0, outcome(Verb::Create, MOST_BYTES_OF_ONE));
+        assert_eq!(comparisons.moment().diverging, MOST_PARENTS);
     }
 
     #[test]
     fn those_that_come_and_go_take_no_room_without_end() {
-        let mut tally = Tally::default();
-        tally.add(&key(0));
+        let mut comparisons = ComparisonQueue::default();
+        comparisons.add(&key(0));
         for number in 1..10_000 {
-            tally.add(&key(number % 7 + 1));
-            tally.forget(&key(number % 7 + 1));
-            assert!(tally.waiting.len() < 100);
+            comparisons.add(&key(number % 7 + 1));
+            comparisons.forget(&key(number % 7 + 1));
+            assert!(comparisons.waiting.len() < 100);
         }
-        tally.add(&key(8));
-        assert_eq!([tally.next(), tally.next(), tally.next()], [Some(key(0)), Some(key(8)), None]);
+        comparisons.add(&key(8));
+        assert_eq!([comparisons.next(), comparisons.next(), comparisons.next()], [Some(key(0)), Some(key(8)), None]);
     }
 
     #[test]
     fn a_parent_that_goes_while_it_is_compared_is_forgotten() {
-        let mut tally = Tally::default();
-        tally.add(&key(1));
-        assert_eq!(tally.next(), Some(key(1)));
-        assert_eq!(tally.moment().waiting, 1);
-        tally.forget(&key(1));
-        tally.record(&key(1), outcome(Verb::Create, 1));
-        let moment = tally.moment();
-        assert_eq!((moment.compared, moment.waiting, moment.diverging, tally.details().count()), (0, 0, 0, 0));
+        let mut comparisons = ComparisonQueue::default();
+        comparisons.add(&key(1));
+        assert_eq!(comparisons.next(), Some(key(1)));
+        assert_eq!(comparisons.moment().waiting, 1);
+        comparisons.forget(&key(1));
+        comparisons.record(&key(1), outcome(Verb::Create, 1));
+        let moment = comparisons.moment();
+        assert_eq!((moment.compared, moment.waiting, moment.diverging, comparisons.details().count()), (0, 0, 0, 0));
     }
 }

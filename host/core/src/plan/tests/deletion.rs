@@ -8,19 +8,19 @@ use proptest::strategy::Strategy;
 use super::laws::{children, is_in_granted_namespace, is_owned, lingering_worlds};
 use super::model::parsed;
 use super::*;
-use crate::response::{Response, Teardown};
+use crate::response::Response;
 
-fn teardown(done: bool, children: Option<Vec<Child>>) -> Teardown {
-    Teardown { done, response: Response { children, ..Response::default() } }
+fn teardown(done: bool, children: Option<Vec<Child>>) -> Response {
+    Response { children, done, ..Response::default() }
 }
 
-fn teardowns() -> impl Strategy<Value = Option<Teardown>> {
+fn teardowns() -> impl Strategy<Value = Option<Response>> {
     let children = proptest::option::weighted(0.8, proptest::collection::vec(children(), 0..8));
     proptest::option::weighted(0.7, children.prop_map(|children| teardown(true, children)))
 }
 
-fn leaving(world: &World, teardown: Option<&Teardown>) -> Leaving {
-    world.with_input(|input| leave(input, teardown))
+fn leaving(world: &World, teardown: Option<&Response>) -> DeletionPlan {
+    world.with_input(|input| plan_deletion(input, teardown))
 }
 
 /// As the host does: for a parent that goes, and whose plugin is done, nothing outside of its namespace is wanted.
@@ -61,8 +61,8 @@ fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
 }
 
 /// What may not remain at the release.
-fn must_go<'world>(world: &'world World, teardown: Option<&Teardown>) -> Vec<&'world Live> {
-    let wanted = teardown.and_then(|teardown| teardown.response.children.as_deref());
+fn must_go<'world>(world: &'world World, teardown: Option<&Response>) -> Vec<&'world Live> {
+    let wanted = teardown.and_then(|teardown| teardown.children.as_deref());
     let owned = world.observed.iter().filter(|live| is_owned(world, &parsed(live)));
     owned
         .filter(|live| {
@@ -78,13 +78,13 @@ proptest! {
     #[test]
     fn a_parent_is_released_when_all_is_gone_that_must_go(mut world in lingering_worlds(), teardown in teardowns()) {
         for _ in 0..3 {
-            let Leaving { plan, end } = leaving(&world, teardown.as_ref());
+            let DeletionPlan { plan, finalizer } = leaving(&world, teardown.as_ref());
             execute(&mut world, &plan);
             let left = must_go(&world, teardown.as_ref());
-            if end == End::Release {
+            if finalizer == FinalizerAction::Remove {
                 prop_assert!(left.is_empty(), "{:?} is left after {:?}", left, plan);
                 // As long as the finalizer is not removed yet, it stays so.
-                prop_assert_eq!(leaving(&world, teardown.as_ref()).end, End::Release);
+                prop_assert_eq!(leaving(&world, teardown.as_ref()).finalizer, FinalizerAction::Remove);
                 return Ok(());
             }
             world.finish_deletions();
@@ -133,8 +133,8 @@ proptest! {
         mut world in lingering_worlds(),
         children in proptest::option::of(proptest::collection::vec(children(), 0..8)),
     ) {
-        let Leaving { plan, end } = leaving(&world, Some(&teardown(false, children.clone())));
-        prop_assert_ne!(end, End::Release);
+        let DeletionPlan { plan, finalizer } = leaving(&world, Some(&teardown(false, children.clone())));
+        prop_assert_ne!(finalizer, FinalizerAction::Remove);
         world.desired = children;
         prop_assert_eq!(plan, world.plan());
     }
@@ -179,12 +179,12 @@ pub(super) fn elsewhere(mut object: Value) -> Value {
     object
 }
 
-fn steps(leaving: &Leaving) -> Vec<String> {
+fn steps(leaving: &DeletionPlan) -> Vec<String> {
     leaving.plan.steps.iter().map(|step| format!("{} {}", step.verb(), step.child())).collect()
 }
 
-fn wait(message: &str) -> End {
-    End::Wait { message: message.to_owned() }
+fn wait(message: &str) -> FinalizerAction {
+    FinalizerAction::Keep { message: message.to_owned() }
 }
 
 fn apply(object: Value) -> Child {
@@ -200,8 +200,8 @@ fn without_a_finalizing_plugin_only_children_out_of_reach_of_the_garbage_collect
     going["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
     let found = leaving(&world.clone().sees([near.clone(), far, going]).lists_all(), None);
     assert_eq!(steps(&found), ["delete ConfigMap.v1 other/b"]);
-    assert_eq!(found.end, wait("waiting until these are deleted: ConfigMap.v1 other/b, ConfigMap.v1 other/c"));
-    assert_eq!(leaving(&world.sees([near]), None), Leaving { plan: Plan::default(), end: End::Release });
+    assert_eq!(found.finalizer, wait("waiting until these are deleted: ConfigMap.v1 other/b, ConfigMap.v1 other/c"));
+    assert_eq!(leaving(&world.sees([near]), None), DeletionPlan { plan: Plan::default(), finalizer: FinalizerAction::Remove });
 }
 
 #[test]
@@ -209,7 +209,10 @@ fn children_that_kubectl_has_orphaned_are_left() {
     let world = world();
     let mut orphan = created(&world, config_map("a", "x"));
     orphan["metadata"].as_object_mut().expect("an object").remove("ownerReferences");
-    assert_eq!(leaving(&world.sees([orphan]), None), Leaving { plan: Plan::default(), end: End::Release });
+    assert_eq!(
+        leaving(&world.sees([orphan]), None),
+        DeletionPlan { plan: Plan::default(), finalizer: FinalizerAction::Remove }
+    );
 }
 
 #[test]
@@ -223,13 +226,17 @@ fn a_plugin_decides_what_goes_before_its_parent() {
         steps(&first),
         ["apply ConfigMap.v1 default/a", "create ConfigMap.v1 default/new", "delete Job.v1.batch default/j"]
     );
-    assert_eq!(first.end, wait("the plugin echo has not finished its teardown"));
+    assert_eq!(first.finalizer, wait("the plugin echo has not finished its teardown"));
     let last = leaving(&world, Some(&teardown(true, Some(changed))));
     assert_eq!(steps(&last), ["apply ConfigMap.v1 default/a", "delete Job.v1.batch default/j"]);
-    assert_eq!(last.end, wait("waiting until these are deleted: Job.v1.batch default/j"));
+    assert_eq!(last.finalizer, wait("waiting until these are deleted: Job.v1.batch default/j"));
     for children in [None, Some(vec![apply(config_map("a", "x")), apply(super::job("j", "another"))])] {
         let left = leaving(&world, Some(&teardown(true, children)));
-        assert_eq!((steps(&left), left.end), (vec![], End::Release), "a Job is not run again while its parent goes");
+        assert_eq!(
+            (steps(&left), left.finalizer),
+            (vec![], FinalizerAction::Remove),
+            "a Job is not run again while its parent goes"
+        );
     }
 }
 
@@ -256,7 +263,7 @@ fn a_parent_waits_for_children_that_may_not_be_deleted_and_the_message_names_the
     world.grants = Grants::new(&manifest(), Namespaces::Only(["default".to_owned()].into()));
     let found = leaving(&world, None);
     assert_eq!(found.plan.refusals.len(), 1);
-    let End::Wait { message } = found.end else { panic!("released") };
+    let FinalizerAction::Keep { message } = found.finalizer else { panic!("released") };
     assert_eq!(
         message,
         "an object is no longer wanted and cannot be deleted: ConfigMap.v1 other/a is in a namespace that the mount is not configured for: \
@@ -269,7 +276,9 @@ fn a_parent_waits_for_children_that_may_not_be_deleted_and_the_message_names_the
 fn long_lists_are_cut() {
     let world = world();
     let objects: Vec<Value> = ["a", "b", "c", "d", "e"].map(|name| created(&world, elsewhere(config_map(name, "x")))).into();
-    let End::Wait { message } = leaving(&world.sees(objects).lists_all(), None).end else { panic!("released") };
+    let FinalizerAction::Keep { message } = leaving(&world.sees(objects).lists_all(), None).finalizer else {
+        panic!("released")
+    };
     let named = "ConfigMap.v1 other/a, ConfigMap.v1 other/b, ConfigMap.v1 other/c";
     assert_eq!(message, format!("waiting until these are deleted: {named} and 2 more"));
 }

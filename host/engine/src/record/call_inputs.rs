@@ -5,25 +5,25 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use gyre_core::object::GroupVersionKind;
-use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Plugin, ReadError, Usage, World};
+use gyre_sandbox::{Bytes, Call, HostImports, Input, Limits, LogLine, Plugin, ReadError, Usage};
 
-use super::call_record::{Answer, CallRecord, Question, Reply, Transcript};
+use super::call_record::{CallAnswer, CallRecord, Question, Reply, Transcript};
 use crate::call::{self, Ask};
 
-/// All that the answer of a call depends on, but for the plugin.
+/// The inputs of a call: everything that its answer depends on, except the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
-    /// What is asked.
+pub struct CallInputs {
+    /// The function that is called.
     pub ask: Ask,
     /// The parent.
     pub parent: Bytes,
     /// The settings.
     pub settings: Bytes,
-    /// What the call may take.
+    /// The limits of the call.
     pub limits: Limits,
-    /// What random numbers are derived from.
+    /// The seed of random numbers.
     pub seed: Arc<str>,
-    /// What the clocks show.
+    /// The time that the clocks show.
     pub now: SystemTime,
     /// The children that it can see, of each kind that is served.
     pub children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
@@ -31,21 +31,21 @@ pub struct Given {
     pub reads: BTreeMap<Question, Reply>,
 }
 
-/// How a call went.
+/// The result of a call.
 #[derive(Clone, Debug)]
-pub struct Made {
-    /// What was answered.
-    pub answer: Answer,
-    /// What was asked, and told.
+pub struct CallResult {
+    /// The answer.
+    pub answer: CallAnswer,
+    /// The reads, and their answers.
     pub reads: BTreeMap<Question, Reply>,
-    /// What was asked and is not among [`Given::reads`]. The plugin was told that such a kind is not served.
+    /// What was asked and is not among [`CallInputs::reads`]. The plugin was told that such a kind is not served.
     pub unanswered: BTreeSet<Question>,
-    /// What it took.
+    /// The resources that it used.
     pub usage: Usage,
 }
 
-impl Given {
-    /// What a recorded call was given.
+impl CallInputs {
+    /// The inputs of a recorded call.
     pub fn of(record: &CallRecord) -> Self {
         Self {
             ask: record.ask,
@@ -60,20 +60,20 @@ impl Given {
     }
 
     /// Makes the call, in this thread. It blocks as long as the plugin runs.
-    pub fn make(&self, plugin: &Plugin) -> Made {
-        let world = Recorded {
+    pub fn make(&self, plugin: &Plugin) -> CallResult {
+        let imports = Recorded {
             children: self.children.clone(),
             reads: self.reads.clone(),
             unanswered: BTreeSet::new(),
             transcript: Transcript::default(),
         };
         let input = Input { parent: &self.parent, settings: &self.settings, seed: &self.seed, now: self.now };
-        let Call { result, usage, world } = call::make(plugin, self.ask, &input, &self.limits, Box::new(world));
+        let Call { result, usage, imports } = call::make(plugin, self.ask, &input, &self.limits, Box::new(imports));
         // It is the one that was given.
         let (transcript, unanswered) =
-            world.downcast::<Recorded>().map(|world| (world.transcript, world.unanswered)).unwrap_or_default();
+            imports.downcast::<Recorded>().map(|imports| (imports.transcript, imports.unanswered)).unwrap_or_default();
         let Transcript { reads, texts, log } = transcript;
-        Made { answer: Answer { result, texts, log }, reads, unanswered, usage }
+        CallResult { answer: CallAnswer { result, texts, log }, reads, unanswered, usage }
     }
 }
 
@@ -96,7 +96,7 @@ impl Recorded {
     }
 }
 
-impl World for Recorded {
+impl HostImports for Recorded {
     fn children(&mut self, kind: &GroupVersionKind) -> Reply {
         match self.children.get(kind) {
             Some(children) => Ok(children.clone()),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use gyre_core::election::share::{Action, Input, Names, Share};
-use gyre_core::election::{Answer, Goal, NoIdentity};
+use gyre_core::election::mounts::{Action, Input, MountElector, Names};
+use gyre_core::election::{Goal, NoIdentity, RequestResult};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use parking_lot::{Mutex, MutexGuard};
@@ -19,68 +19,68 @@ use super::leaders::Leaders;
 use super::lease::{Labels, Leases};
 use super::lease_state::{Asked, LeaseState, Release, now, seed_of, until};
 use super::options::Options;
-use crate::leadership::claim::{Claim, Holder};
+use crate::leadership::claim::{Claim, ClaimSender};
 use crate::telemetry::metrics::Metrics;
 
 /// Has no more work begun for the mount of that name, and ends when what was in progress has ended: its claim is about to go.
 pub type Drains = Box<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Each mount's claim.
+/// The claims of all mounts.
 #[derive(Clone)]
-pub struct Claims(Arc<Inner>);
+pub struct MountClaims(Arc<Inner>);
 
 struct Inner {
     names: Names,
     metrics: Arc<Metrics>,
     leaders: Arc<Leaders>,
-    standings: Mutex<BTreeMap<String, LeaseState>>,
+    leases: Mutex<BTreeMap<String, LeaseState>>,
 }
 
-impl Claims {
+impl MountClaims {
     /// The claim to write for that mount. It may be asked for before the mount is among those of the election, and is not held until
     /// then.
     pub fn of(&self, mount: &str) -> Claim {
-        self.standings().entry(mount.to_owned()).or_insert_with(|| self.0.standing(mount)).holder.claim()
+        self.leases().entry(mount.to_owned()).or_insert_with(|| self.0.lease(mount)).sender.claim()
     }
 
-    fn tell(&self, share: &Share, offers: &BTreeSet<String>, origin: Instant) {
-        let mut standings = self.standings();
-        for mount in offers {
-            standings.entry(mount.clone()).or_insert_with(|| self.0.standing(mount));
+    fn tell(&self, elector: &MountElector, leadable: &BTreeSet<String>, origin: Instant) {
+        let mut leases = self.leases();
+        for mount in leadable {
+            leases.entry(mount.clone()).or_insert_with(|| self.0.lease(mount));
         }
-        standings.retain(|mount, standing| {
-            let goal = if share.assigned().get(mount).map(String::as_str) == Some(share.identity()) {
+        leases.retain(|mount, lease| {
+            let goal = if elector.assigned().get(mount).map(String::as_str) == Some(elector.identity()) {
                 Goal::Lead
             } else {
                 Goal::Follow
             };
-            standing.tell(share.claim(mount), origin, goal);
-            self.0.leaders.set(mount, share.holder(mount));
-            let stays = offers.contains(mount) || standing.claim.is_some() || standing.holder.is_asked();
+            lease.tell(elector.claim(mount), origin, goal);
+            self.0.leaders.set(mount, elector.holder(mount));
+            let stays = leadable.contains(mount) || lease.claim.is_some() || lease.sender.is_asked();
             if !stays {
-                self.0.metrics.stands_no_more(&standing.name);
+                self.0.metrics.stands_no_more(&lease.name);
                 self.0.leaders.set(mount, None);
             }
             stays
         });
     }
 
-    fn standings(&self) -> MutexGuard<'_, BTreeMap<String, LeaseState>> {
-        self.0.standings.lock()
+    fn leases(&self) -> MutexGuard<'_, BTreeMap<String, LeaseState>> {
+        self.0.leases.lock()
     }
 }
 
 impl Inner {
-    fn standing(&self, mount: &str) -> LeaseState {
-        LeaseState::new(self.names.mount(mount), Holder::new().0, Arc::clone(&self.metrics))
+    fn lease(&self, mount: &str) -> LeaseState {
+        LeaseState::new(self.names.mount(mount), ClaimSender::new().0, Arc::clone(&self.metrics))
     }
 }
 
 /// A lease for each mount.
 #[derive(Debug)]
-pub struct Shares;
+pub struct MountElection;
 
-impl Shares {
+impl MountElection {
     /// The claims of a replica to the mounts that it can lead, the election, and how to end it.
     ///
     /// # Guarantees
@@ -101,61 +101,61 @@ impl Shares {
         mounts: watch::Receiver<BTreeSet<String>>,
         drains: Drains,
         metrics: Arc<Metrics>,
-    ) -> Result<(Claims, impl Future<Output = ()> + Send + use<>, Release), NoIdentity> {
+    ) -> Result<(MountClaims, impl Future<Output = ()> + Send + use<>, Release), NoIdentity> {
         let names = Names::new(&options.name);
         let leases = Leases::new(client, &options, Labels::Election(names.label()));
-        let offers = mounts.borrow().clone();
+        let leadable = mounts.borrow().clone();
         let seed = seed_of(&options.identity);
-        let share = Share::new(names.clone(), options.identity, options.timing, offers.clone(), seed)?;
+        let elector = MountElector::new(names.clone(), options.identity, options.timing, leadable.clone(), seed)?;
         let leaders = options.leaders;
-        let claims = Claims(Arc::new(Inner { names, metrics, leaders, standings: Mutex::default() }));
+        let claims = MountClaims(Arc::new(Inner { names, metrics, leaders, leases: Mutex::default() }));
         let (release, asked) = Release::new();
-        let sharing = Sharing {
-            share,
+        let task = MountElectionTask {
+            elector,
             leases,
-            offers,
+            leadable,
             mounts,
             drains,
             claims: claims.clone(),
             origin: Instant::now(),
             sent: FuturesUnordered::new(),
         };
-        Ok((claims, sharing.run(asked), release))
+        Ok((claims, task.run(asked), release))
     }
 }
 
-struct Sharing {
-    share: Share,
+struct MountElectionTask {
+    elector: MountElector,
     leases: Leases,
-    offers: BTreeSet<String>,
+    leadable: BTreeSet<String>,
     mounts: watch::Receiver<BTreeSet<String>>,
     drains: Drains,
-    claims: Claims,
+    claims: MountClaims,
     origin: Instant,
     sent: FuturesUnordered<BoxFuture<'static, Ended>>,
 }
 
-/// What was under way has ended.
+/// The end of a task.
 enum Ended {
     List(Option<Vec<Lease>>),
-    Request(String, Answer, Option<Box<Lease>>),
+    Request(String, RequestResult, Option<Box<Lease>>),
     Delete,
     Drain(String),
 }
 
-impl Sharing {
+impl MountElectionTask {
     async fn run(mut self, mut asked: Asked) {
-        info!(identity = self.share.identity(), "sharing the mounts with other replicas");
+        info!(identity = self.elector.identity(), "sharing the mounts with other replicas");
         let mut input = Input::Tick;
         while !self.step(input) {
-            let claim_ends = self.share.claims().map(|(_, until)| until).min();
-            let wakeup = self.share.wakeup(now(self.origin)).into_iter().chain(claim_ends).min();
+            let claim_ends = self.elector.claims().map(|(_, until)| until).min();
+            let wakeup = self.elector.wakeup(now(self.origin)).into_iter().chain(claim_ends).min();
             input = tokio::select! {
                 biased;
                 Some(ended) = self.sent.next() => self.ended(ended),
                 () = asked.wait() => Input::Leave,
                 mounts = changed(&mut self.mounts) => {
-                    self.offers.clone_from(&mounts);
+                    self.leadable.clone_from(&mounts);
                     Input::Mounts(mounts)
                 }
                 () = until(self.origin, wakeup) => Input::Tick,
@@ -167,20 +167,20 @@ impl Sharing {
         drop(asked);
     }
 
-    /// Whether this replica has left. The clock is read before what is wanted is sent, and after what is told has come.
+    /// Whether this replica has left. The clock is read after an answer has arrived, and before the next request is sent.
     fn step(&mut self, input: Input) -> bool {
         let mut has_left = false;
-        let actions = self.share.step(input, now(self.origin));
+        let actions = self.elector.step(input, now(self.origin));
         // Before anything is sent: who gives back has no claim any more.
-        self.claims.tell(&self.share, &self.offers, self.origin);
+        self.claims.tell(&self.elector, &self.leadable, self.origin);
         for action in actions {
             let sent: BoxFuture<'static, Ended> = match action {
                 Action::List => {
                     let list = self.leases.list();
                     Box::pin(async move { Ended::List(list.await) })
                 }
-                Action::Send { name, request, offers } => {
-                    let sent = self.leases.send(&name, request, offers);
+                Action::Send { name, request, leadable } => {
+                    let sent = self.leases.send(&name, request, leadable);
                     Box::pin(async move {
                         let (answer, lease) = sent.await;
                         Ended::Request(name, answer, lease.map(Box::new))

@@ -13,7 +13,7 @@ fn mounts(names: &[&str]) -> BTreeSet<String> {
 
 /// An API server that answers at once, and a replica called "me" that can lead mount "a" and "b".
 struct Told {
-    share: Share,
+    elector: MountElector,
     leases: BTreeMap<String, Found>,
     version: u32,
     drained: Vec<String>,
@@ -23,34 +23,34 @@ struct Told {
 
 impl Told {
     fn new() -> Self {
-        let share = Share::new(names(), "me".to_owned(), Timing::default(), mounts(&["a", "b"]), 1).unwrap();
-        Self { share, leases: BTreeMap::new(), version: 0, drained: Vec::new(), deleted: Vec::new(), has_left: false }
+        let elector = MountElector::new(names(), "me".to_owned(), Timing::default(), mounts(&["a", "b"]), 1).unwrap();
+        Self { elector, leases: BTreeMap::new(), version: 0, drained: Vec::new(), deleted: Vec::new(), has_left: false }
     }
 
-    fn write(&mut self, name: &str, record: Record, offers: BTreeSet<String>) -> Lease {
+    fn write(&mut self, name: &str, record: Record, leadable: BTreeSet<String>) -> Lease {
         self.version += 1;
         let lease = Lease { resource_version: self.version.to_string(), record };
-        let found = Found { name: name.to_owned(), lease: lease.clone(), offers };
+        let found = Found { name: name.to_owned(), lease: lease.clone(), leadable };
         self.leases.insert(name.to_owned(), found);
         lease
     }
 
     /// Another process renews a lease.
-    fn another(&mut self, name: &str, holder: &str, offers: &[&str]) {
+    fn another(&mut self, name: &str, holder: &str, leadable: &[&str]) {
         let record = Record { holder: holder.to_owned(), duration_seconds: 15, transitions: 0 };
-        self.write(name, record, mounts(offers));
+        self.write(name, record, mounts(leadable));
     }
 
     fn told(&mut self, input: Input, now: Time) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
-            for action in self.share.step(input, now) {
+            for action in self.elector.step(input, now) {
                 match action {
                     Action::List => inputs.push(Input::Listed(Some(self.leases.values().cloned().collect()))),
-                    Action::Send { name, request, offers } => {
+                    Action::Send { name, request, leadable } => {
                         let (Request::Create(record) | Request::Replace { record, .. }) = request else { unreachable!() };
-                        let lease = self.write(&name, record, offers.unwrap_or_default());
-                        inputs.push(Input::Answered(name, Answer::Lease(lease)));
+                        let lease = self.write(&name, record, leadable.unwrap_or_default());
+                        inputs.push(Input::Answered(name, RequestResult::Lease(lease)));
                     }
                     Action::Delete { name, .. } => {
                         self.leases.remove(&name);
@@ -72,12 +72,12 @@ impl Told {
     }
 
     fn leads(&self) -> Vec<&str> {
-        self.share.claims().map(|(mount, _)| mount).collect()
+        self.elector.claims().map(|(mount, _)| mount).collect()
     }
 
     /// The mount that the other replica, "peer", is to have: each has one.
     fn of_peer(&self) -> String {
-        let of = self.share.assigned().iter().find(|(_, replica)| *replica == "peer");
+        let of = self.elector.assigned().iter().find(|(_, replica)| *replica == "peer");
         of.unwrap().0.clone()
     }
 }
@@ -96,7 +96,7 @@ fn a_single_replica_leads_all_mounts() {
     let mut told = Told::new();
     told.told(Input::Tick, at(0));
     assert_eq!(told.leads(), ["a", "b"]);
-    assert_eq!(told.leases[&names().replica("me")].offers, mounts(&["a", "b"]));
+    assert_eq!(told.leases[&names().replica("me")].leadable, mounts(&["a", "b"]));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_mount_that_is_not_led_any_more_is_drained_and_given_back() {
     assert_eq!(told.leads(), ["a"]);
     assert_eq!(told.leases[&names().mount("b")].lease.record.holder, "");
     told.pass(3, 5, |_| ());
-    assert_eq!(told.leases[&names().replica("me")].offers, mounts(&["a"]));
+    assert_eq!(told.leases[&names().replica("me")].leadable, mounts(&["a"]));
     told.told(Input::Mounts(mounts(&["a", "b"])), at(6));
     told.pass(7, 9, |_| ());
     assert_eq!(told.leads(), ["a", "b"]);
@@ -166,18 +166,18 @@ fn a_mount_that_is_not_led_any_more_is_drained_and_given_back() {
 fn a_replica_that_stops_announces_it_before_it_releases_its_leases_and_deletes_its_presence() {
     let mut told = Told::new();
     told.told(Input::Tick, at(0));
-    let actions = told.share.step(Input::Leave, at(1));
+    let actions = told.elector.step(Input::Leave, at(1));
     let [Action::Send { name, request: Request::Replace { record, term: Term::Begins, .. }, .. }] = actions.as_slice() else {
         panic!("{actions:?}");
     };
     assert_eq!((name, record.holder.as_str()), (&names().replica("me"), ""));
     assert_eq!(told.leads().len(), 2);
     let lease = told.write(name, record.clone(), mounts(&[]));
-    told.told(Input::Answered(name.clone(), Answer::Lease(lease)), at(1));
+    told.told(Input::Answered(name.clone(), RequestResult::Lease(lease)), at(1));
     assert!(told.has_left && told.leads().is_empty());
     assert_eq!(told.deleted, [names().replica("me")]);
     assert!(told.leases.values().all(|found| found.lease.record.holder.is_empty()));
-    assert_eq!(told.share.wakeup(at(2)), None);
+    assert_eq!(told.elector.wakeup(at(2)), None);
 }
 
 #[test]

@@ -4,12 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 
 use gyre_core::object::GroupVersionKind;
+use serde::{Deserialize, Serialize};
 
 /// The JSON of one object, shared with the host's store: it is copied once, into the plugin's memory.
 pub type Bytes = Arc<[u8]>;
 
-/// Why something cannot be read. The plugin sees it as a typed error and may go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why something cannot be read. The plugin sees it as a typed error and may continue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ReadError {
     /// The manifest does not name this kind. The sandbox checks it before it asks the world.
     NotDeclared,
@@ -21,8 +23,9 @@ pub enum ReadError {
     InvalidSelector(String),
 }
 
-/// How much a log line matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The level of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// Trace.
     Trace,
@@ -36,8 +39,9 @@ pub enum LogLevel {
     Error,
 }
 
-/// Where a log line came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The source of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogSource {
     /// The contract's `log` import.
     Log,
@@ -48,39 +52,40 @@ pub enum LogSource {
 }
 
 /// One line of a plugin's log. Its texts are the plugin's own and may hold anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// Where it came from.
+    /// The source.
     pub source: LogSource,
-    /// How much it matters.
+    /// The level.
     pub level: LogLevel,
-    /// What it says.
+    /// The text.
     pub message: String,
     /// Keys and values beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
 }
 
-/// What a call may look at and say; given by the host, one per call, and handed back with the answer.
+/// The host's side of a call: the reads and the log. The host gives one to each call, and gets it back with the answer.
 ///
 /// # Assumptions
 /// The methods answer from memory: the plugin's deadline does not run out inside them.
-pub trait World: Any + Send {
+pub trait HostImports: Any + Send {
     /// The objects of a child kind that exist because of this parent, by namespace and name.
     ///
     /// # Errors
-    /// What the plugin is to be told.
+    /// The error that the plugin gets.
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError>;
 
     /// One object of a kind that the manifest reads; none if it does not exist.
     ///
     /// # Errors
-    /// What the plugin is to be told.
+    /// The error that the plugin gets.
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError>;
 
     /// The objects of a kind that the manifest reads, by namespace and name.
     ///
     /// # Errors
-    /// What the plugin is to be told.
+    /// The error that the plugin gets.
     fn list(
         &mut self,
         kind: &GroupVersionKind,
@@ -98,15 +103,15 @@ pub trait World: Any + Send {
     }
 }
 
-impl dyn World {
+impl dyn HostImports {
     /// Gives back the host's own type, e.g. to take out what it recorded.
     ///
     /// # Errors
     /// The world itself if it is of another type.
-    pub fn downcast<W: World>(self: Box<Self>) -> Result<Box<W>, Box<dyn World>> {
+    pub fn downcast<W: HostImports>(self: Box<Self>) -> Result<Box<W>, Box<dyn HostImports>> {
         if (&*self as &dyn Any).is::<W>() {
             let any: Box<dyn Any> = self;
-            any.downcast().map_err(|_| -> Box<dyn World> { Box::new(Nothing) })
+            any.downcast().map_err(|_| -> Box<dyn HostImports> { Box::new(NoImports) })
         } else {
             Err(self)
         }
@@ -114,9 +119,9 @@ impl dyn World {
 }
 
 /// A world in which there is nothing. It stands in where a call has no world to give back, which does not happen.
-pub(crate) struct Nothing;
+pub(crate) struct NoImports;
 
-impl World for Nothing {
+impl HostImports for NoImports {
     fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         Err(ReadError::NotServed)
     }

@@ -6,18 +6,18 @@ use super::{READY, RECONCILING, STALLED};
 use crate::manifest::Manifest;
 use crate::object::GroupVersionKind;
 
-/// What of the host's goes into the status of a kind. What the plugin returns goes in whatever there is room for: it knows the kind.
+/// The fields of the host that the status of a kind can hold. The status that the plugin returns is always written, because the plugin knows the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum StatusCapabilities {
     /// Conditions and generations.
     Everything,
-    /// Nothing: it is another controller's to say, or there is no status.
+    /// None: the status belongs to another controller, or there is none.
     Nothing,
-    /// What the kind's schema has fields for. The API server drops all else, or rejects it.
+    /// Those that the kind's schema declares. The API server drops others, or rejects them.
     Schema(Fields),
 }
 
-/// Which fields there are.
+/// The fields of the host that a schema declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// `conditions`, of a form that takes the host's.
@@ -35,8 +35,8 @@ impl Fields {
     const NOTHING: Self = Self { conditions: false, condition_generation: false, observed_generation: false, alone: false };
 }
 
-impl Room {
-    /// What there is in the status of a manifest's parents.
+impl StatusCapabilities {
+    /// The capabilities of the status of a manifest's parents.
     ///
     /// For a kind that the manifest brings, its schema tells. Kinds of Kubernetes' own have controllers of their own, whose conditions
     /// the host's would be mistaken for. Of any other kind all is tried: it was written for a controller that is to be replaced by the
@@ -81,9 +81,9 @@ fn schema<'a>(definition: &'a Value, kind: &GroupVersionKind) -> Option<&'a Valu
     version.pointer("/schema/openAPIV3Schema")
 }
 
-/// What a schema says of a field.
+/// The schema of a field.
 enum Field<'a> {
-    /// There is none: it is dropped.
+    /// The schema does not declare it, so it is dropped.
     Absent,
     /// It may be anything.
     Any,
@@ -196,19 +196,21 @@ mod tests {
         })
     }
 
-    fn check(schema: &Value, expected: Room) {
+    fn check(schema: &Value, expected: StatusCapabilities) {
         let another = json!({"spec": {"group": "example.com", "names": {"kind": "Other"}, "versions": []}});
         let manifest = manifest("example.com", vec![another, json!(1), definition(schema)]);
-        assert_eq!(Room::of(&manifest, true), expected, "{schema}");
+        assert_eq!(StatusCapabilities::of(&manifest, true), expected, "{schema}");
     }
 
-    fn check_status(status: &Value, expected: Room) {
+    fn check_status(status: &Value, expected: StatusCapabilities) {
         check(&json!({"type": "object", "properties": {"spec": {"type": "object"}, "status": status}}), expected);
     }
 
     fn check_conditions(conditions: &Value, (conditions_fit, condition_generation): (bool, bool)) {
-        let expected = Room::Schema(Fields { conditions: conditions_fit, condition_generation, ..Fields::EVERYTHING });
-        let expected = if (conditions_fit, condition_generation) == (true, true) { Room::Everything } else { expected };
+        let expected =
+            StatusCapabilities::Schema(Fields { conditions: conditions_fit, condition_generation, ..Fields::EVERYTHING });
+        let expected =
+            if (conditions_fit, condition_generation) == (true, true) { StatusCapabilities::Everything } else { expected };
         let generation = json!({"type": "integer"});
         check_status(
             &json!({"type": "object", "properties": {"observedGeneration": generation, "conditions": conditions}}),
@@ -222,18 +224,18 @@ mod tests {
 
     #[test]
     fn a_schema_says_what_there_is_room_for() {
-        let some = |fields| Room::Schema(fields);
+        let some = |fields| StatusCapabilities::Schema(fields);
         let text = json!({"type": "string"});
         for schema in [json!({}), json!({"type": "object", "properties": {"spec": {}}}), json!(true)] {
-            check(&schema, Room::Nothing);
+            check(&schema, StatusCapabilities::Nothing);
         }
-        check(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}), Room::Everything);
-        check_status(&json!({"type": "object"}), Room::Nothing);
-        check_status(&json!({"type": "object", "properties": {"phase": text}}), Room::Nothing);
-        check_status(&json!({"type": "object", "properties": {"observedGeneration": text}}), Room::Nothing);
-        check_status(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}), Room::Everything);
-        check_status(&json!({"type": "object", "additionalProperties": true}), Room::Everything);
-        check_status(&json!({"type": "object", "additionalProperties": text}), Room::Nothing);
+        check(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}), StatusCapabilities::Everything);
+        check_status(&json!({"type": "object"}), StatusCapabilities::Nothing);
+        check_status(&json!({"type": "object", "properties": {"phase": text}}), StatusCapabilities::Nothing);
+        check_status(&json!({"type": "object", "properties": {"observedGeneration": text}}), StatusCapabilities::Nothing);
+        check_status(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}), StatusCapabilities::Everything);
+        check_status(&json!({"type": "object", "additionalProperties": true}), StatusCapabilities::Everything);
+        check_status(&json!({"type": "object", "additionalProperties": text}), StatusCapabilities::Nothing);
         let only_generation = Fields { observed_generation: true, alone: true, ..Fields::NOTHING };
         let generation = json!({"observedGeneration": {"type": "integer", "format": "int64"}});
         check_status(&json!({"type": "object", "properties": generation}), some(only_generation));
@@ -265,33 +267,33 @@ mod tests {
     #[test]
     fn a_kind_without_schema_is_kubernetes_own_or_has_room() {
         for (group, expected) in [
-            ("", Room::Nothing),
-            ("apps", Room::Nothing),
-            ("networking.k8s.io", Room::Nothing),
-            ("echo.k8s.kb.cx", Room::Everything),
-            ("cluster.x-k8s.io", Room::Everything),
-            ("example.com", Room::Everything),
+            ("", StatusCapabilities::Nothing),
+            ("apps", StatusCapabilities::Nothing),
+            ("networking.k8s.io", StatusCapabilities::Nothing),
+            ("echo.k8s.kb.cx", StatusCapabilities::Everything),
+            ("cluster.x-k8s.io", StatusCapabilities::Everything),
+            ("example.com", StatusCapabilities::Everything),
         ] {
-            assert_eq!(Room::of(&manifest(group, Vec::new()), true), expected, "{group}");
+            assert_eq!(StatusCapabilities::of(&manifest(group, Vec::new()), true), expected, "{group}");
         }
         let other_version = manifest("example.com", vec![definition(&json!({}))]);
         let other_version = Manifest { parent: GroupVersionKind::new("example.com", "v2", "Echo"), ..other_version };
-        assert_eq!(Room::of(&other_version, true), Room::Everything);
+        assert_eq!(StatusCapabilities::of(&other_version, true), StatusCapabilities::Everything);
     }
 
     #[test]
     fn without_a_status_subresource_no_generation_is_written() {
-        let conditions_only = Room::Schema(Fields { conditions: true, alone: true, ..Fields::NOTHING });
+        let conditions_only = StatusCapabilities::Schema(Fields { conditions: true, alone: true, ..Fields::NOTHING });
         let preserving = definition(&json!({"x-kubernetes-preserve-unknown-fields": true}));
         for (manifest, expected) in [
             (manifest("example.com", Vec::new()), conditions_only),
             (manifest("example.com", vec![preserving]), conditions_only),
-            (manifest("", Vec::new()), Room::Nothing),
+            (manifest("", Vec::new()), StatusCapabilities::Nothing),
         ] {
-            assert_eq!(Room::of(&manifest, false), expected);
+            assert_eq!(StatusCapabilities::of(&manifest, false), expected);
         }
         let generation = json!({"observedGeneration": {"type": "integer"}});
         let only_generation = definition(&json!({"properties": {"status": {"properties": generation}}}));
-        assert_eq!(Room::of(&manifest("example.com", vec![only_generation]), false), Room::Nothing);
+        assert_eq!(StatusCapabilities::of(&manifest("example.com", vec![only_generation]), false), StatusCapabilities::Nothing);
     }
 }

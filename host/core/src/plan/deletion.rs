@@ -11,9 +11,9 @@
 //! What the garbage collector reaches is told by namespaces and not by the owner references that there are: a parent that was deleted
 //! with `--cascade=orphan` has its references taken from the children while it still carries our finalizer, and they are to stay.
 
-use super::{ByIdentity, Input, Next, Observed, Plan, Step, Wanted, is_out_of_reach, is_owned, plan, prune, step_for};
+use super::{ByIdentity, DesiredSet, Input, Next, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for};
 use crate::object::ObjectRef;
-use crate::response::Teardown;
+use crate::response::Response;
 
 /// The annotation on a parent that lets it go without its plugin and without its children, with any value but `false`: when the plugin
 /// is gone, or never comes to an end, nothing else would but to edit the finalizers.
@@ -27,7 +27,7 @@ pub fn finalizer(plugin: &str) -> String {
     format!("gyre.dev/{plugin}")
 }
 
-/// Whether a parent with this value of [`RELEASE_ANNOTATION`] is let go.
+/// Whether the finalizer of a parent with this value of [`RELEASE_ANNOTATION`] is removed.
 pub fn is_released(annotation: Option<&str>) -> bool {
     annotation.is_some_and(|value| value != "false")
 }
@@ -40,23 +40,23 @@ pub fn needs_finalizer(input: &Input<'_>, plan: &Plan, finalizes: bool) -> bool 
     finalizes || written() || there()
 }
 
-/// What to do for a parent that is being deleted.
+/// The plan for a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Leaving {
-    /// What to write.
+pub struct DeletionPlan {
+    /// The writes.
     pub plan: Plan,
-    /// What comes after.
-    pub end: End,
+    /// The action on the finalizer after the writes.
+    pub finalizer: FinalizerAction,
 }
 
-/// Whether a parent that is being deleted can go.
+/// The action on the finalizer of a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum FinalizerAction {
     /// Once the steps, which delete nothing, are carried out: remove the finalizer. Nothing is left that must be gone before.
-    Release,
+    Remove,
     /// The finalizer stays.
-    Wait {
-        /// What is waited for, for people.
+    Keep {
+        /// The reason, for people.
         message: String,
     },
 }
@@ -68,7 +68,7 @@ pub enum End {
 ///
 /// Those of [`plan()`], and:
 ///
-/// - At [`End::Release`] nothing is left that the parent owns and the garbage collector does not reach, nor anything that the plugin,
+/// - At [`FinalizerAction::Remove`] nothing is left that the parent owns and the garbage collector does not reach, nor anything that the plugin,
 ///   when it was done, no longer wanted.
 /// - Once the plugin is done, nothing is created. What it wants to exist and already does is still brought to what is wanted.
 /// - Children that the garbage collector reaches are left to it, unless the plugin wants them gone before the parent.
@@ -76,20 +76,20 @@ pub enum End {
 /// # Assumptions
 ///
 /// `observed` is all that there is, also of kinds that the manifest no longer declares: a child that it lacks is left behind.
-pub fn leave(input: &Input<'_>, teardown: Option<&Teardown>) -> Leaving {
-    let desired = teardown.and_then(|teardown| teardown.response.children.as_deref());
+pub fn plan_deletion(input: &Input<'_>, answer: Option<&Response>) -> DeletionPlan {
+    let desired = answer.and_then(|answer| answer.children.as_deref());
     let input = &Input { desired, ..*input };
-    match teardown {
-        Some(Teardown { done: false, .. }) => {
+    match answer {
+        Some(Response { done: false, .. }) => {
             let message = format!("the plugin {} has not finished its teardown", input.plugin);
-            Leaving { plan: plan(input), end: End::Wait { message } }
+            DeletionPlan { plan: plan(input), finalizer: FinalizerAction::Keep { message } }
         }
         _ => last_steps(input),
     }
 }
 
-fn last_steps(input: &Input<'_>) -> Leaving {
-    let wanted = input.desired.map(|children| Wanted::new(input, children));
+fn last_steps(input: &Input<'_>) -> DeletionPlan {
+    let wanted = input.desired.map(|children| DesiredSet::new(input, children));
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan::default();
     if let Some(wanted) = &wanted {
@@ -105,16 +105,16 @@ fn last_steps(input: &Input<'_>) -> Leaving {
     let is_unwanted = |object: &Observed<'_>| wanted.as_ref().is_some_and(|wanted| !wanted.retains(object.kind, object.key));
     prune(input, &observed, |object| is_out_of_reach(input, object.key) || is_unwanted(object), &mut plan);
     let refused: Vec<&str> = plan.refusals.iter().skip(wanted_refusals).map(|refusal| refusal.message.as_str()).collect();
-    let end = end(input, &plan, &refused);
-    Leaving { plan, end }
+    let finalizer = finalizer_action(input, &plan, &refused);
+    DeletionPlan { plan, finalizer }
 }
 
-fn end(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> End {
+fn finalizer_action(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> FinalizerAction {
     if let Some(first) = refused.first() {
         let more = if refused.len() > 1 { format!(" (and {} more)", refused.len() - 1) } else { String::new() };
         let message =
             format!("{first}{more}; or leave this child behind by the annotation {RELEASE_ANNOTATION}=true on the parent");
-        return End::Wait { message };
+        return FinalizerAction::Keep { message };
     }
     let deleted = plan.steps.iter().filter_map(|step| match step {
         Step::Delete { child, .. } => Some(child),
@@ -124,9 +124,9 @@ fn end(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> End {
     let is_waited_for = |child: &&ObjectRef| !(input.parent.children.is_missing() && is_out_of_reach(input, &child.key));
     let going: Vec<&ObjectRef> = deleted.chain(plan.leaving.iter().filter(is_waited_for)).collect();
     if going.is_empty() {
-        return End::Release;
+        return FinalizerAction::Remove;
     }
     let named: Vec<String> = going.iter().take(NAMED).map(ToString::to_string).collect();
     let more = if going.len() > NAMED { format!(" and {} more", going.len() - NAMED) } else { String::new() };
-    End::Wait { message: format!("waiting until these are deleted: {}{more}", named.join(", ")) }
+    FinalizerAction::Keep { message: format!("waiting until these are deleted: {}{more}", named.join(", ")) }
 }

@@ -31,7 +31,7 @@ const RECURSION: usize = 24;
 /// How far below address zero an access is taken for the end of the stack. Stack frames are smaller.
 const BELOW_ZERO: u64 = 16 << 20;
 
-/// When it happened.
+/// The phase of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// While the instance was made.
@@ -40,8 +40,8 @@ pub(crate) enum Phase {
     Call,
 }
 
-/// What went wrong.
-pub(crate) fn of(error: &wasmtime::Error, phase: Phase, state: &State, limits: &Limits, waited: Duration) -> Error {
+/// Classifies an error of wasmtime.
+pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &State, limits: &Limits, waited: Duration) -> Error {
     if let Some(error) = error.downcast_ref::<Error>() {
         return error.clone();
     }

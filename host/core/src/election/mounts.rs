@@ -9,7 +9,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use super::assignment::assignments;
-use super::elector::{self, Answer, Elector, Goal, NoIdentity, Request};
+use super::elector::{self, Elector, Goal, NoIdentity, Request, RequestResult};
 use super::peers::Peers;
 use super::{Lease, Timing};
 use crate::queue::Time;
@@ -24,7 +24,7 @@ const FALLBACK_KEEPS: u32 = 10;
 /// The API server takes no longer value of a label.
 const LONGEST_LABEL: usize = 63;
 
-/// What happened.
+/// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time passed.
@@ -32,7 +32,7 @@ pub enum Input {
     /// These Leases there are; none: the list could not be had.
     Listed(Option<Vec<Found>>),
     /// The request about the Lease of that name ended like this.
-    Answered(String, Answer),
+    Answered(String, RequestResult),
     /// Nobody writes for that mount any more.
     Drained(String),
     /// These are the mounts that this replica can lead.
@@ -41,23 +41,23 @@ pub enum Input {
     Leave,
 }
 
-/// What to do.
+/// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// List all Leases of this deployment, those of the replicas and of the mounts, as they are now.
     List,
     /// Send this about the Lease of that name. It never is a read.
     Send {
-        /// Which Lease.
+        /// The name of the Lease.
         name: String,
-        /// What to do with it.
+        /// The request.
         request: Request,
         /// Of the Lease of this replica: the mounts that it can lead.
-        offers: Option<BTreeSet<String>>,
+        leadable: Option<BTreeSet<String>>,
     },
     /// Delete just this version of that Lease. How it ends need not be told.
     Delete {
-        /// Which Lease.
+        /// The name of the Lease.
         name: String,
         /// The version that must still be there.
         resource_version: String,
@@ -70,7 +70,7 @@ pub enum Action {
 
 /// Decides which mounts this replica leads, each by a lease of its own. See [the module's documentation](super).
 #[derive(Clone, Debug)]
-pub struct Share {
+pub struct MountElector {
     names: Names,
     /// The Lease by which this replica says that it is there.
     own: String,
@@ -80,7 +80,7 @@ pub struct Share {
     presence: Member,
     mounts: BTreeMap<String, Mount>,
     /// The mounts that this replica can lead.
-    offers: BTreeSet<String>,
+    leadable: BTreeSet<String>,
     peers: Peers,
     listing: Listing,
     stage: Stage,
@@ -89,7 +89,7 @@ pub struct Share {
     assigned_among: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// How the Leases are called.
+/// The names of the Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(String);
 
@@ -134,7 +134,7 @@ fn digest(text: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// The others are told first that this replica goes, so that they know whose its mounts are when they are free.
+    /// This replica first announces to the others that it leaves, so that they know who takes which mount when the leases are free.
     Retiring {
         until: Time,
     },
@@ -171,7 +171,7 @@ struct Mount {
     kept_until: Option<Time>,
 }
 
-/// How this replica stands to a mount.
+/// The state of a mount in the hand-over between replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// It leads it or not.
@@ -182,7 +182,7 @@ enum Turn {
     GivingBack,
 }
 
-impl Share {
+impl MountElector {
     /// The share of a replica that can lead these mounts, in the deployment of that name. As for [`Elector::new`], two processes
     /// never have the same identity.
     ///
@@ -193,7 +193,7 @@ impl Share {
         names: Names,
         identity: String,
         timing: Timing,
-        offers: BTreeSet<String>,
+        leadable: BTreeSet<String>,
         seed: u64,
     ) -> Result<Self, NoIdentity> {
         let presence = Member::new(Elector::new(identity.clone(), timing, Goal::Lead, seed)?);
@@ -205,7 +205,7 @@ impl Share {
             random: splitmix64(seed),
             presence,
             mounts: BTreeMap::new(),
-            offers,
+            leadable,
             peers: Peers::new(timing),
             listing: Listing { asked: None, due: Time::default(), is_known: false },
             stage: Stage::Running,
@@ -238,7 +238,7 @@ impl Share {
                     mount.turn = Turn::GivingBack;
                 }
             }
-            Input::Mounts(mounts) => self.offers = mounts,
+            Input::Mounts(mounts) => self.leadable = mounts,
             Input::Leave if self.stage == Stage::Running => {
                 self.stage = Stage::Retiring { until: now + self.timing.retry_period() };
             }
@@ -249,7 +249,7 @@ impl Share {
         actions
     }
 
-    /// When to say that time passed, if nothing else happens. It is after the step before.
+    /// The time of the next tick, if nothing else happens. It is after the last step.
     pub fn wakeup(&self, now: Time) -> Option<Time> {
         let members = self.mounts.values().map(|mount| &mount.member).chain([&self.presence]);
         let retires = match self.stage {
@@ -267,7 +267,7 @@ impl Share {
         self.mounts.get(mount)?.member.elector.claim()
     }
 
-    /// Whom the lease of that mount names as its holder, as last seen. It may have expired.
+    /// The holder that the lease of that mount names, as last seen. The lease may have expired.
     pub fn holder(&self, mount: &str) -> Option<&str> {
         self.mounts.get(mount)?.member.elector.holder()
     }
@@ -277,7 +277,7 @@ impl Share {
         self.mounts.iter().filter_map(|(name, mount)| Some((name.as_str(), mount.member.elector.claim()?)))
     }
 
-    /// Who this is.
+    /// The identity of this process.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -293,7 +293,7 @@ impl Share {
             let members = self.mounts.values_mut().map(|mount| &mut mount.member).chain([&mut self.presence]);
             for member in members.filter(|member| member.reads.is_some_and(|reads| reads <= asked)) {
                 member.reads = None;
-                member.elector.answered(Answer::Unknown, now);
+                member.elector.answered(RequestResult::Unknown, now);
             }
             return;
         };
@@ -306,14 +306,14 @@ impl Share {
             actions.push(Action::Delete { name, resource_version });
         }
         // Who is to lead what comes first, so that nobody takes on the way what it is to leave to another.
-        self.aim(now, actions);
+        self.set_goals(now, actions);
         let mut leases: BTreeMap<String, Lease> = others.into_iter().map(|found| (found.name, found.lease)).collect();
         let presence = leases.remove(&own);
-        let offers = &self.offers;
+        let leadable = &self.leadable;
         self.presence.step(
             elector::Input::Seen(asked, presence),
             now,
-            |request| Action::presence(&own, request, offers),
+            |request| Action::presence(&own, request, leadable),
             actions,
         );
         for Mount { name, member, .. } in self.mounts.values_mut() {
@@ -322,11 +322,11 @@ impl Share {
         }
     }
 
-    fn answered(&mut self, name: &str, answer: Answer, now: Time, actions: &mut Vec<Action>) {
+    fn answered(&mut self, name: &str, answer: RequestResult, now: Time, actions: &mut Vec<Action>) {
         let input = elector::Input::Answer(answer);
         if name == self.own {
-            let offers = &self.offers;
-            self.presence.step(input, now, |request| Action::presence(name, request, offers), actions);
+            let leadable = &self.leadable;
+            self.presence.step(input, now, |request| Action::presence(name, request, leadable), actions);
         } else if let Some((_, mount)) = self.mounts.iter_mut().find(|(_, mount)| mount.name == name) {
             mount.member.step(input, now, |request| Action::mount(name, request), actions);
         }
@@ -334,9 +334,9 @@ impl Share {
 
     /// Goes on with whatever time or goals make due.
     fn proceed(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.aim(now, actions);
-        let (own, offers) = (&self.own, &self.offers);
-        self.presence.step(elector::Input::Tick, now, |request| Action::presence(own, request, offers), actions);
+        self.set_goals(now, actions);
+        let (own, leadable) = (&self.own, &self.leadable);
+        self.presence.step(elector::Input::Tick, now, |request| Action::presence(own, request, leadable), actions);
         for Mount { name, member, .. } in self.mounts.values_mut() {
             member.step(elector::Input::Tick, now, |request| Action::mount(name, request), actions);
         }
@@ -368,11 +368,11 @@ impl Share {
     }
 
     /// Sets the goals: what this replica is to lead, and what to leave to others.
-    fn aim(&mut self, now: Time, actions: &mut Vec<Action>) {
+    fn set_goals(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.stage != Stage::Running {
-            self.presence.aim(Goal::Leave, now);
+            self.presence.set_goal(Goal::Leave, now);
             if self.stage == Stage::Leaving {
-                self.mounts.values_mut().for_each(|mount| mount.member.aim(Goal::Leave, now));
+                self.mounts.values_mut().for_each(|mount| mount.member.set_goal(Goal::Leave, now));
             }
             return;
         }
@@ -380,7 +380,7 @@ impl Share {
             return;
         }
         self.assign(now);
-        for name in &self.offers {
+        for name in &self.leadable {
             if !self.mounts.contains_key(name) {
                 let elector = Elector::new(self.identity.clone(), self.timing, Goal::Follow, self.random ^ seed_of(name));
                 // An identity there is: this share has it.
@@ -392,73 +392,75 @@ impl Share {
         let hysteresis = self.timing.lease_duration();
         for (name, mount) in &mut self.mounts {
             let assigned = self.assigned.get(name).map(String::as_str);
-            let is_offered = self.offers.contains(name);
+            let is_leadable = self.leadable.contains(name);
             let wants_it_back = |peer| self.peers.alive_since(peer, now).is_some_and(|since| since + hysteresis <= now);
-            let is_wanted = !is_offered || assigned.is_some_and(|peer| peer != self.identity && wants_it_back(peer));
-            match mount.regard(Regard { is_mine: assigned == Some(&self.identity), is_offered, is_wanted, hysteresis }, now) {
-                Course::Drain => actions.push(Action::Drain(name.clone())),
-                Course::Aim(goal) => mount.member.aim(goal, now),
+            let is_wanted = !is_leadable || assigned.is_some_and(|peer| peer != self.identity && wants_it_back(peer));
+            match mount
+                .decide(MountSituation { is_mine: assigned == Some(&self.identity), is_leadable, is_wanted, hysteresis }, now)
+            {
+                Decision::Drain => actions.push(Action::Drain(name.clone())),
+                Decision::Pursue(goal) => mount.member.set_goal(goal, now),
             }
         }
     }
 
     fn assign(&mut self, now: Time) {
-        let me = (self.identity.as_str(), &self.offers);
+        let me = (self.identity.as_str(), &self.leadable);
         let among: BTreeMap<&str, &BTreeSet<String>> = self.peers.alive(now).chain([me]).collect();
-        let known = self.assigned_among.iter().map(|(replica, offers)| (replica.as_str(), offers));
-        if known.eq(among.iter().map(|(replica, offers)| (*replica, *offers))) {
+        let known = self.assigned_among.iter().map(|(replica, leadable)| (replica.as_str(), leadable));
+        if known.eq(among.iter().map(|(replica, leadable)| (*replica, *leadable))) {
             return;
         }
-        let assigned = assignments(among.iter().map(|(replica, offers)| (*replica, *offers)));
+        let assigned = assignments(among.iter().map(|(replica, leadable)| (*replica, *leadable)));
         let assigned = assigned.into_iter().map(|(mount, replica)| (mount.to_owned(), replica.to_owned())).collect();
-        let among = among.into_iter().map(|(replica, offers)| (replica.to_owned(), offers.clone())).collect();
+        let among = among.into_iter().map(|(replica, leadable)| (replica.to_owned(), leadable.clone())).collect();
         (self.assigned, self.assigned_among) = (assigned, among);
     }
 }
 
-/// What a replica's standing to a mount follows from.
+/// The inputs of the decision about a mount.
 #[derive(Clone, Copy)]
-struct Regard {
+struct MountSituation {
     is_mine: bool,
-    is_offered: bool,
+    is_leadable: bool,
     is_wanted: bool,
     hysteresis: Duration,
 }
 
-enum Course {
+enum Decision {
     Drain,
-    Aim(Goal),
+    Pursue(Goal),
 }
 
 impl Mount {
-    fn regard(&mut self, regard: Regard, now: Time) -> Course {
+    fn decide(&mut self, situation: MountSituation, now: Time) -> Decision {
         let may_hold = self.member.elector.may_hold();
         if self.turn == Turn::GivingBack && !may_hold {
             self.turn = Turn::Settled;
         }
         match self.turn {
-            Turn::Draining => Course::Aim(Goal::Lead),
-            Turn::GivingBack => Course::Aim(if regard.is_offered { Goal::Follow } else { Goal::Leave }),
-            Turn::Settled if regard.is_mine && regard.is_offered => {
+            Turn::Draining => Decision::Pursue(Goal::Lead),
+            Turn::GivingBack => Decision::Pursue(if situation.is_leadable { Goal::Follow } else { Goal::Leave }),
+            Turn::Settled if situation.is_mine && situation.is_leadable => {
                 self.kept_until = None;
-                Course::Aim(Goal::Lead)
+                Decision::Pursue(Goal::Lead)
             }
             Turn::Settled if may_hold => {
-                let is_kept = regard.is_offered && self.kept_until.is_some_and(|until| now < until);
-                if !regard.is_wanted || is_kept {
-                    return Course::Aim(Goal::Lead);
+                let is_kept = situation.is_leadable && self.kept_until.is_some_and(|until| now < until);
+                if !situation.is_wanted || is_kept {
+                    return Decision::Pursue(Goal::Lead);
                 }
                 self.kept_until = None;
                 self.turn = Turn::Draining;
-                Course::Drain
+                Decision::Drain
             }
-            Turn::Settled if !regard.is_offered => Course::Aim(Goal::Leave),
+            Turn::Settled if !situation.is_leadable => Decision::Pursue(Goal::Leave),
             // The replica that is to have it does not take it.
-            Turn::Settled if self.member.elector.free_since(now).is_some_and(|since| since + regard.hysteresis <= now) => {
-                self.kept_until = Some(now + regard.hysteresis * FALLBACK_KEEPS);
-                Course::Aim(Goal::Lead)
+            Turn::Settled if self.member.elector.free_since(now).is_some_and(|since| since + situation.hysteresis <= now) => {
+                self.kept_until = Some(now + situation.hysteresis * FALLBACK_KEEPS);
+                Decision::Pursue(Goal::Lead)
             }
-            Turn::Settled => Course::Aim(Goal::Follow),
+            Turn::Settled => Decision::Pursue(Goal::Follow),
         }
     }
 }
@@ -469,8 +471,8 @@ impl Member {
     }
 
     /// What it does about it, it is asked for in the same step.
-    fn aim(&mut self, goal: Goal, now: Time) {
-        self.elector.aim(goal, now);
+    fn set_goal(&mut self, goal: Goal, now: Time) {
+        self.elector.set_goal(goal, now);
     }
 
     fn step(&mut self, input: elector::Input, now: Time, action: impl FnOnce(Request) -> Action, actions: &mut Vec<Action>) {
@@ -495,11 +497,11 @@ impl Member {
 
 impl Action {
     fn mount(name: &str, request: Request) -> Self {
-        Self::Send { name: name.to_owned(), request, offers: None }
+        Self::Send { name: name.to_owned(), request, leadable: None }
     }
 
-    fn presence(name: &str, request: Request, offers: &BTreeSet<String>) -> Self {
-        Self::Send { name: name.to_owned(), request, offers: Some(offers.clone()) }
+    fn presence(name: &str, request: Request, leadable: &BTreeSet<String>) -> Self {
+        Self::Send { name: name.to_owned(), request, leadable: Some(leadable.clone()) }
     }
 }
 
