@@ -87,14 +87,14 @@ pub(super) mod tests {
     use super::*;
 
     /// `SCHED_IDLE`; see sched(7).
-    pub(in crate::call) const IDLE: u32 = 5;
+    pub(in crate::call) const IDLE: Option<u32> = Some(5);
 
     /// The scheduling policy of a thread of this process: field 41 of proc_pid_stat(5).
-    pub(in crate::call) fn policy(thread: Id) -> u32 {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", thread.0.as_raw_nonzero())).unwrap();
+    pub(in crate::call) fn policy(thread: Id) -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", thread.0.as_raw_nonzero())).ok()?;
         // The name, in brackets, is field 2 and may contain anything.
-        let (_, rest) = stat.rsplit_once(')').unwrap();
-        rest.split_whitespace().nth(41 - 3).unwrap().parse().unwrap()
+        let (_, rest) = stat.rsplit_once(')')?;
+        rest.split_whitespace().nth(41 - 3)?.parse().ok()
     }
 
     #[test]
@@ -107,6 +107,7 @@ pub(super) mod tests {
         });
         let (this, other) = (Id::of_this_thread(), receive.recv().unwrap());
         let before = policy(this);
+        assert!(before.is_some_and(|before| Some(before) != IDLE));
         make_idle(other);
         assert_eq!(policy(other), IDLE);
         assert_eq!(policy(this), before);
