@@ -28,7 +28,7 @@ pub struct RequeueTimes(BTreeMap<Subject, Duration>);
 impl RequeueTimes {
     /// Adds a call.
     pub fn note(&mut self, call: &CallRecord) {
-        let time = call.answer.result.as_ref().ok().and_then(|teardown| teardown.response.requeue_after);
+        let time = call.answer.result.as_ref().ok().and_then(|response| response.requeue_after);
         if self.0.is_empty() && time.is_none() {
             return;
         }

@@ -7,7 +7,6 @@ use gyre_core::response::{Child, Response};
 use gyre_engine::difference::unified::unified;
 use gyre_engine::record::Ask;
 use gyre_engine::record::format::{AnswerLine, CallLine, ResultLine, Text};
-use serde::Deserialize;
 
 use crate::plan::Subject;
 
