@@ -344,7 +344,7 @@ impl Metrics {
         self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }).inc();
         self.reconcile_seconds.get_or_create(&controller).observe(took.as_secs_f64());
         self.work_seconds.get_or_create(&queue(mount)).observe(took.as_secs_f64());
-        match end {
+        match error {
             ReconcileError::None => {}
             ReconcileError::Retried => {
                 self.reconcile_errors.get_or_create(&controller).inc();
