@@ -147,7 +147,7 @@ impl Mounts {
                     continue;
                 }
                 info!(mount = name, "no longer mounted, according to the inventory");
-                self.unmount(name, entry, None, services);
+                self.release(name, entry, None, services);
             }
         }
         for program in wanted {
@@ -186,10 +186,10 @@ impl Mounts {
     fn unmount(&self, mounted: Mounted, services: &Arc<HostServices>) {
         let Mounted { mount, program, .. } = &mounted;
         let entry = services.inventory.all_of(program);
-        self.unmount(mount.name.to_string(), entry, Some(Arc::clone(mount)), services);
+        self.release(mount.name.to_string(), entry, Some(Arc::clone(mount)), services);
     }
 
-    fn unmount(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
+    fn release(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
         let (services, mount_name) = (Arc::clone(services), name.clone());
         let task = tokio::spawn(async move {
             if let Some(mount) = mount {

@@ -81,7 +81,7 @@ pub(crate) fn decide(
         conditions: &response.conditions,
         readiness,
         now: &format!("{now:.0}"),
-        status_capabilities,
+        capabilities: status_capabilities,
     })
 }
 
