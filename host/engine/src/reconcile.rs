@@ -282,10 +282,7 @@ impl Run<'_> {
         let (client, parent) = (&self.live.reads, &self.observed.parent);
         let there = match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(there) => there,
-            Err(error) => {
-                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
-                return self.report.fail(problem);
-            }
+            Err(error) => return self.fail(&error),
         };
         // Children of kinds that are not served stay on the list.
         let unseen = resources.iter().fold(unknown, |unknown, resource| unknown.without_kind(&resource.kind()));
@@ -428,10 +425,7 @@ impl Run<'_> {
         match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
             Ok(_) => {}
-            Err(error) => {
-                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
-                self.report.fail(problem);
-            }
+            Err(error) => self.fail(&error),
         }
     }
 
@@ -460,10 +454,7 @@ impl Run<'_> {
                 self.report.changed = Changed::Yes;
                 self.report.requeue_after(Duration::ZERO);
             }
-            Err(error) => {
-                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
-                self.report.fail(problem);
-            }
+            Err(error) => self.fail(&error),
         }
     }
 
@@ -472,6 +463,12 @@ impl Run<'_> {
         self.remove_finalizer(List::Keep).await;
         self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
         self.report.outcome(None)
+    }
+
+    /// Notes that a request about the parent failed.
+    fn fail(&mut self, error: &kube::Error) {
+        let problem = crate::writes::apply::problem(error, &self.writer().subject(&self.observed.parent));
+        self.report.fail(problem);
     }
 
     fn writer(&self) -> ParentWriter<'_> {
@@ -587,7 +584,6 @@ impl Run<'_> {
         let readiness = self.report.readiness(&retries, &refusals);
         let writer = parent_writer(context, self.mount, self.live);
         let parent = &Arc::clone(&self.observed.parent);
-        let sight_key = parent.key();
         let written = status::write(
             &writer,
             &context.services.caller.clock,
@@ -608,7 +604,7 @@ impl Run<'_> {
                 self.report.changed = Changed::Yes;
                 // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest; but not later
                 // than an object that is slowed down.
-                let backoff = context.retries.delay(&sight_key, self.report.failures.saturating_add(1));
+                let backoff = context.retries.delay(&parent.key(), self.report.failures.saturating_add(1));
                 let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
                 self.report.requeue_after(delay);
             }

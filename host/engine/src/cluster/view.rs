@@ -65,12 +65,12 @@ impl View {
         self.informers.iter().map(|informer| informer.store().len()).sum()
     }
 
-    /// To be taken before a write is sent; see [`Informer::remember`].
+    /// To be taken before a write is sent; see [`Informer::insert_written`].
     pub(crate) fn write_epoch(&self, namespace: Option<&str>) -> Option<WriteEpoch> {
         self.informer_of(namespace).map(|informer| informer.store().write_epoch())
     }
 
-    /// Takes the answer to a write of our own; see [`Informer::remember`].
+    /// Takes the answer to a write of our own; see [`Informer::insert_written`].
     pub(crate) fn insert_written(&self, object: &SharedObject, epoch: Option<WriteEpoch>) {
         if let (Some(informer), Some(epoch)) = (self.informer_of(object.namespace()), epoch) {
             informer.insert_written(object, epoch);

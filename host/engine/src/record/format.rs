@@ -194,3 +194,37 @@ pub enum Because {
     /// There were more values of Secrets than can be looked for.
     Secrets,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines are those of gyre 0.1.0.
+    #[test]
+    fn recordings_of_this_format_are_read_and_written_unchanged() {
+        let call = |result: &str| {
+            format!(
+                r#"{{"call":{{"number":1,"program":0,"ask":"finalize","time":"2026-01-01T00:00:00Z","seed":"uid","parent":{{"a": 1}},"children":[{{"kind":"Job.v1.batch","objects":[{{"b":[1.0]}}]}}],"reads":[{{"question":{{"children":{{"kind":"Pod.v1"}}}},"error":"notServed"}},{{"question":{{"get":{{"kind":"Gateway.v1.app.example.com","namespace":null,"name":"a"}}}},"found":[]}},{{"question":{{"list":{{"kind":"Secret.v1","namespace":"b","labelSelector":"x="}}}},"error":{{"invalidSelector":"no"}}}}],"answer":{{"readClock":true,"log":[{{"source":"stderr","level":"warn","message":"m"}},{{"source":"log","level":"info","message":"m","fields":[["k","v"]]}}],"result":{result}}}}}}}"#
+            )
+        };
+        let program = r#"{"program":{"number":0,"mount":"echo","plugin":"echo","version":"0.1.0","digest":"00ff","contract":"0.1.0","settings":{},"limits":{"memoryBytes":1,"deadlineMs":2000,"outputBytes":3,"outputDepth":4,"children":5,"conditions":6,"events":7,"reads":8,"readBytes":9,"textBytes":10,"logBytes":11,"logLines":12,"reuse":null}}}"#;
+        let lines = [
+            program.to_owned(),
+            program.replace(r#""reuse":null"#, r#""reuse":3"#),
+            call(
+                r#"{"response":{"children":[{"apply":{"c" : 1}},{"apply":"{"},{"keep":{"kind":"Job.v1.batch","namespace":"default","name":"x"}}],"status":{"d":2},"conditions":[{"type":"Ready","status":"Unknown","reason":"R","message":"m"}],"events":[{"type":"Warning","reason":"R","message":"m"}],"requeueAfterMs":1500,"done":true}}"#,
+            ),
+            call(
+                r#"{"response":{"children":null,"status":null,"conditions":[],"events":[],"requeueAfterMs":null,"done":false}}"#,
+            ),
+            call(r#"{"failure":{"reason":"TransientFailure","message":"m"}}"#),
+            call(r#"{"failure":{"reason":"RetryAfter","message":"m","afterMs":7}}"#),
+            call(r#"{"failure":{"reason":"TerminalFailure","message":"m"}}"#),
+            call(r#"{"error":{"reason":"InvalidOutput","message":"m","texts":["{"]}}"#),
+        ];
+        for line in lines {
+            let read: Line = serde_json::from_str(&line).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), line);
+        }
+    }
+}
