@@ -25,12 +25,13 @@ mod process;
 mod quantity;
 mod read;
 mod schema;
+mod schema_errors;
 mod spec;
 mod table;
 #[cfg(test)]
 mod tests;
 mod types;
-mod validate;
+
 pub(crate) mod values;
 
 use std::collections::BTreeSet;
@@ -49,7 +50,7 @@ use tokio::sync::watch as channel;
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
-pub(crate) use self::directory::GRACE;
+pub(crate) use self::directory::PLUGIN_DIR_GRACE;
 use self::directory::{Directory, Looked};
 use self::document::read_document;
 use self::load::{Loader, Programs};

@@ -317,7 +317,7 @@ impl ProblemKind {
             Self::Stale => "Stale",
             Self::Invalid => RefusalReason::Rejected.as_str(),
             Self::Immutable => RefusalReason::ImmutableField.as_str(),
-            Self::Forbidden => RefusalReason::Forbidden.as_str(),
+            Self::Forbidden => "Forbidden",
             Self::NotFound => "NotFound",
             Self::TooManyRequests => "TooManyRequests",
             Self::Unavailable => "Unavailable",

@@ -46,7 +46,7 @@ use proxy::Proxy;
 /// Where the dump lies, relative to the root of the checkout.
 const FOLDER: &str = "host/devcluster/src/builtin/dump";
 
-/// The groups and versions that the embedded API server has; the core group has no name.
+/// The groups and versions that the in-memory API server (devcluster) has; the core group has no name.
 const GROUP_VERSIONS: [(&str, &str); 14] = [
     ("", "v1"),
     ("apiextensions.k8s.io", "v1"),

@@ -283,7 +283,8 @@ impl Redaction {
             sentences.extend(line.fields.iter_mut().map(|(_, value)| value));
         }
         match &mut answer.result {
-            ResultLine::Response { children, status, conditions, events, .. } => {
+            // Without `..`, so that a new field does not compile until it is decided here whether it is redacted.
+            ResultLine::Response { children, status, conditions, events, requeue_after_ms: _, done: _ } => {
                 let applied = children.iter_mut().flatten().filter_map(|child| match child {
                     ChildLine::Apply(text) => Some(text),
                     ChildLine::Keep { .. } => None,
@@ -292,8 +293,8 @@ impl Redaction {
                 sentences.extend(conditions.iter_mut().map(|condition| &mut condition.message));
                 sentences.extend(events.iter_mut().map(|event| &mut event.message));
             }
-            ResultLine::Failure { message, .. } => sentences.push(message),
-            ResultLine::Error { message, texts, .. } => {
+            ResultLine::Failure { reason: _, message, after_ms: _ } => sentences.push(message),
+            ResultLine::Error { reason: _, message, texts } => {
                 texts.iter_mut().for_each(|text| self.text(text));
                 sentences.push(message);
             }

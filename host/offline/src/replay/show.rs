@@ -27,14 +27,15 @@ pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
     };
     match (&recorded.result, &replayed.result) {
         (
-            ResultLine::Response { status, conditions, events, requeue_after_ms, done, .. },
+            // Without `..`, so that a new field does not compile until it is compared here.
+            ResultLine::Response { children: _, status, conditions, events, requeue_after_ms, done },
             ResultLine::Response {
+                children: _,
                 status: other_status,
                 conditions: other_conditions,
                 events: other_events,
                 requeue_after_ms: other_requeue,
                 done: other_done,
-                ..
             },
         ) => {
             part("status", status != other_status);
