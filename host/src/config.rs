@@ -1,10 +1,10 @@
 //! The operator's configuration: a file or flags, and the programs that result from it.
 //!
 //! ```text
-//! gyre.yaml ─ document ─▶ tree with positions ─ validate ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
-//!                                                  ▲ schema                  ▲    ▲            ▲
-//! flags ───────────────────────── arguments ─────────────────────────────────┘    │            │
-//!                                                                        plugin directory   plugins, settings
+//! gyre.yaml ─ document ─▶ tree with positions ─ schema_errors ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
+//!                                                      ▲ schema                   ▲    ▲            ▲
+//! flags ───────────────────────── arguments ──────────────────────────────────────┘    │            │
+//!                                                                             plugin directory   plugins, settings
 //! ```
 //!
 //! The types in `keys` are the single definition of the file: the schema is derived from them (`gyre config-schema`), errors in a file are
