@@ -64,7 +64,9 @@ fn plugin_name(text: &str) -> Result<String, String> {
         return Err("expected lower-case letters, digits and hyphens, a letter first, as in my-plugin".to_owned());
     }
     if TAKEN_NAMES.contains(&text) {
-        return Err(format!("the name is reserved in Rust or in the project; expected another one, such as my-{text}"));
+        return Err(format!(
+            "the name is reserved by Rust, or by a dependency of the project; expected another one, such as my-{text}"
+        ));
     }
     Ok(text.to_owned())
 }
