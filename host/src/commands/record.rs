@@ -32,7 +32,8 @@ the leader's Pod, which is also in the Lease:
   kubectl get lease -n gyre-system gyre -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1
 
 Values of Secrets are replaced by placeholders, which are the same throughout a recording; a call that reads Secrets is repeated
-with the placeholders, and that answer is recorded. --secrets keeps the values, if the host runs with --record-secrets. Other objects are recorded unchanged.";
+with the placeholders, and that answer is recorded. --secrets keeps the values, if the host runs with --record-secrets. Other objects are
+recorded unchanged.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {

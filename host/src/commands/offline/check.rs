@@ -26,9 +26,9 @@ Examples:
   gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
 
 The files contain parents and all other objects that the plugin reads. The command repeats calls (at most 40 of each experiment); deletes
-and changes children, and sets their status to finished; changes the specs of parents and changes them back; deletes parents; stores parents
-as each other version of their CRD (without a conversion webhook: only the name of the version changes, and fields that the schema lacks are
-dropped); and generates further parents from the schema of the CRD.";
+children, changes them, and lets them finish; changes the specs of parents and changes them back; deletes parents; stores parents as each
+other version of their CRD (without a conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped);
+and generates further parents from the schema of the CRD.";
 
 /// The end of the help of `gyre check`.
 pub(crate) fn check_examples() -> String {
