@@ -52,7 +52,8 @@ pub(crate) struct Policy {
     /// Watch and write in these namespaces only. By default, in all namespaces.
     #[schemars(length(min = 1), extend("errorMessage" = "write a list of namespaces, or leave the key out for all namespaces"))]
     pub(crate) namespaces: Option<List<Label>>,
-    /// Adopt existing objects that have the name of a child and no controller, except children with the strategy create-only.
+    /// Take over (adopt) existing objects that have the name of a child, and neither a controller nor labels of gyre. Does not apply to
+    /// children with the strategy create-only.
     #[schemars(extend("default" = false))]
     pub(crate) adoption: Option<bool>,
     /// Limits of one plugin call.
@@ -134,8 +135,8 @@ pub(crate) struct Mount {
         "errorMessage" = "write a label selector as kubectl get -l takes, e.g. app=web,tier in (a,b)",
     ))]
     pub(crate) selector: Option<Text<Selector>>,
-    /// Kinds and namespaces that the mount may read and write. It gets no kind that the manifest of the plugin does not declare; by default,
-    /// it gets all that the manifest declares.
+    /// Kinds and namespaces that the mount may read and write. The kinds must be in the manifest of the plugin; by default, all of them are
+    /// granted.
     pub(crate) grants: Option<Grants>,
     /// Service account, as namespace/name, that the host impersonates for the writes of this mount. By default, the host writes as itself.
     #[schemars(extend(

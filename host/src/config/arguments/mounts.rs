@@ -74,7 +74,8 @@ pub(crate) struct NamedArguments {
 /// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot declare.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArguments {
-    /// Adopt existing objects that have the name of a child and no controller, except children with the strategy create-only.
+    /// Take over (adopt) existing objects that have the name of a child, and neither a controller nor labels of gyre. Does not apply to
+    /// children with the strategy create-only.
     #[arg(long)]
     adopt: bool,
     /// Number of times that a failed reconcile is retried before the host waits until the object changes [default: unlimited].
