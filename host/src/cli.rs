@@ -3,6 +3,7 @@
 #[cfg(any(test, not(feature = "tools")))]
 mod absent;
 mod arguments;
+mod exit;
 #[cfg(test)]
 #[cfg(feature = "tools")]
 mod tests;
@@ -19,7 +20,6 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use gyre_engine::client::transport;
-use gyre_engine::error::error_chain;
 use gyre_engine::host::{self, Options};
 use gyre_engine::program::ServiceAccount;
 use gyre_engine::record::format::Secrets;
@@ -29,12 +29,14 @@ use gyre_sandbox::CodeSource;
 use tokio::sync::watch;
 use tracing::{error, info};
 
+use self::exit::{compared, ended};
 use crate::commands::connect::configuration;
 use crate::commands::inspect::{self, InspectArguments};
-use crate::commands::process::{threads, told_to_stop};
 use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
+use crate::commands::signals::told_to_stop;
+use crate::commands::threads::threads;
 use crate::config::arguments::admin::SecureArguments;
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
@@ -83,11 +85,14 @@ enum Command {
 
 const TERMS: &str = "\
 Terms:
-  plugin  a WebAssembly component that reconciles the objects of one kind
-  parent  an object that a plugin reconciles
-  child   an object that a plugin requests for a parent; the host creates, changes and deletes it
-  mount   a plugin in a host, with its settings, namespaces and permissions
-  shadow  another version of a mount's plugin; its answers are compared, never applied";
+  host      the process `gyre run`, which runs plugins against a cluster
+  plugin    a WebAssembly component that reconciles the objects of one kind
+  manifest  what a plugin declares: the kinds that it reconciles, creates and reads
+  parent    an object that a plugin reconciles
+  child     an object that a plugin requests for a parent; the host creates, changes and deletes it
+  mount     a plugin in a host, with its settings, namespaces and grants
+  shadow    another version of a mount's plugin; its answers are compared, never applied
+  fault     a plugin call that ends without an answer, e.g. by a crash or its deadline";
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 
@@ -137,7 +142,7 @@ struct RunArguments {
     /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no cluster.
     #[arg(long)]
     check: bool,
-    /// Path to the kubeconfig file [default: $KUBECONFIG, else the service account of the pod, else ~/.kube/config].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service account of the Pod].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
@@ -148,7 +153,7 @@ struct RunArguments {
 struct RbacArguments {
     #[command(flatten)]
     mount: RbacMounts,
-    /// Service account that the host runs as; prints its bindings, too.
+    /// Service account that the host runs as; if given, also print its RoleBindings and ClusterRoleBindings.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<ServiceAccount>,
     /// Print only Roles, no ClusterRole; fail if Roles are not sufficient.
@@ -158,14 +163,14 @@ struct RbacArguments {
     election: ElectionArguments,
     #[command(flatten)]
     secure: SecureArguments,
-    /// Namespace that the host runs in.
+    /// Namespace that the host runs in; give the same value as to `gyre run`.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
     /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no longer grants. Needed while parents own
     /// such children.
     #[arg(long)]
     cross_namespace: bool,
-    /// YAML file with CustomResourceDefinitions of kinds that no plugin contains. Can be repeated.
+    /// YAML file with CustomResourceDefinitions that no plugin contains; the rules need the resource names of their kinds. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
 }
@@ -204,13 +209,6 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
     ended(result)
 }
 
-fn ended(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error, ExitCode::FAILURE),
-    }
-}
-
 /// The command line, with the values under `host` in the configuration file as defaults.
 fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
     let parsed = Gyre::try_parse_from(&arguments)?;
@@ -224,27 +222,6 @@ fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
     Gyre::from_arg_matches(&commands.try_get_matches_from(arguments)?)
 }
 
-/// The exit codes of commands like `diff`: 1 there are differences, 2 nothing was compared.
-fn compared(result: anyhow::Result<ExitCode>) -> ExitCode {
-    result.unwrap_or_else(|error| failed(&error, ExitCode::from(2)))
-}
-
-fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
-    let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    };
-    // The reader of the output has closed it, which is not an error.
-    if error.chain().any(is_broken_pipe) {
-        return code;
-    }
-    if let Some(missing) = error.downcast_ref() {
-        arguments::missing(missing, Gyre::command());
-    }
-    // Each source is printed once: some errors contain the text of theirs.
-    let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
-    if error.is::<WrongArguments>() { ExitCode::from(2) } else { code }
-}
-
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount);
     if mount.is_empty() {
@@ -253,7 +230,8 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let traces = arguments.host.traces.traces(&instance())?;
     arguments.host.log.start("info", traces.as_ref())?;
     let host = arguments.host;
-    let source = Source::open_host(&mount, &host.election)?.with_grace(host.plugin_dir_grace.unwrap_or(config::GRACE));
+    let source =
+        Source::open_host(&mount, &host.election)?.with_grace(host.plugin_dir_grace.unwrap_or(config::PLUGIN_DIR_GRACE));
     let election = host.election.options(&host.home_namespace, source.name(), &instance())?;
     if arguments.check {
         return print(config::Table(&source.programs()));

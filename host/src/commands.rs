@@ -13,10 +13,11 @@ pub(crate) mod new;
 #[cfg(feature = "tools")]
 pub(crate) mod offline;
 pub(crate) mod output;
-pub(crate) mod process;
 pub(crate) mod rbac;
 pub(crate) mod record;
 #[cfg(feature = "tools")]
 pub(crate) mod replay;
 mod running_host;
 pub(crate) mod shadow;
+pub(crate) mod signals;
+pub(crate) mod threads;

@@ -1,10 +1,10 @@
 //! The operator's configuration: a file or flags, and the programs that result from it.
 //!
 //! ```text
-//! gyre.yaml ─ document ─▶ tree with positions ─ validate ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
-//!                                                  ▲ schema                  ▲    ▲            ▲
-//! flags ───────────────────────── arguments ─────────────────────────────────┘    │            │
-//!                                                                        plugin directory   plugins, settings
+//! gyre.yaml ─ document ─▶ tree with positions ─ schema_errors ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
+//!                                                      ▲ schema                   ▲    ▲            ▲
+//! flags ───────────────────────── arguments ──────────────────────────────────────┘    │            │
+//!                                                                             plugin directory   plugins, settings
 //! ```
 //!
 //! The types in `keys` are the single definition of the file: the schema is derived from them (`gyre config-schema`), errors in a file are
@@ -25,12 +25,13 @@ mod process;
 mod quantity;
 mod read;
 mod schema;
+mod schema_errors;
 mod spec;
 mod table;
 #[cfg(test)]
 mod tests;
 mod types;
-mod validate;
+
 pub(crate) mod values;
 
 use std::collections::BTreeSet;
@@ -49,7 +50,7 @@ use tokio::sync::watch as channel;
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
-pub(crate) use self::directory::GRACE;
+pub(crate) use self::directory::PLUGIN_DIR_GRACE;
 use self::directory::{Directory, Looked};
 use self::document::read_document;
 use self::load::{Loader, Programs};

@@ -1,4 +1,4 @@
-//! Guides: how to do things, where the rest of this documentation says what there is.
+//! Guides for plugin authors and operators. The rest of this documentation is the reference.
 //!
 //! | guide | for whom |
 //! |---|---|

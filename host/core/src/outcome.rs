@@ -184,7 +184,8 @@ pub enum ProblemKind {
     Invalid,
     /// The change is to a field that cannot be changed in place (422 that says so).
     Immutable,
-    /// The host, or the service account that it impersonates, may not do that (403).
+    /// The host, or the service account that it impersonates, may not do that (403). A child whose write fails so is not refused: the role
+    /// may be created soon, so the reconcile is retried with backoff.
     Forbidden,
     /// What is written to is not there: the namespace is missing or terminating, or the kind is not served (404).
     NotFound,
@@ -317,7 +318,7 @@ impl ProblemKind {
             Self::Stale => "Stale",
             Self::Invalid => RefusalReason::Rejected.as_str(),
             Self::Immutable => RefusalReason::ImmutableField.as_str(),
-            Self::Forbidden => RefusalReason::Forbidden.as_str(),
+            Self::Forbidden => "Forbidden",
             Self::NotFound => "NotFound",
             Self::TooManyRequests => "TooManyRequests",
             Self::Unavailable => "Unavailable",

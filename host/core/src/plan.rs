@@ -269,8 +269,6 @@ pub enum RefusalReason {
     ImmutableField,
     /// The API server does not accept the object. Found when applying.
     Rejected,
-    /// The API server does not permit the write. Found when applying.
-    Forbidden,
     /// The namespace is being deleted, so nothing can be created in it. Found when applying.
     NamespaceTerminating,
     /// The parent's list of children that no ownerReference can name is full.
@@ -290,7 +288,6 @@ impl RefusalReason {
             Self::Conflict => "Conflict",
             Self::ImmutableField => "ImmutableField",
             Self::Rejected => "Rejected",
-            Self::Forbidden => "Forbidden",
             Self::NamespaceTerminating => "NamespaceTerminating",
             Self::ChildListFull => "ChildListFull",
         }
@@ -502,9 +499,11 @@ fn step_for_existing(
         return Next::Wait;
     }
     let Target { desired, strategy, propagation } = target;
-    if *strategy == Strategy::CreateOnly {
-        return Next::Nothing;
-    }
+    let is_replaced = match strategy {
+        Strategy::Apply => false,
+        Strategy::Recreate => true,
+        Strategy::CreateOnly => return Next::Nothing,
+    };
     let cause = match metadata.digest() {
         Some(digest) if digest != desired.digest => Cause::DesiredChanged,
         _ => match live.and_then(|live| difference(desired, live)) {
@@ -517,7 +516,7 @@ fn step_for_existing(
     };
     // Metadata can always be changed in place, and the host's own part of it is no reason to delete anything.
     let in_metadata = matches!(&cause, Cause::Drifted { path } if path.split(['.', '[']).next() == Some("metadata"));
-    if *strategy == Strategy::Apply || in_metadata {
+    if !is_replaced || in_metadata {
         return Next::Step(Box::new(apply(desired, uid, cause)));
     }
     let confirm = if cause == Cause::DesiredChanged { Confirm::NotNeeded } else { Confirm::ByDryRun };

@@ -11,7 +11,8 @@
 //! [`server::Server`] is the whole API server as a function: time, seed and requests in, answers out. It has no sockets, clock, tasks or
 //! randomness of its own. The modules around it connect it to clients and to a clock.
 //!
-//! What is absent: authentication, authorization, admission plugins and webhooks, most controllers, and nodes.
+//! What is absent: authentication, authorization, admission webhooks and policies, most controllers, and nodes. Of the built-in admission
+//! plugins, there are those that change Pods, and those that check the namespace of an object (`builtin::strategy`, `verbs::write`).
 
 pub mod answer;
 pub mod attributes;

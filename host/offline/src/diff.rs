@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gyre_core::outcome::ProblemKind;
 use gyre_core::plan::{OWNER_UID_LABEL, RefusalReason};
 use gyre_engine::difference::{Change, Counts, Difference, without_bookkeeping};
 use gyre_engine::program::Program;
@@ -23,13 +24,8 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::ChildListFull,
 ];
 /// and why the API server rejects them, perhaps in a dry run.
-const APPLIED: &[RefusalReason] = &[
-    RefusalReason::Conflict,
-    RefusalReason::ImmutableField,
-    RefusalReason::Rejected,
-    RefusalReason::Forbidden,
-    RefusalReason::NamespaceTerminating,
-];
+const APPLIED: &[RefusalReason] =
+    &[RefusalReason::Conflict, RefusalReason::ImmutableField, RefusalReason::Rejected, RefusalReason::NamespaceTerminating];
 /// The reasons of events about failed calls.
 const FAILURES: &[&str] = &[
     "PluginTransient",
@@ -102,8 +98,10 @@ fn change_of_event(event: &Action, changes: &[Change]) -> Option<Change> {
     let subject = event.subject.clone();
     let parent = Some(subject.to_string());
     let is_among = |reasons: &[RefusalReason]| reasons.iter().any(|refusal| refusal.as_str() == reason);
+    // A 403 is a failed reconcile, not a refused child.
+    let is_rejected = is_among(APPLIED) || reason == ProblemKind::Forbidden.reason();
     let is_shown = || changes.iter().any(|change| change.refusal.is_some() && change.parent == parent);
-    let (verb, refusal, message) = if is_among(PLANNED) || (is_among(APPLIED) && !is_shown()) {
+    let (verb, refusal, message) = if is_among(PLANNED) || (is_rejected && !is_shown()) {
         (Verb::Create, Some(format!("{reason}: {note}")), None)
     } else if FAILURES.contains(&reason) {
         (Verb::Fail, None, Some(format!("{reason}: {note}")))

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Subcommand};
 
-use super::{Gyre, compared, ended};
+use super::Gyre;
+use super::exit::{compared, ended};
 use crate::commands::dev::{self, DevArguments};
 use crate::commands::manual::{self, CompletionsArguments, ManArguments};
 use crate::commands::new::{self, NewArguments};

@@ -44,16 +44,16 @@ pub(crate) struct NewArguments {
     /// Name of the plugin: lower-case letters, digits and hyphens. The project is created in a directory of this name, unless --path is given.
     #[arg(value_name = "NAME", value_parser = plugin_name)]
     name: String,
-    /// Kind that the plugin reconciles [default: the name, in CamelCase].
+    /// Kind that the plugin reconciles [default: the name in CamelCase].
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<String>,
     /// API group of the kind.
     #[arg(long, value_name = "GROUP", default_value = "example.com", value_parser = group)]
     group: String,
-    /// Directory with the source of gyre-sdk: `sdk` in a checkout of gyre. It is not on crates.io yet.
+    /// Directory of the SDK: `sdk` in a checkout of gyre, because the SDK is not on crates.io yet.
     #[arg(long, value_name = "DIRECTORY")]
     sdk: PathBuf,
-    /// Directory to create.
+    /// Directory to create [default: the name of the plugin].
     #[arg(long, value_name = "DIRECTORY")]
     path: Option<PathBuf>,
 }
@@ -64,7 +64,9 @@ fn plugin_name(text: &str) -> Result<String, String> {
         return Err("expected lower-case letters, digits and hyphens, a letter first, as in my-plugin".to_owned());
     }
     if TAKEN_NAMES.contains(&text) {
-        return Err(format!("Rust has another use for this name; expected one of its own, as in my-{text}"));
+        return Err(format!(
+            "the name is reserved by Rust, or by a dependency of the project; expected another one, such as my-{text}"
+        ));
     }
     Ok(text.to_owned())
 }
@@ -76,7 +78,7 @@ fn kind(text: &str) -> Result<String, String> {
         return Err("expected letters and digits, a capital first, as in MyKind".to_owned());
     }
     if text == CHILD {
-        return Err(format!("{CHILD} is what the new plugin makes; expected a kind of its own, as in My{text}"));
+        return Err(format!("{CHILD} is the kind of the plugin's child; expected another kind, such as My{text}"));
     }
     Ok(text.to_owned())
 }
@@ -87,7 +89,7 @@ fn group(text: &str) -> Result<String, String> {
         return Err("expected a domain name, as in example.com".to_owned());
     }
     if PROTECTED.iter().any(|domain| text == *domain || text.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))) {
-        return Err("it is for what Kubernetes approves; expected a domain of your own, as in example.com".to_owned());
+        return Err("the group is reserved for Kubernetes; expected a domain of your own, such as example.com".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -103,10 +105,10 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     let kind = kind.clone().unwrap_or_else(|| camel_case(name));
     let folder = path.clone().unwrap_or_else(|| PathBuf::from(name));
     if folder.exists() {
-        bail!("{} is there already: choose another name, or another --path", folder.display());
+        bail!("{} already exists: choose another name or --path", folder.display());
     }
     if !is_sdk(sdk) {
-        bail!("{} does not hold the source of gyre-sdk: name the folder sdk of a checkout of gyre", sdk.display());
+        bail!("{} does not contain the SDK: give the directory `sdk` of a checkout of gyre with --sdk", sdk.display());
     }
     let sdk = fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?;
     let sdk = format!("{{ path = {:?} }}", sdk.display().to_string());
@@ -117,14 +119,18 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
         ("{{group}}", group.clone()),
         ("{{sdk}}", sdk),
     ];
-    let cannot = || format!("cannot make the plugin in {}; choose another --path", folder.display());
+    let cannot = || format!("cannot create the plugin in {}; choose another --path", folder.display());
     for (file, template) in FILES {
         let text = values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
         write(&folder.join(file), &text).with_context(cannot)?;
     }
     let mut output = std::io::stdout();
-    writeln!(output, "{} is ready. What next:\n\n  cd {0}\n  cargo test\n\nIts README.md goes on from there.", folder.display())
-        .context("cannot write to standard output")
+    writeln!(
+        output,
+        "Created the plugin project {}. Next steps:\n\n  cd {0}\n  cargo test\n\nThen see its README.md.",
+        folder.display()
+    )
+    .context("cannot write to standard output")
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
@@ -169,7 +175,7 @@ mod tests {
             let text = fs::read_to_string(path.join(file)).unwrap();
             assert!(!text.contains("{{"), "{file}: {text}");
         }
-        assert!(new(&arguments).unwrap_err().to_string().contains("is there already"));
+        assert!(new(&arguments).unwrap_err().to_string().contains("already exists"));
     }
 
     /// Every document points to `plugins/greeter`. It is what `gyre new` creates.

@@ -13,8 +13,9 @@ use gyre_engine::record::format::{Because, EndLine, Line};
 use gyre_engine::telemetry::progress::Progress;
 use kube::client::Body;
 
-use crate::commands::process::{threads, told_to_stop};
 use crate::commands::running_host::{self, HostArguments, chunk};
+use crate::commands::signals::told_to_stop;
+use crate::commands::threads::threads;
 use crate::config::values::whole;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -26,15 +27,17 @@ Examples:
   gyre replay calls.jsonl echo.wasm
 
 A host serves recordings only to clients on its own machine: in a cluster, to users who may run commands in its Pod or forward a port of it.
-With several replicas, only the leader of a mount calls the plugin. Other replicas answer with the name of its Pod, which its Lease holds, too:
+With several replicas, only the leader of a mount calls the plugin. Other replicas answer with the name of
+the leader's Pod, which is also in the Lease:
   kubectl get lease -n gyre-system gyre -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1
 
-Values of Secrets are replaced by placeholders, which are the same throughout a recording; for a call that reads any, the answer to the
-placeholders is recorded. --secrets keeps the values, if the host runs with --record-secrets. Other objects are recorded unchanged.";
+Values of Secrets are replaced by placeholders, which are the same throughout a recording; a call that reads Secrets is repeated
+with the placeholders, and that answer is recorded. --secrets keeps the values, if the host runs with --record-secrets. Other objects are
+recorded unchanged.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
-    /// Mount whose calls are recorded; optional if the host has only one.
+    /// Mount whose calls are recorded; optional if the host has only one mount.
     #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
     mount: Option<String>,
     #[command(flatten)]
@@ -46,7 +49,7 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "N", default_value_t = record::CALLS, value_parser = whole(1_u64..))]
     calls: u64,
     /// Stop after this duration, e.g. 30s, 10m or 1h.
-    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "60s", value_parser = time)]
     time: Duration,
     /// Stop after this size, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = record::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]

@@ -23,7 +23,7 @@ use gyre_offline::replay::{Replayed, Verdict, replay, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre replay calls.jsonl echo.wasm                 # the recorded plugin: if an answer differs, it is not a pure function
+  gyre replay calls.jsonl echo.wasm                 # the same plugin: if an answer differs, the plugin is not a pure function
   gyre replay calls.jsonl target/new/echo.wasm      # another version: what it would answer differently
   gyre replay calls.jsonl echo.wasm --call 17       # one call, with the whole answer
   gyre replay calls.jsonl echo.wasm --json | jq '.differences[].call'
@@ -33,7 +33,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// Path to the recording, or - for standard input.
+    /// Path to the recording, or "-" for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Path to the plugin to call.
@@ -42,7 +42,7 @@ pub(crate) struct ReplayArguments {
     /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
-    /// Maximum number of differences to show line by line; of further ones, only the call is named.
+    /// Maximum number of differences to show line by line; for further differences, only the call is named.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
     most_shown: usize,
     /// Print JSON, with every difference in full.

@@ -9,15 +9,15 @@ use gyre_engine::admin::shadow::{MEDIA_TYPE, PATH};
 use gyre_engine::shadow::report::Report;
 
 use crate::commands::output::Format;
-use crate::commands::process::threads;
 use crate::commands::running_host::{self, HostArguments};
+use crate::commands::threads::threads;
 
 /// The size limit of a report: a host keeps less than this for one.
 const LARGEST_REPORT: usize = 256 << 20;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre shadow                                          # from a host on this machine that has one shadow
+  gyre shadow                                          # from a host on this machine, if only one mount has a shadow
   gyre shadow echo --summary
   kubectl exec -n gyre-system deploy/gyre -- /gyre shadow echo
   kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre shadow echo -o json | jq '.changes[] | select(.verb == \"delete\")'

@@ -19,7 +19,7 @@ use gyre_sandbox::Digest;
 
 /// How long a plugin that vanished stays mounted by default: longer than it takes to fill a volume or to pull an image, and short enough to wait
 /// for if the removal was intended.
-pub(crate) const GRACE: Duration = Duration::from_secs(5 * 60);
+pub(crate) const PLUGIN_DIR_GRACE: Duration = Duration::from_secs(5 * 60);
 
 /// The plugins of the directory. By default, the grace period is zero.
 #[derive(Clone, Debug, Default)]

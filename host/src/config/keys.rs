@@ -28,15 +28,15 @@ const FOREVER: &str = "forever";
     extend("anyOf" = [{"required": ["mounts"]}, {"required": ["pluginDirectory"]}])
 )]
 pub(crate) struct File {
-    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, from which a later start knows which mounts
-    /// were removed and cleans up after them. Without a name, the host keeps no inventory.
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a ConfigMap from which a later
+    /// start learns which mounts were removed, so that it can clean up after them. Without a name, the host keeps no inventory.
     pub(crate) name: Option<Label>,
     /// Settings of the process. Each key is the name of a flag in camel case; the flag and its environment variable override it. A change
     /// takes effect when the process is restarted.
     pub(crate) host: Option<Map<String, Value>>,
     /// Defaults for all mounts. The entry of a mount overrides them.
     pub(crate) defaults: Option<Policy>,
-    /// The plugins to mount.
+    /// The mounts: plugins with their settings, namespaces and grants.
     #[schemars(extend("errorMessage" = "write a list of mounts"))]
     pub(crate) mounts: Option<List<Mount>>,
     /// Directory of plugins, relative to the directory of this file: every .wasm file in it that no entry of mounts names is mounted with the
@@ -52,7 +52,8 @@ pub(crate) struct Policy {
     /// Watch and write in these namespaces only. By default, in all namespaces.
     #[schemars(length(min = 1), extend("errorMessage" = "write a list of namespaces, or leave the key out for all namespaces"))]
     pub(crate) namespaces: Option<List<Label>>,
-    /// Let the plugin adopt existing objects that have the name of a child and no owner.
+    /// Take over (adopt) existing objects that have the name of a child, and neither a controller nor labels of gyre. Does not apply to
+    /// children with the strategy create-only.
     #[schemars(extend("default" = false))]
     pub(crate) adoption: Option<bool>,
     /// Limits of one plugin call.
@@ -63,8 +64,8 @@ pub(crate) struct Policy {
     /// Number of times that a failed reconcile is retried before the host waits until the object changes.
     #[schemars(transform = whole_or(FOREVER, bounds::RETRIES, FOREVER))]
     pub(crate) max_retries: Option<Count>,
-    /// Quarantine the plugin in a namespace, that is, stop calling it except for probes, after consecutive faults on this number of distinct
-    /// objects there.
+    /// Stop calling the plugin about a namespace, except for probes (quarantine), after consecutive faults on this number of distinct
+    /// objects of the namespace.
     #[schemars(transform = whole_or(NEVER, bounds::FAULTS, QUARANTINE_AFTER))]
     pub(crate) quarantine_after: Option<Count>,
     /// Minimum delay of requeues that the plugin requests.
@@ -134,7 +135,8 @@ pub(crate) struct Mount {
         "errorMessage" = "write a label selector as kubectl get -l takes, e.g. app=web,tier in (a,b)",
     ))]
     pub(crate) selector: Option<Text<Selector>>,
-    /// Grants of the kinds and namespaces that the manifest of the plugin declares. By default, all kinds are granted.
+    /// Kinds and namespaces that the mount may read and write. The kinds must be in the manifest of the plugin; by default, all of them are
+    /// granted.
     pub(crate) grants: Option<Grants>,
     /// Service account, as namespace/name, that the host impersonates for the writes of this mount. By default, the host writes as itself.
     #[schemars(extend(
@@ -158,7 +160,7 @@ pub(crate) struct Grants {
     /// Kinds that the plugin may write. By default, all child kinds that its manifest declares.
     #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
     pub(crate) children: Option<List<Kind>>,
-    /// Kinds that the plugin may read in addition. By default, all reads that its manifest declares.
+    /// Kinds that the plugin may read, besides its parents and children. By default, all reads that its manifest declares.
     #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
     pub(crate) reads: Option<List<Kind>>,
     /// Namespaces in which the plugin may read. "parent": the namespace of the parent and those that the manifest names; "all": all

@@ -43,7 +43,8 @@ pub(crate) struct HostArguments {
     )]
     pub(crate) record_secrets: bool,
     /// How long a plugin stays mounted after its file disappears from the plugin directory, e.g. 90s or 10m; 0 unmounts it at once
-    /// [default: 5m]. The delay prevents a directory that is empty for a moment from removing the finalizers of all objects.
+    /// [default: 5m]. Because of this delay, the host does not remove the finalizers of
+    /// all objects when the directory is empty for a moment.
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) plugin_dir_grace: Option<Duration>,
     #[command(flatten)]

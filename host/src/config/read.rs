@@ -8,9 +8,9 @@ use gyre_sandbox::{Limits, Reuse};
 
 use super::keys::{self, File, Mount, Shadow};
 use super::process;
+use super::schema_errors::check;
 use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom, set};
 use super::types::{Count, FilePath, Label, List, Size, Time};
-use super::validate::check;
 use gyre_input::document::{Node, Part};
 use gyre_input::problem::Problems;
 

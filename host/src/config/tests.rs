@@ -396,7 +396,7 @@ async fn plugins_come_and_go_with_their_directory() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_period() {
-    let mut followed = Followed::with_grace(GRACE);
+    let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let plugin = followed.directory.path().join("plugins/scheduled.wasm");
     let content = fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap();
     followed.write("plugins/scheduled.wasm", &content);
@@ -406,14 +406,14 @@ async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_p
 
     // A file that comes back in time, and a directory that does.
     fs::remove_file(&plugin).unwrap();
-    tokio::time::sleep(GRACE - Duration::from_secs(10)).await;
+    tokio::time::sleep(PLUGIN_DIR_GRACE - Duration::from_secs(10)).await;
     followed.write("plugins/scheduled.wasm", &content);
-    tokio::time::sleep(GRACE * 2).await;
+    tokio::time::sleep(PLUGIN_DIR_GRACE * 2).await;
     assert!(is_silent(&mut followed) && Arc::ptr_eq(&mounted, &followed.programs()));
 
     // Another change is taken meanwhile.
     fs::remove_file(&plugin).unwrap();
-    tokio::time::sleep(GRACE / 2).await;
+    tokio::time::sleep(PLUGIN_DIR_GRACE / 2).await;
     followed.write("gyre.yaml", CONFIGURATION.replace("[two]", "[three]"));
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["one", "two", "scheduled-echo"]);
@@ -422,19 +422,22 @@ async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_p
     let noticed = tokio::time::Instant::now();
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["one", "two"]);
-    let passed = noticed.elapsed() + GRACE / 2;
-    assert!(passed >= GRACE - Duration::from_secs(5) && passed <= GRACE + Duration::from_secs(15), "{passed:?}");
+    let passed = noticed.elapsed() + PLUGIN_DIR_GRACE / 2;
+    assert!(
+        passed >= PLUGIN_DIR_GRACE - Duration::from_secs(5) && passed <= PLUGIN_DIR_GRACE + Duration::from_secs(15),
+        "{passed:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_file_says_is_not_waited_with_and_a_file_that_is_renamed_is_no_other_plugin() {
-    let mut followed = Followed::with_grace(GRACE);
+    let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let plugins = followed.directory.path().join("plugins");
     followed.write("plugins/scheduled.wasm", fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap());
     assert_eq!(followed.report().await, "taken");
     let mounted = followed.programs();
     fs::rename(plugins.join("scheduled.wasm"), plugins.join("scheduled-2.wasm")).unwrap();
-    tokio::time::sleep(GRACE * 2).await;
+    tokio::time::sleep(PLUGIN_DIR_GRACE * 2).await;
     assert!(followed.reports.try_recv().is_err() && Arc::ptr_eq(&mounted, &followed.programs()));
 
     let before = tokio::time::Instant::now();
@@ -450,7 +453,7 @@ async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namesp
         let head = "pluginDirectory: plugins\ndefaults: {namespaces: [b]}\nmounts:\n";
         format!("{head}- {{name: echo-team-a, plugin: echo.wasm, namespaces: [{namespaces}]}}\n")
     };
-    let mut followed = Followed::with_grace(GRACE);
+    let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let (plugin, content) = ("plugins/echo.wasm", fs::read(gyre_artifacts::ECHO).unwrap());
     followed.write("gyre.yaml", configuration("a"));
     assert_eq!(followed.report().await, "taken");
@@ -462,14 +465,14 @@ async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namesp
     fs::remove_file(followed.directory.path().join(plugin)).unwrap();
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["echo-team-a"]);
-    assert!(removed.elapsed() >= GRACE, "{:?}", removed.elapsed());
+    assert!(removed.elapsed() >= PLUGIN_DIR_GRACE, "{:?}", removed.elapsed());
 
     // A mount whose namespaces overlap takes its place at once.
     followed.write(plugin, &content);
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["echo-team-a", "echo"]);
     fs::remove_file(followed.directory.path().join(plugin)).unwrap();
-    tokio::time::sleep(GRACE / 2).await;
+    tokio::time::sleep(PLUGIN_DIR_GRACE / 2).await;
     followed.write("gyre.yaml", configuration("a, b"));
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["echo-team-a"]);
@@ -477,7 +480,7 @@ async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namesp
 
 #[tokio::test(start_paused = true)]
 async fn a_link_that_leads_nowhere_is_left_out_after_its_plugin_was_unmounted() {
-    let mut followed = Followed::with_grace(GRACE);
+    let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let folder = followed.directory.path().to_owned();
     let content = fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap();
     followed.write("target", &content);

@@ -1,4 +1,4 @@
-//! The embedded API server beside the real one: the same clients over HTTP on loopback, one server after the other.
+//! The in-memory API server (devcluster) beside the real one: the same clients over HTTP on loopback, one server after the other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

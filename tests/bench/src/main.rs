@@ -21,7 +21,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::line::Line;
 
-/// The host's allocator. The embedded API server runs in this process, and should use as little processor time as it can.
+/// The host's allocator. devcluster runs in this process, and should use as little processor time as it can.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -48,9 +48,9 @@ enum Part {
     Process,
     /// Number of requests per object, on a real control plane.
     Requests,
-    /// The embedded API server, compared with kube-apiserver.
+    /// The in-memory API server (devcluster), compared with kube-apiserver.
     Devcluster,
-    /// Latency with one plugin that loops and one that traps in the same host, compared with neither.
+    /// Latency beside a plugin that loops and a plugin that traps, compared with a host without them.
     Neighbours,
     /// Latency, memory and writes while a plugin and a tenant attack the host, compared with no attack.
     Hostile,
@@ -73,7 +73,11 @@ fn main() -> anyhow::Result<ExitCode> {
         (Part::Store, "memory per cached object", &store::measure),
         (Part::Process, "sizes", &process::measure),
         (Part::Requests, "requests at the API server, 1,000 Echos", &requests::measure),
-        (Part::Devcluster, "embedded API server beside kube-apiserver, ConfigMaps over HTTP", &devcluster::measure),
+        (
+            Part::Devcluster,
+            "in-memory API server (devcluster) beside kube-apiserver, ConfigMaps over HTTP",
+            &devcluster::measure,
+        ),
         (Part::Neighbours, "18 plugins beside one that spins and one that traps", &neighbours::measure),
         (Part::Hostile, "echo and quiet tenants beside a hostile plugin and a hostile tenant", &|| {
             hostile::measure(arguments.hostile)

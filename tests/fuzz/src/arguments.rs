@@ -4,7 +4,7 @@ use clap::Parser;
 
 use crate::target::Target;
 
-/// Fuzz the embedded API server and the host.
+/// Fuzz the in-memory API server (devcluster) and the host.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
 pub(crate) struct Arguments {

@@ -1,4 +1,4 @@
-//! Fuzzes the embedded API server and the host with cases that are generated from a seed.
+//! Fuzzes the in-memory API server (devcluster) and the host with cases that are generated from a seed.
 //!
 //! ```text
 //! fleet ── a process per core, which may crash, hang or grow ──▶ target ─┬─ server               (requests)

@@ -1,4 +1,4 @@
-//! The embedded API server: requests that nobody meant, in sequences.
+//! Fuzzes devcluster, the in-memory API server, with sequences of generated requests.
 //!
 //! ```text
 //! case ─┬─ request ─ mutate ◀── corpus

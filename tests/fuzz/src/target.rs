@@ -9,7 +9,7 @@ use crate::server::case;
 /// A target of fuzzing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
-    /// Requests to the embedded API server.
+    /// Requests to the in-memory API server (devcluster).
     Server,
     /// Objects of an API server, through the host's watch into its store.
     Watch,

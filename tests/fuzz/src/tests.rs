@@ -24,7 +24,7 @@ fn check(target: Target, cases: u64, outcomes: &[&str]) {
 }
 
 #[test]
-fn the_embedded_api_server_answers_whatever_it_is_sent() {
+fn devcluster_answers_whatever_it_is_sent() {
     check(Target::Server, 200, &["200", "201", "400", "404", "409", "415", "422"]);
 }
 

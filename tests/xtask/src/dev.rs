@@ -1,4 +1,4 @@
-//! `cargo xtask dev`: the echo plugins, live, on an embedded cluster.
+//! `cargo xtask dev`: the echo plugins, live, on an in-memory cluster.
 
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt as _;

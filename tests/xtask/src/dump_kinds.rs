@@ -1,4 +1,4 @@
-//! `cargo xtask dump-kinds`: asks the real API server what the embedded one must know of the built-in kinds.
+//! `cargo xtask dump-kinds`: asks the real API server what devcluster must know of the built-in kinds.
 //!
 //! ```text
 //! kube-apiserver ◀─ kubectl proxy ◀─ discovery, OpenAPI, version ─┐
@@ -8,7 +8,7 @@
 //!
 //! Thousands of fields with their types, merge keys and defaults cannot be typed by hand without mistakes, and change with
 //! every release. So they are asked for, and what was answered is committed: nobody needs Go or a control plane to build the
-//! embedded server, and a new release shows as a difference that can be read.
+//! in-memory API server, and a new release shows as a difference that can be read.
 //!
 //! For a new version of Kubernetes: raise it in `tests/controlplane/go.mod`, run the command, look at the difference, and
 //! commit both. A test fails as long as the two say different versions. Running it twice gives the same bytes.
@@ -46,7 +46,7 @@ use proxy::Proxy;
 /// Where the dump lies, relative to the root of the checkout.
 const FOLDER: &str = "host/devcluster/src/builtin/dump";
 
-/// The groups and versions that the embedded API server has; the core group has no name.
+/// The groups and versions that the in-memory API server (devcluster) has; the core group has no name.
 const GROUP_VERSIONS: [(&str, &str); 14] = [
     ("", "v1"),
     ("apiextensions.k8s.io", "v1"),

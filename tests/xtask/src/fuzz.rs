@@ -1,10 +1,10 @@
-//! `cargo xtask fuzz`: fuzzes the embedded API server and the host.
+//! `cargo xtask fuzz`: fuzzes the in-memory API server (devcluster) and the host.
 
 use crate::{build, steps};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Target to fuzz: requests to the embedded API server, or an input of the host (watched objects, answers of plugins, configuration
+    /// Target to fuzz: requests to the in-memory API server (devcluster), or an input of the host (watched objects, answers of plugins, configuration
     /// files, recordings of calls) [default: all targets, one after another].
     #[arg(long, value_parser = ["server", "watch", "answers", "configuration", "recordings"])]
     target: Option<String>,

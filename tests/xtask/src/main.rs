@@ -30,7 +30,7 @@ use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  cargo xtask dev                    run the echo plugins on an embedded cluster
+  cargo xtask dev                    run the echo plugins on an in-memory cluster
   cargo xtask dev -- --log-level debug
   cargo xtask test                   run all tests
   cargo xtask test -- queue          run the tests whose names contain \"queue\"
@@ -54,15 +54,15 @@ struct Xtask {
 enum Task {
     /// Build the programs of a Kubernetes control plane and print where they are. Needs Go.
     ControlPlane(control_plane::Arguments),
-    /// Run all tests of the workspace, and count the skipped ones.
+    /// Run all tests of the workspace; print the time of each suite, the slowest tests, and the number of skipped tests.
     Test(test::Arguments),
-    /// Run the echo plugins on an embedded cluster until Ctrl-C.
+    /// Run the echo plugins on an in-memory cluster until Ctrl-C.
     Dev(dev::Arguments),
     /// Run the benchmarks in release mode.
     Bench(BenchArguments),
-    /// Fuzz the embedded API server and the inputs of the host, and print how to repeat failures.
+    /// Fuzz the in-memory API server (devcluster) and the inputs of the host, and print how to repeat failures.
     Fuzz(fuzz::Arguments),
-    /// Read the built-in kinds from a real API server, and write them into the source tree of the embedded API server.
+    /// Read the built-in kinds from a real API server, and write them into the source tree of the in-memory API server (devcluster).
     ///
     /// Run this after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit the changes in
     /// host/devcluster/src/builtin/dump. The command starts its own control plane, which needs Go. A second run changes nothing.

@@ -284,7 +284,8 @@ impl Redaction {
             sentences.extend(line.fields.iter_mut().map(|(_, value)| value));
         }
         match &mut answer.result {
-            ResultLine::Response(Response { children, status, conditions, events, .. }) => {
+            // Without `..`, so that a new field does not compile until it is decided here whether it is redacted.
+            ResultLine::Response(Response { children, status, conditions, events, requeue_after: _, done: _ }) => {
                 let applied = children.iter_mut().flatten().filter_map(|child| match child {
                     Child::Apply(text) => Some(text),
                     Child::Keep(_) => None,
@@ -294,7 +295,7 @@ impl Redaction {
                 sentences.extend(events.iter_mut().map(|event| &mut event.message));
             }
             ResultLine::Failure(failure) => sentences.push(failure.message_mut()),
-            ResultLine::Error { message, texts, .. } => {
+            ResultLine::Error { reason: _, message, texts } => {
                 texts.iter_mut().for_each(|text| self.text(text));
                 sentences.push(message);
             }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use gyre_core::manifest::Strategy;
 use gyre_core::plan::finalizer;
 use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
@@ -67,8 +66,7 @@ pub(super) fn disturbances(converged: &ConvergedState) -> Vec<Disturbed> {
     for child in converged.children.iter().take(MOST_CHILDREN) {
         let mut all = vec![Disturbance::Removed];
         all.extend(ends(child));
-        // A child that is created only once is not restored.
-        if child.strategy != Strategy::CreateOnly {
+        if child.is_restored() {
             all.extend(changes(child));
         }
         let [parent, child] = [&child.parent, &child.subject];
@@ -172,14 +170,14 @@ impl CheckSetup {
         log: &CallLog,
         actions: &[Action],
     ) -> anyhow::Result<Verdict> {
-        let ConvergedChild { parent: _, subject, strategy, desired, live } = made;
+        let ConvergedChild { parent: _, subject, strategy: _, desired, live } = made;
         let owned = self.owned(simulation).await?;
         if actions.iter().any(|action| is_of_child(action) && action.subject == *subject && action.refusal.is_some()) {
             return Ok(Verdict::Unsure);
         }
         if let Some(after) = owned.get(subject) {
             let lost = compare::lost(desired, live, after);
-            return Ok(if lost.is_empty() || *strategy == Strategy::CreateOnly {
+            return Ok(if lost.is_empty() || !made.is_restored() {
                 Verdict::Fine
             } else {
                 Verdict::Wrong(format!("The host does not revert the change.\n{}", lost.join("\n")))
@@ -257,7 +255,7 @@ impl CheckSetup {
         for made in &before.children {
             match owned.get(&made.subject) {
                 None => lines.push(format!("{} is gone.", made.subject)),
-                Some(after) if made.strategy != Strategy::CreateOnly => {
+                Some(after) if made.is_restored() => {
                     lines.extend(
                         compare::lost(&made.desired, &made.live, after)
                             .iter()

@@ -62,6 +62,16 @@ pub(super) struct ConvergedChild {
     pub(super) live: Value,
 }
 
+impl ConvergedChild {
+    /// Whether the host reverts changes to it.
+    pub(super) fn is_restored(&self) -> bool {
+        match self.strategy {
+            Strategy::Apply | Strategy::Recreate => true,
+            Strategy::CreateOnly => false,
+        }
+    }
+}
+
 /// The objects and calls after the host has converged.
 #[derive(Default)]
 pub(super) struct ConvergedState {

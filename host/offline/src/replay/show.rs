@@ -28,12 +28,16 @@ pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
         }
     };
     match (&recorded.result, &replayed.result) {
-        (ResultLine::Response(one), ResultLine::Response(other)) => {
-            part("status", one.status != other.status);
-            part("conditions", one.conditions != other.conditions);
-            part("events", one.events != other.events);
-            part("requeue-after", one.requeue_after != other.requeue_after);
-            part("done", one.done != other.done);
+        (
+            // Without `..`, so that a new field does not compile until it is compared here.
+            ResultLine::Response(Response { children: _, status, conditions, events, requeue_after, done }),
+            ResultLine::Response(other),
+        ) => {
+            part("status", *status != other.status);
+            part("conditions", *conditions != other.conditions);
+            part("events", *events != other.events);
+            part("requeue-after", *requeue_after != other.requeue_after);
+            part("done", *done != other.done);
         }
         (one, other) if recorded.outcome() == replayed.outcome() => part("message", one != other),
         _ => part(&format!("{} became {}", recorded.outcome(), replayed.outcome()), true),

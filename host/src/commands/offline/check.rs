@@ -25,10 +25,10 @@ Examples:
   gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
   gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
 
-The files contain parents and all other objects that the plugin reads. The command repeats each call; removes, changes and finishes
-children; changes the specs of parents and changes them back; deletes parents; stores parents as each other version of their CRD (without a
-conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped); and generates further parents from
-the schema of the CRD.";
+The files contain parents and all other objects that the plugin reads. The command repeats calls (at most 40 of each experiment); deletes
+children, changes them, and lets them finish; changes the specs of parents and changes them back; deletes parents; stores parents as each
+other version of their CRD (without a conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped);
+and generates further parents from the schema of the CRD.";
 
 /// The end of the help of `gyre check`.
 pub(crate) fn check_examples() -> String {

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use super::live::LiveArguments;
 use crate::commands::output::Format;
-use crate::commands::process::threads;
+use crate::commands::threads::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::PreviewMounts;
@@ -49,7 +49,7 @@ pub(crate) struct DiffArguments {
     #[command(flatten)]
     cluster: LiveArguments,
     /// Path to the version that is mounted now; the output then includes the deletion of its children whose kinds the new version no
-    /// longer declares. Needed only if the host has no inventory, that is, no name. Can be repeated.
+    /// longer declares. Needed only if the host has no --name, and so no inventory. Can be repeated.
     #[arg(long, value_name = "PLUGIN")]
     was: Vec<PathBuf>,
     /// Show the values of Secrets.

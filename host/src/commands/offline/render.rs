@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::live::LiveArguments;
 use super::time;
-use crate::commands::process::threads;
+use crate::commands::threads::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::PreviewMounts;
@@ -30,14 +30,14 @@ Examples:
   gyre render echo.wasm -f echo.yaml | kubectl diff -f -
   gyre render echo.wasm -f echo.yaml -f job-that-finished.yaml     # what follows once its Job has finished
   gyre render website.wasm -f site.yaml -f template.yaml --time 2026-01-01T09:00:00Z -o json
-  gyre render echo.wasm --from-cluster --namespace team-a             # what it would do there now
-  gyre render echo.wasm --from-cluster -f new-echo.yaml               # what it would do if this object were added
+  gyre render echo.wasm --from-cluster --namespace team-a             # what the host would do there now
+  gyre render echo.wasm --from-cluster -f new-echo.yaml               # what the host would do if this object were added
 
 The files contain the plugin's parents and all other objects that it reads. Objects keep the UIDs, owners and statuses that the files give
 them; an owner may be named without its UID. With --from-cluster, the objects that the plugin reads are copied from the cluster, which is
 only read (get, list), and the files are applied to the copy. Values of Secrets are then not printed, neither plain nor in base64; values
 that a plugin computes from them are printed. A child that contains a hidden value is printed as a comment, because it cannot be applied
-like that. --secrets prints the values.
+like that. With --secrets, the values are printed.
 Children are printed as YAML for kubectl, the rest as comments: the plan, which lists what the host would do until nothing changes any
 more; events; and the status of the parents. Owner references to objects whose UID is neither in the files nor in the cluster are left out
 of the YAML, because the garbage collector would delete the children; -o json prints them with generated UIDs, as the host would send them.
@@ -51,7 +51,7 @@ pub(crate) struct RenderArguments {
     /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
-    /// Manifests of objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
+    /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "from_cluster")]
     files: Vec<PathBuf>,
     /// Start with a copy of the objects of a live cluster, which is only read; the files are applied to the copy.

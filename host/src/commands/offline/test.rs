@@ -39,12 +39,12 @@ pub(crate) struct TestArguments {
     /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// Directory that contains the directories of the cases.
+    /// Directory with one subdirectory for each case.
     #[arg(value_name = "DIRECTORY")]
     cases: PathBuf,
     /// Run only cases whose names contain this text.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    filter: String,
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
     /// Write the actual results into the cases as their expected results.
     #[arg(long)]
     update: bool,
@@ -78,10 +78,11 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     mount.named.plugins.push(arguments.plugin.clone());
     let programs = Source::open(&mount)?.programs();
     let mut cases = cases_in(&arguments.cases)?;
-    cases.retain(|case| case.name.contains(&arguments.filter));
+    let filter = arguments.filter.as_deref().unwrap_or_default();
+    cases.retain(|case| case.name.contains(filter));
     if cases.is_empty() {
-        let (folder, filter) = (arguments.cases.display(), &arguments.filter);
-        match filter.as_str() {
+        let folder = arguments.cases.display();
+        match filter {
             "" => {
                 bail!(
                     "there is no case in {folder}: create a directory with objects in it, and use --update to write its {EXPECTED}"

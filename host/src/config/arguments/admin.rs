@@ -16,7 +16,7 @@ pub(crate) struct AdminArguments {
     /// /debug/shadow; "off" disables all of them [default: 0.0.0.0 and the port of --metrics-port].
     #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
     listen: Option<Listen>,
-    /// Port of these endpoints if --listen is not given.
+    /// Port of the endpoints of the host, if --listen is not given.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole(0..=u16::MAX))]
     metrics_port: u16,
     /// Path of the metrics endpoint.

@@ -74,14 +74,15 @@ pub(crate) struct NamedArguments {
 /// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot declare.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArguments {
-    /// Let plugins adopt existing objects that have the name of a child and no owner.
+    /// Take over (adopt) existing objects that have the name of a child, and neither a controller nor labels of gyre. Does not apply to
+    /// children with the strategy create-only.
     #[arg(long)]
     adopt: bool,
     /// Number of times that a failed reconcile is retried before the host waits until the object changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
-    /// Quarantine a plugin in a namespace, that is, stop calling it except for probes, after consecutive faults on N distinct objects
-    /// there; "never" disables this [default: 5].
+    /// Stop calling a plugin about a namespace, except for probes (quarantine), after consecutive faults on N distinct objects of the
+    /// namespace; "never" disables this [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
@@ -98,8 +99,8 @@ pub(crate) struct PolicyArguments {
 /// The name of a deployment, for hosts that keep an inventory.
 #[derive(Clone, Debug, Args)]
 struct NameArgument {
-    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, from which a later start knows which mounts
-    /// were removed and cleans up after them [default: the name in the configuration file].
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a ConfigMap from which a later
+    /// start learns which mounts were removed, so that it can clean up after them [default: the name in the configuration file].
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     name: Option<String>,
 }
@@ -115,11 +116,11 @@ struct WorkersArgument {
 /// Where compiled code is kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
-    /// Directory in which compiled plugins are cached for later starts; "off" disables the cache [default: gyre/code in the user's cache
-    /// directory].
+    /// Directory in which compiled plugins are cached for later starts; "off" disables the cache [default:
+    /// $XDG_CACHE_HOME/gyre/code, else ~/.cache/gyre/code].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
     code_cache: Option<PathBuf>,
-    /// Additional directory of compiled plugins, which is only read, e.g. one that is part of an image.
+    /// Additional, read-only directory of compiled plugins, e.g. in an image.
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_COMPILED")]
     compiled: Option<PathBuf>,
 }

@@ -14,7 +14,7 @@ const FORMATS: &[(&str, &str, LogFormat)] =
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArguments {
-    /// Log filter: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; for `gyre dev`, warnings and what
+    /// Log filter: a level, or levels by target, e.g. "info,gyre=debug,plugin=trace" [default: info; for `gyre dev`, warnings and what
     /// plugins log].
     #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
     level: Option<String>,

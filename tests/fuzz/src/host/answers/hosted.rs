@@ -1,4 +1,4 @@
-//! Answers of a plugin that a whole host calls, on an embedded API server.
+//! Answers of a plugin that a whole host calls, on devcluster.
 
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;

@@ -1,21 +1,7 @@
-//! The process that a command runs in: its threads, and the signals that end it.
-
-use std::time::Duration;
+//! The signals that end a command.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
-
-/// The threads of a host, except those of plugin calls.
-pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        // Blocking threads are for the resolver, and for loading plugins.
-        .max_blocking_threads(8)
-        // An idle thread keeps memory that its work has freed.
-        .thread_keep_alive(Duration::from_secs(2))
-        .build()
-        .context("cannot start the threads")
-}
 
 /// Ends at the first SIGTERM or SIGINT. The second one ends the process at once, with exit code 1.
 pub(crate) fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {

@@ -1,0 +1,17 @@
+//! The threads of a command that sends requests.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+/// The threads of a host, except those of plugin calls.
+pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        // Blocking threads are for the resolver, and for loading plugins.
+        .max_blocking_threads(8)
+        // An idle thread keeps memory that its work has freed.
+        .thread_keep_alive(Duration::from_secs(2))
+        .build()
+        .context("cannot start the threads")
+}
