@@ -29,7 +29,7 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     plural: String,
-    scope: KindScope,
+    scope: Scope,
     status: Status,
 }
 
@@ -78,7 +78,7 @@ impl Known {
     }
 
     /// Whether a kind is namespaced; none: the kind is not known.
-    pub(crate) fn scope(&self, kind: &GroupVersionKind) -> Option<KindScope> {
+    pub(crate) fn scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
         self.served(kind).map(|served| served.scope)
     }
 
@@ -99,7 +99,7 @@ fn builtin(kind: &GroupVersionKind) -> Option<Served> {
         let (plural, scope) = (words.next()?, words.next()?);
         is_meant.then(|| Served {
             plural: plural.to_owned(),
-            scope: if scope == "cluster" { KindScope::Cluster } else { KindScope::Namespaced },
+            scope: if scope == "cluster" { Scope::Cluster } else { Scope::Namespaced },
             status: if words.next() == Some("status") { Status::Foreign } else { Status::Field },
         })
     })
@@ -111,7 +111,7 @@ fn custom(definition: &Value) -> Option<((String, String), Served)> {
     let has_status = versions.iter().any(|version| version.pointer("/subresources/status").is_some());
     let served = Served {
         plural: text("/spec/names/plural")?,
-        scope: if text("/spec/scope")? == "Cluster" { KindScope::Cluster } else { KindScope::Namespaced },
+        scope: if text("/spec/scope")? == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
         status: if has_status { Status::Subresource } else { Status::Field },
     };
     Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
@@ -148,7 +148,7 @@ pub(crate) struct Leases {
     /// The name of the Lease, or the prefix of the names of all Leases.
     pub(crate) name: String,
     /// Whether there is one.
-    pub(crate) scope: Scope,
+    pub(crate) scope: ElectionScope,
 }
 
 /// Whether a mount writes children.
@@ -213,12 +213,12 @@ impl Permissions {
             permissions.add(&own(namespace), ("coordination.k8s.io", "leases", names), verbs);
         };
         match &deployment.leases {
-            Some(Leases { namespace, name, scope: Scope::Host }) => {
+            Some(Leases { namespace, name, scope: ElectionScope::Host }) => {
                 lease(namespace, &[], &["create"]);
                 lease(namespace, &[name], &["get", "update"]);
             }
             // Their names are those of mounts and replicas, which come and go.
-            Some(Leases { namespace, scope: Scope::Mount, .. }) => {
+            Some(Leases { namespace, scope: ElectionScope::Mount, .. }) => {
                 lease(namespace, &[], &["create", "delete", "get", "list", "update"]);
             }
             None => {}
@@ -241,13 +241,13 @@ impl Permissions {
             .collect::<Result<_, _>>()?;
         // A mount that is restricted to namespaces has no cluster-scoped objects.
         let is_written = |(kind, served): &&(&GroupVersionKind, Served)| {
-            let is_within = served.scope == KindScope::Namespaced || program.namespaces == Namespaces::All;
+            let is_within = served.scope == Scope::Namespaced || program.namespaces == Namespaces::All;
             program.grants.child(kind).is_some() && is_within
         };
         let written: Vec<_> = children.iter().filter(is_written).collect();
         let reaches_further = far == Far::Expected || writes_beyond_parents(program);
-        let is_far = |served: &Served| served.scope == KindScope::Cluster || reaches_further;
-        let has_far_children = parent.scope == KindScope::Namespaced && written.iter().any(|(_, served)| is_far(served));
+        let is_far = |served: &Served| served.scope == Scope::Cluster || reaches_further;
+        let has_far_children = parent.scope == Scope::Namespaced && written.iter().any(|(_, served)| is_far(served));
         let finalizers = if manifest.finalizes || has_far_children { Finalizers::Held } else { Finalizers::None };
 
         let writer = program.impersonate.clone().map_or(Subject::Host, Subject::Impersonated);
@@ -318,7 +318,7 @@ impl Permissions {
                 self.add(&write, (group, &format!("{}/finalizers", parent.plural), &[]), &["update"]);
             }
         }
-        for place in places(&program.namespaces, KindScope::Namespaced) {
+        for place in places(&program.namespaces, Scope::Namespaced) {
             self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create"]);
         }
     }
@@ -398,9 +398,9 @@ fn writes_beyond_parents(program: &Program) -> bool {
 }
 
 /// Where children of that scope are written, or deleted.
-fn written_places(program: &Program, parent: KindScope, child: KindScope, far: Far) -> Vec<Where> {
+fn written_places(program: &Program, parent: Scope, child: Scope, far: Far) -> Vec<Where> {
     match (program.grants.write_namespaces(), parent, child, far) {
-        (WriteNamespaces::Named(names), KindScope::Cluster, KindScope::Namespaced, Far::Unexpected) => {
+        (WriteNamespaces::Named(names), Scope::Cluster, Scope::Namespaced, Far::Unexpected) => {
             names.iter().cloned().map(Where::In).collect()
         }
         _ => places(&program.namespaces, child),
@@ -408,9 +408,9 @@ fn written_places(program: &Program, parent: KindScope, child: KindScope, far: F
 }
 
 /// Where something of that scope is, for a mount in these namespaces.
-fn places(namespaces: &Namespaces, scope: KindScope) -> Vec<Where> {
+fn places(namespaces: &Namespaces, scope: Scope) -> Vec<Where> {
     match (namespaces, scope) {
-        (Namespaces::Only(names), KindScope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
+        (Namespaces::Only(names), Scope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
         _ => vec![Where::Everywhere],
     }
 }

@@ -13,7 +13,7 @@ use gyre_engine::program::bounds;
 use gyre_engine::record::format::{CallLine, EndLine, HeadLine, ProgramLine, Secrets};
 use gyre_engine::record::{Ending, Reader};
 use gyre_engine::telemetry::progress::Progress;
-use gyre_sandbox::{Plugin, Sandbox};
+use gyre_sandbox::{Plugin, Reuse, Sandbox};
 use serde_json::{Value, json};
 
 use crate::config::arguments::mounts::CodeArguments;
@@ -317,10 +317,10 @@ impl<'a> Report<'a> {
                 self.head.gyre
             );
         }
-        let reuse = self.program.as_ref().and_then(|program| program.limits.reuse);
+        let reuse = self.program.as_ref().map(|program| program.limits.reuse);
         let cause = match reuse {
-            Some(_) => "its instances served several calls (limits.reuse), and kept state between them",
-            None => "its answers depend on more than its inputs",
+            Some(Reuse::UpTo(_)) => "its instances served several calls (limits.reuse), and kept state between them",
+            Some(Reuse::Never) | None => "its answers depend on more than its inputs",
         };
         format!("Same plugin, so it is not a pure function: {cause}.")
     }
