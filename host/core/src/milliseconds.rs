@@ -37,7 +37,6 @@ pub mod optional {
     /// # Errors
     ///
     /// Those of the serializer.
-    #[expect(clippy::ref_option, reason = "the signature that serde calls")]
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         duration.map(super::of).serialize(serializer)
     }

@@ -31,7 +31,7 @@ pub enum Line {
     /// The first one.
     Recording(HeadLine),
     /// A program, before the first of its calls.
-    Program(ProgramLine),
+    Program(Box<ProgramLine>),
     /// A call.
     Call(Box<CallLine>),
     /// The last one.

@@ -127,7 +127,7 @@ impl<R: BufRead> Reader<R> {
             match line {
                 Line::Recording(_) => return Err(self.wrong("another recording begins here".to_owned())),
                 Line::Program(program) => {
-                    self.programs.insert(program.number, Arc::new(program));
+                    self.programs.insert(program.number, Arc::from(program));
                 }
                 Line::Call(call) => {
                     let program = self.programs.get(&call.program).cloned();

@@ -141,7 +141,7 @@ impl Writer {
         let number = u32::try_from(self.programs.len()).unwrap_or(u32::MAX);
         let own = Program { settings: Arc::clone(settings), ..Program::clone(program) };
         let made = ProgramLine::of(&own, number);
-        let text = line(&Line::Program(made.clone()));
+        let text = line(&Line::Program(Box::new(made.clone())));
         self.programs.push((Arc::clone(program), made));
         (number, text)
     }
