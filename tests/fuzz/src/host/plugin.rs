@@ -282,7 +282,7 @@ fn word(random: &mut Random) -> String {
 fn condition(random: &mut Random) -> types::Condition {
     types::Condition {
         type_: word(random),
-        status: *random.pick(&[types::ConditionStatus::True, types::ConditionStatus::False, types::ConditionStatus::Unknown]),
+        status: *random.pick(&[types::Truth::Yes, types::Truth::No, types::Truth::Unknown]),
         reason: word(random),
         message: mutate::text(random),
     }
