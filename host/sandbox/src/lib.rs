@@ -26,7 +26,7 @@
 //! | `state`, `limiter`, `console`, `random`, `handles` | the state of one call: memory, log, clock, random numbers, WASI's handles |
 //! | `wit` | one module per version of the contract; no other module knows its types |
 //! | `wasi` | WASI without files, sockets or environment |
-//! | `verdict` | the meaning of a trap |
+//! | `classify` | the meaning of a trap |
 //!
 //! A call is a pure function of its input and of what it read: clocks stand still, random numbers come from the seed, there
 //! are no files, sockets, arguments or environment, and instances are not reused unless a mount allows it.

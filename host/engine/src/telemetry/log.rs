@@ -23,7 +23,7 @@ pub enum LogFormat {
 /// Checks a filter; an empty one says nothing. To [`EnvFilter`], a word that is no level is a module, of which all is logged, and of the
 /// others nothing.
 pub fn check_filter(text: &str) -> Result<(), String> {
-    const EXPECTED: &str = "expected a level such as info, or levels by module such as info,gyre=debug";
+    const EXPECTED: &str = "expected a level such as info, or levels by target such as info,gyre=debug";
     let is_module = |directive: &str| directive.contains(['=', '[']) || directive.contains("::");
     let is_level = |directive: &str| directive.parse::<LevelFilter>().is_ok();
     let directives = text.split(',').map(str::trim);
