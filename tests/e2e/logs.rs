@@ -51,7 +51,7 @@ fn in_text_a_line_says_the_same() {
     let Some(cluster) = Cluster::for_test("log-text", &["log-text"]) else { return };
     let host = host(&cluster, "log-text", &["--log-format", "text"]);
     let line = of_the_plugin(&cluster, &host);
-    assert!(line.contains("INFO reconcile{plugin=gateway object=log-text/hello id="), "{line}");
+    assert!(line.contains("INFO reconcile{mount=gateway object=log-text/hello id="), "{line}");
     assert!(line.contains(" plugin: "), "{line}");
 }
 
