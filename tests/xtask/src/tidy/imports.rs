@@ -378,7 +378,7 @@ fn a_finding_names_both_files() {
 fn the_check_reads_the_imports_of_the_tree() {
     let target = targets().into_iter().find(|target| target.package == "gyre-core" && target.root.ends_with("lib.rs")).unwrap();
     let core = read_target(&target);
-    let index = core.modules.iter().position(|module| module.path == ["plan", "leaving"]).unwrap();
+    let index = core.modules.iter().position(|module| module.path == ["plan", "deletion"]).unwrap();
     let imported: Vec<_> = core.imports_of(index).into_keys().map(|index| core.modules[index].file.clone()).collect();
     assert!(imported.contains(&PathBuf::from("host/core/src/plan/desired.rs")), "{imported:?}");
     assert!(LEFT.iter().all(|(_, count)| *count > 0), "a target without cycles is not listed");
