@@ -152,14 +152,14 @@ mod tests {
     #[test]
     fn a_manager_that_edits_repeatedly_is_not_a_person() {
         let edit = conflicts(&[Hold::Updated]);
-        let mut taken_back = ForceApplyHistory::default();
+        let mut history = ForceApplyHistory::default();
         let at = |seconds| Time::from_duration(Duration::from_secs(seconds));
         for second in 0..u64::from(FORCED_APPLIES) {
-            assert_eq!(taken_back.resolve(&edit, at(second)), Resolution::ForceApply);
+            assert_eq!(history.resolve(&edit, at(second)), Resolution::ForceApply);
         }
-        assert_eq!(taken_back.resolve(&edit, at(100)), Resolution::Refuse);
-        assert_eq!(taken_back.resolve(&edit, at(WINDOW.as_secs() - 1)), Resolution::Refuse);
-        assert_eq!(taken_back.resolve(&edit, at(WINDOW.as_secs())), Resolution::ForceApply);
+        assert_eq!(history.resolve(&edit, at(100)), Resolution::Refuse);
+        assert_eq!(history.resolve(&edit, at(WINDOW.as_secs() - 1)), Resolution::Refuse);
+        assert_eq!(history.resolve(&edit, at(WINDOW.as_secs())), Resolution::ForceApply);
     }
 
     fn holds() -> impl Strategy<Value = Vec<Hold>> {
@@ -174,12 +174,12 @@ mod tests {
         fn a_claim_is_never_overruled_and_an_edit_only_so_often(
             turns in proptest::collection::vec((holds(), 0..200_u64), 1..60),
         ) {
-            let mut taken_back = ForceApplyHistory::default();
+            let mut history = ForceApplyHistory::default();
             let mut now = Time::default();
             let mut moments: Vec<Time> = Vec::new();
             for (holds, pause) in turns {
                 now = now + Duration::from_secs(pause);
-                if taken_back.resolve(&conflicts(&holds), now) == Resolution::ForceApply {
+                if history.resolve(&conflicts(&holds), now) == Resolution::ForceApply {
                     prop_assert!(!holds.is_empty() && holds.iter().all(|hold| *hold == Hold::Updated));
                     moments.push(now);
                 }

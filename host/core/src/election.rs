@@ -88,7 +88,7 @@ pub struct Record {
 pub struct Lease {
     /// The version. Every change makes another.
     pub resource_version: String,
-    /// The text.
+    /// The content.
     pub record: Record,
 }
 

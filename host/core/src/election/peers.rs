@@ -14,7 +14,7 @@ const SWEPT_AFTER: u32 = 4;
 pub struct Found {
     /// Its name.
     pub name: String,
-    /// The text.
+    /// The content.
     pub lease: Lease,
     /// The mounts that a replica can lead.
     pub leadable: BTreeSet<String>,
