@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LONG_PATIENCE: Duration = Duration::from_secs(90);
 /// The interval at which a condition is polled.
 const POLL: Duration = Duration::from_millis(25);
+/// The message of a 429 while the storage of a changed CustomResourceDefinition is prepared.
+const PREPARES_STORAGE: &str = "storage is (re)initializing";
 /// The headers that are compared.
 const HEADERS: [&str; 4] = ["content-type", "location", "retry-after", "warning"];
 /// A namespace is a DNS label; a name that is cut gets a digest.
@@ -304,8 +306,26 @@ impl<'p> Request<'p> {
         answer
     }
 
+    /// Sends it, and again while the server asks for that because it prepares the storage of a changed CustomResourceDefinition: how long
+    /// that takes depends on the machine.
     pub(crate) async fn send(self) -> Answer {
         let (request, probe, recorded) = (self.shown(), self.probe, self.recorded);
+        let given_up = tokio::time::Instant::now() + PATIENCE;
+        let answer = loop {
+            let answer = self.answer().await;
+            if answer.status != 429 || *answer.at("/message") != PREPARES_STORAGE || tokio::time::Instant::now() > given_up {
+                break answer;
+            }
+            let pause = answer.at("/details/retryAfterSeconds").as_u64().unwrap_or(1);
+            tokio::time::sleep(Duration::from_secs(pause)).await;
+        };
+        if recorded {
+            probe.push(request, &answer);
+        }
+        answer
+    }
+
+    async fn answer(&self) -> Answer {
         let response = self.response().await;
         let (status, headers) = (response.status().as_u16(), compared(response.headers()));
         let bytes = tokio::time::timeout(PATIENCE, response.into_body().collect_bytes()).await;
@@ -317,11 +337,7 @@ impl<'p> Request<'p> {
             Some("application/yaml") => serde_saphyr::from_str(&text).unwrap_or(Value::String(text)),
             _ => Value::String(text),
         };
-        let answer = Answer { status, headers, body };
-        if recorded {
-            probe.push(request, &answer);
-        }
-        answer
+        Answer { status, headers, body }
     }
 
     /// Opens it as a watch. Panics: the server refuses it.
@@ -337,15 +353,15 @@ impl<'p> Request<'p> {
         Watch { probe, index, body: response.into_body(), bytes: Vec::new() }
     }
 
-    async fn response(self) -> http::Response<Body> {
-        let mut request = http::Request::builder().method(self.method).uri(self.uri);
+    async fn response(&self) -> http::Response<Body> {
+        let mut request = http::Request::builder().method(&self.method).uri(&self.uri);
         if !self.headers.iter().any(|(name, _)| name == "accept") {
             request = request.header("accept", "application/json");
         }
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        let request = request.body(Body::from(self.body)).expect("a valid request");
+        let request = request.body(Body::from(self.body.clone())).expect("a valid request");
         tokio::time::timeout(PATIENCE, self.probe.client.send(request))
             .await
             .expect("an answer in good time")
