@@ -257,7 +257,7 @@ fn all_that_a_plugin_can_say_reaches_the_host() -> Result {
         let run = world.settle()?;
         assert_yaml_includes!(run.condition("Toy bear", "Ready")?, &json!({"reason": reason, "message": message}));
         let answer = format!("{:?}", run.calls()[0].answer.result);
-        assert_eq!(answer.contains("RetryAfter(7s"), does == "wait", "{answer}");
+        assert_eq!(answer.contains("after: 7s"), does == "wait", "{answer}");
     }
     Ok(())
 }
