@@ -8,6 +8,7 @@ pub mod informer;
 pub mod kinds;
 pub(crate) mod lookup;
 pub mod object;
+mod object_index;
 pub(crate) mod raw;
 pub mod store;
 pub(crate) mod view;

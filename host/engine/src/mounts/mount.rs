@@ -256,7 +256,9 @@ impl Mount {
 
     /// A call about a parent is about to read something: from now on a change to it concerns the parent.
     pub(crate) fn reads(&self, parent: &ObjectKey, read: &Read) {
-        self.readers().add(parent, read.clone());
+        // Before the lock is taken: the thread may have the idle priority.
+        let read = read.clone();
+        self.readers().add(parent, read);
     }
 
     /// The last call about a parent read exactly this.
