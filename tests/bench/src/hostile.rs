@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The benchmark measures how long it takes from when an object was accepted until the host writes its child, without the two and with
-//! them, in three runs. Both sides of a run take turns, so that whatever else the machine does affects both. In the end everything is
+//! them, in three runs. The host has half of the processors, the API server and the load have the others. Both sides of a run take turns, so that whatever else the machine does affects both. In the end everything is
 //! deleted. The host must then have given back what it allocated, and must have written only where it is allowed to.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +27,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::line::Line;
 use crate::process::processor_seconds;
+use crate::processors::Processors;
 use crate::stage::{Host, Stage, USER, api, quantile, until};
 
 /// The amount and the rate of the load.
@@ -70,17 +71,27 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
 ];
 /// The tenant's attack on the plugin that it shares with others: objects for which the plugin returns more children than are allowed.
 const FLOOD: &str = "flood";
-/// The interval of the tenant's actions.
-const TENANT_ACTS_EVERY: Duration = Duration::from_millis(50);
+/// The interval of the tenant's actions. It and the intervals of Echos at the usual rates have no common factor, so that the actions drift
+/// against the Echos.
+const TENANT_ACTS_EVERY: Duration = Duration::from_millis(47);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
 pub(crate) fn measure(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(arguments))
+    let measure = |processors| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(run(arguments, processors))
+    };
+    match Processors::divide()? {
+        Some(processors) => processors.run_on_rest(|| measure(Some(processors)))?,
+        None => {
+            eprintln!("there is only one processor: the host shares it with the API server and the load");
+            measure(None)
+        }
+    }
 }
 
-async fn run(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
-    let test_bed = TestBed::set(arguments).await?;
+async fn run(arguments: Arguments, processors: Option<Processors>) -> anyhow::Result<Vec<Line>> {
+    let test_bed = TestBed::set(arguments, processors).await?;
     let each = arguments.echos.div_ceil(TURNS);
     // Before the first count: code that runs for the first time, threads and caches.
     test_bed.with_attack(async || test_bed.load(each).await.map(drop)).await?;
@@ -149,8 +160,8 @@ struct TestBed {
 }
 
 impl TestBed {
-    async fn set(arguments: Arguments) -> anyhow::Result<Self> {
-        let stage = Stage::set().await?;
+    async fn set(arguments: Arguments, processors: Option<Processors>) -> anyhow::Result<Self> {
+        let stage = Stage::set().await?.with_processors(processors);
         let sandbox = Sandbox::new(Options { cache_dir: Some(stage.code()), ..Options::default() })?;
         for plugin in PLUGINS {
             stage.install(sandbox.load(&std::fs::read(plugin)?)?.manifest()).await?;

@@ -10,6 +10,7 @@ mod line;
 mod neighbours;
 mod offline;
 mod process;
+mod processors;
 mod requests;
 mod sample;
 mod stage;

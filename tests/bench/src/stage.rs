@@ -1,5 +1,5 @@
 //! A devcluster in this process that writes an audit log, and hosts on it. The audit log has both moments of a latency: when a change was
-//! accepted, and when the host's write came. Host, API server and the load share this machine, whichever of the two servers it is.
+//! accepted, and when the host's write came. Host, API server and load share this machine.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::process;
+use crate::processors::Processors;
 
 /// The user of the hosts.
 pub(crate) const USER: &str = "gyre-bench-host";
@@ -31,6 +32,8 @@ pub(crate) struct Stage {
     /// An administrator's.
     pub(crate) client: Client,
     pub(crate) audit: AuditReader,
+    /// None: hosts share the processors with the API server and the load.
+    processors: Option<Processors>,
 }
 
 impl Stage {
@@ -45,7 +48,12 @@ impl Stage {
         tokio::spawn(serve(listener, service, Limits::default(), std::future::pending()));
         std::fs::write(path("kubeconfig"), kubeconfig::kubeconfig(&url, Some(USER)))?;
         let audit = AuditReader::new(&path("audit.log"));
-        Ok(Self { folder, client, audit })
+        Ok(Self { folder, client, audit, processors: None })
+    }
+
+    /// Starts its hosts on processors of their own.
+    pub(crate) fn with_processors(self, processors: Option<Processors>) -> Self {
+        Self { processors, ..self }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -79,7 +87,11 @@ impl Stage {
         command.args(["run", "--listen", "127.0.0.1:0"]).env("GYRE_BENCH_COUNT", &count);
         command.arg("--code-cache").arg(self.code()).arg("--kubeconfig").arg(self.path("kubeconfig"));
         mount(&mut command);
-        let process = Guarded::spawn(name, &command, &log, Duration::from_secs(10))?;
+        let spawn = || Guarded::spawn(name, &command, &log, Duration::from_secs(10));
+        let process = match &self.processors {
+            Some(processors) => processors.run_on_hosts(spawn)??,
+            None => spawn()?,
+        };
         let mut host = Host { process, count, address: String::new() };
         until("the host to listen", async || {
             let text = std::fs::read_to_string(&log)?;
