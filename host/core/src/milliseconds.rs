@@ -1,10 +1,11 @@
-//! Durations as a number of milliseconds, for serde's `with`.
+//! Durations as a number of milliseconds, also for serde's `with`.
 
 use std::time::Duration;
 
 use serde::{Deserialize as _, Deserializer, Serializer};
 
-fn of(duration: Duration) -> u64 {
+/// The whole milliseconds of a duration; `u64::MAX` if they do not fit.
+pub fn of(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

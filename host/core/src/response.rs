@@ -102,7 +102,7 @@ pub struct Response<Json = Map<String, Value>> {
     /// The time after which to call again even if nothing changes.
     #[serde(rename = "requeueAfterMs", with = "crate::milliseconds::optional", default)]
     pub requeue_after: Option<Duration>,
-    /// Of a `finalize`: nothing is left to do. False in the response of a `reconcile`.
+    /// After `finalize`: whether nothing is left to do. False after `reconcile`.
     pub done: bool,
 }
 

@@ -1,6 +1,8 @@
 //! Previews of what plugins would do with objects from files, or with copies of objects of a live cluster: the arguments and the output. The
 //! simulation is [`gyre_offline`].
 
+use jiff::Timestamp;
+
 mod check;
 mod diff;
 mod live;
@@ -11,8 +13,6 @@ pub(crate) use self::check::{CheckArguments, check, check_examples};
 pub(crate) use self::diff::{DIFF_EXAMPLES, DiffArguments, diff};
 pub(crate) use self::render::{RENDER_EXAMPLES, RenderArguments, render};
 pub(crate) use self::test::{TEST_EXAMPLES, TestArguments, test};
-
-use jiff::Timestamp;
 
 /// A time of day, for clap.
 fn time(text: &str) -> Result<Timestamp, String> {

@@ -13,13 +13,13 @@ use gyre_engine::program::bounds;
 use gyre_engine::record::format::{CallLine, EndLine, HeadLine, ProgramLine, Secrets};
 use gyre_engine::record::{Ending, Reader};
 use gyre_engine::telemetry::progress::Progress;
+use gyre_offline::replay::{Replayed, Verdict, replay, show};
 use gyre_sandbox::{Plugin, Reuse, Sandbox};
 use serde_json::{Value, json};
 
 use crate::config::arguments::mounts::CodeArguments;
 use crate::config::values::whole;
 use crate::plugins::open;
-use gyre_offline::replay::{Replayed, Verdict, replay, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

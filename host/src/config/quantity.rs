@@ -38,11 +38,6 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then(|| Duration::from_nanos(nanoseconds))
 }
 
-/// The milliseconds of a duration.
-pub(crate) fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 fn is_decimal(character: char) -> bool {
     character.is_ascii_digit() || character == '.'
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use gyre_core::grants::{Adoption, Namespaces};
+use gyre_input::document::{Node, Part};
+use gyre_input::problem::Problems;
 use gyre_sandbox::{Limits, Reuse};
 
 use super::keys::{self, File, Mount, Shadow};
@@ -11,8 +13,6 @@ use super::process;
 use super::schema_errors::check;
 use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom, set};
 use super::types::{Count, FilePath, Label, List, Size, Time};
-use gyre_input::document::{Node, Part};
-use gyre_input::problem::Problems;
 
 const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
 

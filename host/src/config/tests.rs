@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use gyre_engine::program::Program;
 use gyre_engine::program::bounds;
+use gyre_input::document::Document;
 
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
-use gyre_input::document::Document;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use gyre_core::names;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::selector::Selector;
+use gyre_core::{milliseconds, names};
 use gyre_engine::program::ServiceAccount;
 use schemars::{JsonSchema, Schema};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::quantity::{Bytes, milliseconds, parse_bytes, parse_duration};
+use super::quantity::{Bytes, parse_bytes, parse_duration};
 
 /// The keyword of the schema whose value is a [`Check`].
 pub(super) const CHECK: &str = "x-gyre";
@@ -214,7 +214,7 @@ pub(super) fn time(range: RangeInclusive<Duration>, default: Duration) -> impl F
     with(json!({
         "type": "string",
         "pattern": "^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$",
-        CHECK: Check::Milliseconds(milliseconds(least), milliseconds(most)),
+        CHECK: Check::Milliseconds(milliseconds::of(least), milliseconds::of(most)),
         REMEDY: format!("write a duration from {least:?} to {most:?}, such as 500ms, 2s or 1m"),
         "default": format!("{default:?}"),
     }))

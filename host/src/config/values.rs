@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use gyre_core::names;
+use gyre_core::{milliseconds, names};
 
-use crate::config::quantity::{self, parse_duration};
+use crate::config::quantity::parse_duration;
 
 /// Arguments that contradict each other. The exit code is that of invalid arguments.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ where
 
 /// A duration within bounds that is given in milliseconds, for clap.
 pub(crate) fn milliseconds(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
-    let number = whole(quantity::milliseconds(*range.start())..=quantity::milliseconds(*range.end()));
+    let number = whole(milliseconds::of(*range.start())..=milliseconds::of(*range.end()));
     move |text| number(text).map(Duration::from_millis)
 }
 

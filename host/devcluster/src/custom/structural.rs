@@ -156,7 +156,7 @@ impl Node {
         self.properties.get(name).or_else(|| self.each())
     }
 
-    /// Returns whether it is a list whose items are told apart by keys.
+    /// Returns whether it is a list whose items are identified by keys.
     pub(crate) fn is_list_map(&self) -> bool {
         self.list_type.as_deref() == Some("map")
     }

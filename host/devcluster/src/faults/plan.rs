@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use gyre_core::milliseconds;
+
 use super::Fault;
 use crate::attributes::Attributes;
 use crate::random::Random;
@@ -238,6 +240,5 @@ fn within(random: &mut Random, range: &RangeInclusive<u64>) -> u64 {
 
 /// A time in the range, to the millisecond, which is as exact as tokio's timers are.
 pub(super) fn duration(random: &mut Random, range: &RangeInclusive<Duration>) -> Duration {
-    let milliseconds = |duration: &Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    Duration::from_millis(within(random, &(milliseconds(range.start())..=milliseconds(range.end()))))
+    Duration::from_millis(within(random, &(milliseconds::of(*range.start())..=milliseconds::of(*range.end()))))
 }

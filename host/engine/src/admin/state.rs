@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gyre_core::milliseconds;
 use gyre_core::quarantine::{Held, QuarantineScope};
 use gyre_core::queue::Priority;
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ fn claim_state(claims: &Claims, mount: &Mount) -> Value {
             (Claims::Mounts(_), _) => "the mount",
         },
         "isHeld": held_for.is_none_or(|held_for| !held_for.is_zero()),
-        "heldForMilliseconds": held_for.map(|held_for| u64::try_from(held_for.as_millis()).unwrap_or(u64::MAX)),
+        "heldForMilliseconds": held_for.map(milliseconds::of),
     })
 }
 

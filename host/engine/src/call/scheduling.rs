@@ -1,6 +1,6 @@
-//! What the operating system does for threads: how much CPU time they have used, and the idle priority.
+//! Functions of the operating system for threads: their CPU time, and the idle priority.
 //!
-//! Only Linux has both for single threads. Elsewhere nothing is lowered.
+//! Only Linux has both for single threads. Elsewhere no thread is lowered.
 
 /// Names a thread to the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ pub(crate) struct Threads {
     scheduler: Scheduler,
 }
 
-/// What the operating system offers, so that tests can stand in for it. Both are called from other threads than the one that they are about.
+/// The functions of the operating system, which tests replace. Both are called from other threads than the one that they are about.
 #[derive(Clone, Copy)]
 struct Scheduler {
     /// CPU time that a thread has used since it started; none if it cannot be known.
@@ -232,9 +232,8 @@ impl Thread {
         }
         if let (true, Priority::Usual, Some(id)) = (state.job == job, self.priority, state.id) {
             let used = (scheduler.cpu_time)(id).zip(state.used_before).map_or(long, |(now, before)| now.saturating_sub(before));
-            match long.checked_sub(used) {
-                Some(rest) if !rest.is_zero() => return Lowering::TooEarly(rest),
-                Some(_) | None => {}
+            if used < long {
+                return Lowering::TooEarly(long - used);
             }
             state.is_lowered = true;
             (scheduler.make_idle)(id);

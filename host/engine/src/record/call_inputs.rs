@@ -1,4 +1,4 @@
-//! What a call is given, and making it: again, of what was recorded.
+//! The inputs of a call, as they are recorded, and repeating a recorded call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

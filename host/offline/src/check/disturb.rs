@@ -150,8 +150,7 @@ impl CheckSetup {
         };
         found.tally.add(Tried::Disturbances, 1);
         let actions = simulation.actions();
-        found.judge_end(end, &case, &actions, || self.all());
-        found.judge(self, &log, &case);
+        found.judge_run(self, end, &case, &actions, &log);
         if !matches!(disturbance, Disturbance::Finished { .. }) {
             match self.verdict(&simulation, &made, &before, &log, &actions).await? {
                 Verdict::Fine => {}
@@ -224,8 +223,7 @@ impl CheckSetup {
         };
         found.tally.add(Tried::Specs, 1);
         let actions = simulation.actions();
-        found.judge_end(end, &case, &actions, || self.all());
-        found.judge(self, &log, &case);
+        found.judge_run(self, end, &case, &actions, &log);
         // The other spec alone reproduces a fault.
         for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
             for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {

@@ -97,6 +97,12 @@ impl Found {
         self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
     }
 
+    /// Checks the end of a simulation, and the recorded calls.
+    pub(super) fn judge_run(&mut self, setup: &CheckSetup, end: End, case: &str, actions: &[Action], log: &CallLog) {
+        self.judge_end(end, case, actions, || setup.all());
+        self.judge(setup, log, case);
+    }
+
     /// Adds a finding if the host never stopped writing.
     pub(super) fn judge_end(&mut self, end: End, case: &str, actions: &[Action], objects: impl FnOnce() -> Vec<Value>) {
         if end == End::NonConverging {
