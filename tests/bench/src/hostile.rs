@@ -8,8 +8,9 @@
 //! ```
 //!
 //! The benchmark measures how long it takes from when an object was accepted until the host writes its child, without the two and with
-//! them, in three runs. The host has half of the processors, the API server and the load have the others. Both sides of a run take turns, so that whatever else the machine does affects both. In the end everything is
-//! deleted. The host must then have given back what it allocated, and must have written only where it is allowed to.
+//! them, in three runs. The host has half of the processors; the API server and the load have the others. Both sides of a run take turns,
+//! so that whatever else the machine does affects both. In the end everything is deleted. The host must then have given back what it
+//! allocated, and must have written only where it is allowed to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -71,8 +72,8 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
 ];
 /// The tenant's attack on the plugin that it shares with others: objects for which the plugin returns more children than are allowed.
 const FLOOD: &str = "flood";
-/// The interval of the tenant's actions. It and the intervals of Echos at the usual rates have no common factor, so that the actions drift
-/// against the Echos.
+/// The interval of the tenant's actions. It is not a multiple of the interval of the Echos, so that the actions do not always coincide with
+/// the same step of a reconcile.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(47);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
