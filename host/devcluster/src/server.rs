@@ -26,8 +26,8 @@ use crate::store::{HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
-/// The maximum number of actions of the controllers without a pause, so that two of them that disagree do not block the server.
-const ACTIONS_PER_RUN: usize = 10_000;
+/// The maximum number of syncs of the controllers without a pause, so that two of them that disagree do not block the server.
+const SYNCS_PER_RUN: usize = 10_000;
 
 /// The options of a server.
 #[derive(Clone, Debug)]
@@ -126,12 +126,17 @@ impl Server {
 
     /// Lets the controllers do what is due. Returns when to ask again at the latest; ask earlier when [`Self::revision`] has changed.
     pub fn run_controllers(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.run_syncs(now, SYNCS_PER_RUN)
+    }
+
+    /// As [`Self::run_controllers`], but at most so many syncs.
+    pub(crate) fn run_syncs(&mut self, now: Timestamp, most: usize) -> Option<Timestamp> {
         let Some(mut controllers) = self.controllers.take() else {
             // Nobody looks at what changed, so nothing of it is kept.
             self.registry.store.take_unseen();
             return None;
         };
-        for _ in 0..ACTIONS_PER_RUN {
+        for _ in 0..most {
             let changed = self.registry.store.take_unseen();
             controllers.observe(&self.registry.store, &changed, now);
             let actions = controllers.next(&self.registry.store, &self.registry.kinds, now);
