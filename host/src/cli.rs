@@ -240,7 +240,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
         let configuration = configuration(arguments.kubeconfig.as_deref(), None).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
+        let connection = transport::connection(configuration, arrives_within).context("cannot set up the client")?;
         let inventory = source.inventory_place(&host.home_namespace);
         if inventory.is_none() {
             info!("the deployment has no name, and so no inventory: a later start cannot clean up after mounts that are removed; see --name");
@@ -273,7 +273,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             recorded_secrets: if host.record_secrets { Secrets::Kept } else { Secrets::Redacted },
             ..Options::default()
         };
-        host::run(client, programs, options, told_to_stop()?).await
+        host::run(connection, programs, options, told_to_stop()?).await
     })
 }
 

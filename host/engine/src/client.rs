@@ -1,11 +1,12 @@
-//! Clients for one purpose each, over the one connection of the host.
+//! Clients for one purpose each, over the one [`Connection`] of the host.
 //!
 //! ```text
-//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's client ──▶ API server
+//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's connection ──▶ API server
 //! ```
 //!
 //! Writes are fenced here, because this is the last moment before a request is sent.
 
+pub mod connection;
 mod counted;
 mod incoming;
 pub(crate) mod lists;
@@ -13,6 +14,7 @@ mod outgoing;
 mod request;
 pub mod transport;
 
+pub use self::connection::Connection;
 pub(crate) use self::counted::{counted, is_there};
 pub(crate) use self::outgoing::{fenced, for_account, for_program, for_watch};
 pub use self::request::answered;

@@ -18,6 +18,7 @@ use tracing::{Instrument as _, debug, error, error_span, info, warn};
 use crate::admin::record::Recorded;
 use crate::call::threads::Threads;
 use crate::call::{Caller, Calls};
+use crate::client::Connection;
 use crate::clock::Clock;
 use crate::cluster::informer::{Informers, list_strategy};
 use crate::error::error_chain;
@@ -108,7 +109,7 @@ impl Default for Options {
 ///
 /// When the address to listen on is taken. Once it runs, nothing ends it but `shutdown`.
 pub async fn run(
-    client: Client,
+    connection: impl Into<Connection>,
     programs: Programs,
     options: Options,
     shutdown: impl Future<Output = ()>,
@@ -116,7 +117,8 @@ pub async fn run(
     let (stop, stopped) = watch::channel(false);
     let metrics = options.metrics;
     let (api_server, critical_tasks) = (Arc::<ApiServerHealth>::default(), Arc::<CriticalTasks>::default());
-    let client = client::counted(&client, &metrics, &api_server, options.api_server);
+    let connection = client::counted(connection.into(), &metrics, &api_server, options.api_server);
+    let client = connection.client();
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let leaders = options.election.as_ref().map(|(_, election)| Arc::clone(&election.leaders));
@@ -126,7 +128,7 @@ pub async fn run(
     let leadership = Leadership::start(&client, options.claim, options.election, &leadable, wanted, &drained, &metrics)?;
     leadership.watch_over(&critical_tasks);
     let claims = leadership.claims.clone();
-    let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
+    let inventory = Arc::new(Inventory::new(client::fenced(&connection, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::new(shadow::follow));
     drained.set(drains(&mounts, &queue));
     let shown_services = Arc::new(OnceLock::new());
@@ -151,9 +153,10 @@ pub async fn run(
         }
         strategy = connect(&client, &inventory) => strategy,
     };
-    let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
+    let informers = Informers::new(connection.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
     let caller = Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) };
     let services = Arc::new(HostServices {
+        connection,
         client,
         caller,
         claims,

@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
-use kube::Client;
 use kube::client::Body;
 use tower_service::Service;
 
+use crate::client::connection::{Connection, ResponseBody};
 use crate::client::incoming::Incoming;
 use crate::client::request::{BoxError, is_watch};
 use crate::health::ApiServerHealth;
@@ -23,24 +23,28 @@ pub(crate) fn is_there(status: u16) -> bool {
     !matches!(status, 502..=504)
 }
 
-/// Counts the requests of a client with the metrics of client-go. `host` is the API server.
-pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, api_server: &Arc<ApiServerHealth>, host: String) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    let counted =
-        Counted { inner: client.clone(), metrics: Arc::clone(metrics), api_server: Arc::clone(api_server), host: host.into() };
-    Client::new(counted, namespace)
+/// Counts requests with the metrics of client-go. `host` is the API server.
+pub(crate) fn counted(
+    connection: Connection,
+    metrics: &Arc<Metrics>,
+    api_server: &Arc<ApiServerHealth>,
+    host: String,
+) -> Connection {
+    let namespace = connection.default_namespace().to_owned();
+    let (metrics, api_server) = (Arc::clone(metrics), Arc::clone(api_server));
+    Connection::new(Counted { inner: connection, metrics, api_server, host: host.into() }, namespace)
 }
 
 #[derive(Clone)]
 struct Counted {
-    inner: Client,
+    inner: Connection,
     metrics: Arc<Metrics>,
     api_server: Arc<ApiServerHealth>,
     host: Arc<str>,
 }
 
 impl Counted {
-    async fn send(self, request: Request<Body>) -> Result<Response<Incoming<Body>>, BoxError> {
+    async fn send(self, request: Request<Body>) -> Result<Response<Incoming<ResponseBody>>, BoxError> {
         let (method, is_watch) = (request.method().clone(), is_watch(&request));
         let answer = tokio::time::timeout(ANSWERED_WITHIN, self.inner.send(request)).await;
         let code = answer.as_ref().ok().and_then(|answer| answer.as_ref().ok()).map(|answer| answer.status().as_u16());
@@ -61,9 +65,9 @@ impl Counted {
 }
 
 impl Service<Request<Body>> for Counted {
-    type Response = Response<Incoming<Body>>;
+    type Response = Response<Incoming<ResponseBody>>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<Body>>, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<ResponseBody>>, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -76,6 +80,8 @@ impl Service<Request<Body>> for Counted {
 
 #[cfg(test)]
 mod tests {
+    use kube::Client;
+
     use super::*;
     use crate::health::Probe;
     use crate::telemetry::metrics::Form;
@@ -104,7 +110,8 @@ mod tests {
             }
         }
         let (metrics, api_server) = (Arc::new(Metrics::default()), Arc::default());
-        let client = counted(&Client::new(Server(status), "default"), &metrics, &api_server, "10.0.0.1:443".to_owned());
+        let connection = Connection::new(Server(status), "default");
+        let client = counted(connection, &metrics, &api_server, "10.0.0.1:443".to_owned()).client();
         (client, metrics, api_server)
     }
 

@@ -11,6 +11,7 @@ use kube::client::Body;
 use serde_json::json;
 use tower_service::Service;
 
+use crate::client::connection::{Connection, ResponseBody, boxed};
 use crate::client::incoming::Incoming;
 use crate::client::lists::Lists;
 use crate::client::request::{BoxError, has_parameter, is_watch};
@@ -23,7 +24,7 @@ use crate::target::Projection;
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
 /// For the writes of a mount: fenced, and identified in the API server's audit log by the digest of the plugin.
-pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> Client {
+pub(crate) fn for_program(connection: &Connection, claim: &Claim, program: &Program) -> Client {
     let (manifest, digest) = (program.manifest(), program.plugin.digest());
     let version: String =
         manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
@@ -31,12 +32,12 @@ pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> 
     // It is ASCII without control characters.
     let user_agent = HeaderValue::from_str(&user_agent).ok();
     let impersonate = program.impersonate.as_ref().and_then(user);
-    Outgoing { user_agent, impersonate, ..Outgoing::over(client, claim) }.client()
+    Outgoing { user_agent, impersonate, ..Outgoing::over(connection, claim) }.client()
 }
 
 /// For the writes of the host for a removed mount, as the service account that the mount used: fenced.
-pub(crate) fn for_account(client: &Client, claim: &Claim, account: &ServiceAccount) -> Client {
-    Outgoing { impersonate: user(account), ..Outgoing::over(client, claim) }.client()
+pub(crate) fn for_account(connection: &Connection, claim: &Claim, account: &ServiceAccount) -> Client {
+    Outgoing { impersonate: user(account), ..Outgoing::over(connection, claim) }.client()
 }
 
 /// The names in it are ASCII without control characters.
@@ -45,8 +46,8 @@ fn user(account: &ServiceAccount) -> Option<HeaderValue> {
 }
 
 /// For the host's own writes: fenced.
-pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
-    Outgoing::over(client, claim).client()
+pub(crate) fn fenced(connection: &Connection, claim: &Claim) -> Client {
+    Outgoing::over(connection, claim).client()
 }
 
 /// The client for the watch of an informer. It reports the health of the watch, and the times of lists, to the informer.
@@ -54,13 +55,13 @@ pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
 /// # Guarantees
 ///
 /// Every list is consistent: it shows the cluster as it was after it was asked for. See [`consistent`].
-pub(crate) fn for_watch(client: &Client, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
+pub(crate) fn for_watch(connection: &Connection, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
     let form = match projection {
         Projection::Whole => Form::Whole,
         Projection::Metadata => Form::Metadata,
     };
     let watch = Some((Arc::clone(health), Arc::clone(lists)));
-    Outgoing { form, watch, ..Outgoing::over(client, &Claim::always()) }.client()
+    Outgoing { form, watch, ..Outgoing::over(connection, &Claim::always()) }.client()
 }
 
 /// The form in which objects are requested.
@@ -74,7 +75,7 @@ enum Form {
 /// See the module's documentation.
 #[derive(Clone)]
 struct Outgoing {
-    inner: Client,
+    inner: Connection,
     claim: Claim,
     user_agent: Option<HeaderValue>,
     impersonate: Option<HeaderValue>,
@@ -83,9 +84,9 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    fn over(client: &Client, claim: &Claim) -> Self {
+    fn over(connection: &Connection, claim: &Claim) -> Self {
         Self {
-            inner: client.clone(),
+            inner: connection.clone(),
             claim: claim.clone(),
             user_agent: None,
             impersonate: None,
@@ -99,7 +100,7 @@ impl Outgoing {
         Client::new(self, namespace)
     }
 
-    async fn send(self, mut request: Request<Body>) -> Result<Response<Incoming<Body>>, BoxError> {
+    async fn send(self, mut request: Request<Body>) -> Result<Response<Incoming<ResponseBody>>, BoxError> {
         if let Some(user_agent) = self.user_agent {
             request.headers_mut().insert(USER_AGENT, user_agent);
         }
@@ -137,9 +138,9 @@ impl Outgoing {
 }
 
 impl Service<Request<Body>> for Outgoing {
-    type Response = Response<Incoming<Body>>;
+    type Response = Response<Incoming<ResponseBody>>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<Body>>, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<ResponseBody>>, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -158,7 +159,7 @@ impl Service<Request<Body>> for Outgoing {
 /// request is given up, with its connection.
 ///
 /// What has been sent to the network cannot be revoked.
-async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Error>>) -> Result<T, BoxError> {
+async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {
         // After a pause of the process (e.g. SIGSTOP), timers have not fired yet.
@@ -166,7 +167,7 @@ async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Erro
         if lost.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(NotHeld.into()));
         }
-        sent.as_mut().poll(context).map_err(Into::into)
+        sent.as_mut().poll(context)
     })
     .await
 }
@@ -211,7 +212,7 @@ fn metadata_form(request: &Request<Body>) -> HeaderValue {
 
 /// A proxy, or the API server before it has read the request, says 429 or 503 in plain text, and of that kube keeps the text alone. As a
 /// `Status` the answer keeps its `Retry-After`.
-fn with_retry_after(response: Response<Body>) -> Response<Body> {
+fn with_retry_after(response: Response<ResponseBody>) -> Response<ResponseBody> {
     if !matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return response;
     }
@@ -229,7 +230,7 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(http::header::CONTENT_LENGTH);
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Response::from_parts(parts, Body::from(status.to_string().into_bytes()))
+    Response::from_parts(parts, boxed(Body::from(status.to_string().into_bytes())))
 }
 
 #[cfg(test)]
@@ -242,7 +243,7 @@ mod tests {
     use crate::leadership::claim::ClaimSender;
 
     /// Answers everything with this, and keeps what it was asked.
-    fn server(code: u16, retry_after: Option<&'static str>) -> (Client, Arc<Mutex<Vec<Request<Body>>>>) {
+    fn server(code: u16, retry_after: Option<&'static str>) -> (Connection, Arc<Mutex<Vec<Request<Body>>>>) {
         #[derive(Clone)]
         struct Server(u16, Option<&'static str>, Arc<Mutex<Vec<Request<Body>>>>);
         impl Service<Request<Body>> for Server {
@@ -264,7 +265,7 @@ mod tests {
             }
         }
         let requests = Arc::default();
-        (Client::new(Server(code, retry_after, Arc::clone(&requests)), "default"), requests)
+        (Connection::new(Server(code, retry_after, Arc::clone(&requests)), "default"), requests)
     }
 
     async fn send(client: &Client, method: Method, uri: &str) -> Result<String, kube::Error> {
@@ -305,7 +306,7 @@ mod tests {
             }
         }
         let (holder, claim) = ClaimSender::new();
-        let client = fenced(&Client::new(Silence, "default"), &claim);
+        let client = fenced(&Connection::new(Silence, "default"), &claim);
         let patience = Duration::from_secs(3600);
         assert!(
             tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.is_err(),

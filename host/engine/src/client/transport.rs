@@ -16,10 +16,12 @@ use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
-use kube::client::{Body, ClientBuilder, ConfigExt as _};
+use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
+use tower::ServiceBuilder;
 use tower_service::Service;
 
+use crate::client::connection::Connection;
 use crate::leadership::claim::Claim;
 
 /// The size of a connection's read buffer in bytes, which is also the longest head of a response. By default, hyper doubles the buffer up to
@@ -28,7 +30,7 @@ const READ_BUFFER: usize = 16 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A client of the API server.
+/// The connection to the API server.
 ///
 /// # Guarantees
 ///
@@ -39,10 +41,10 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// # Errors
 ///
 /// As [`Client::try_from`].
-pub fn client(config: Config, arrives_within: Option<Duration>) -> Result<Client, kube::Error> {
+pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Connection, kube::Error> {
     if config.proxy_url.is_some() {
         // That proxies are not supported is kube's to say.
-        return Client::try_from(config);
+        return Ok(Client::try_from(config)?.into());
     }
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
@@ -56,14 +58,12 @@ pub fn client(config: Config, arrives_within: Option<Duration>) -> Result<Client
     connector.set_write_timeout(config.write_timeout);
     connector.set_reset_reader_on_write(config.reset_reader_on_write);
     let connections = legacy::Builder::new(TokioExecutor::new()).http1_read_buf_exact_size(READ_BUFFER).build(connector);
-    let connections = Connections(connections);
-    let builder = ClientBuilder::new(connections, config.default_namespace.clone())
-        .with_layer(&config.extra_headers_layer()?)
-        .with_layer(&config.base_uri_layer());
-    Ok(match config.auth_layer()? {
-        Some(layer) => builder.with_layer(&layer).build(),
-        None => builder.build(),
-    })
+    let service = ServiceBuilder::new()
+        .option_layer(config.auth_layer()?)
+        .layer(config.base_uri_layer())
+        .layer(config.extra_headers_layer()?)
+        .service(Connections(connections));
+    Ok(Connection::new(service, config.default_namespace))
 }
 
 /// Connections that ask for the claim.
@@ -144,7 +144,7 @@ mod tests {
     async fn a_connection_sends_no_write_whose_claim_is_lost() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
-        let client = client(Config::new(url), Some(Duration::from_secs(5))).unwrap();
+        let client = connection(Config::new(url), Some(Duration::from_secs(5))).unwrap().client();
         let (holder, claim) = ClaimSender::new();
         let write = || {
             let mut request = Request::post("/api").body(Body::from(b"body".to_vec())).unwrap();

@@ -18,8 +18,8 @@ use tokio::sync::SetOnce;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
-use crate::client;
 use crate::client::lists::Lists;
+use crate::client::{self, Connection};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Error, Received, SharedObject};
 use crate::cluster::store::{Change, Store, WriteEpoch};
@@ -172,7 +172,7 @@ impl Drop for Informer {
 
 /// The informers of a host.
 pub struct Informers {
-    client: Client,
+    connection: Connection,
     metrics: Arc<Metrics>,
     list_strategy: watcher::InitialListStrategy,
     seed: u64,
@@ -181,8 +181,13 @@ pub struct Informers {
 
 impl Informers {
     /// `list_strategy` says how the first list comes: see [`list_strategy`]. The jitter of the watches' back-off follows from `seed`.
-    pub fn new(client: Client, metrics: Arc<Metrics>, list_strategy: watcher::InitialListStrategy, seed: u64) -> Self {
-        Self { client, metrics, list_strategy, seed, running: Mutex::default() }
+    pub fn new(
+        connection: impl Into<Connection>,
+        metrics: Arc<Metrics>,
+        list_strategy: watcher::InitialListStrategy,
+        seed: u64,
+    ) -> Self {
+        Self { connection: connection.into(), metrics, list_strategy, seed, running: Mutex::default() }
     }
 
     /// The informer of what is of interest of a kind, started if there is none yet. It stops when the last one that has it drops it.
@@ -206,7 +211,7 @@ impl Informers {
             lists: Arc::default(),
         });
         self.metrics.watches(&target);
-        let client = client::for_watch(&self.client, interest.projection, &shared.health, &shared.lists);
+        let client = client::for_watch(&self.connection, interest.projection, &shared.health, &shared.lists);
         let api: Api<Received> = resource.api(&client, interest.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),

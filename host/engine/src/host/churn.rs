@@ -153,6 +153,7 @@ impl Replica {
         let caller = Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) };
         let strategy = list_strategy(client).await.unwrap();
         let services = Arc::new(HostServices {
+            connection: client.clone().into(),
             client: client.clone(),
             caller,
             claims: Claims::Host(claim),

@@ -99,8 +99,8 @@ impl ActiveProgram {
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
             status_capabilities: StatusCapabilities::of(program.manifest(), parents.status == StatusSubresource::Served),
-            client: client::for_program(&services.client, claim, &program),
-            reads: client::fenced(&services.client, claim),
+            client: client::for_program(&services.connection, claim, &program),
+            reads: client::fenced(&services.connection, claim),
             parents: View::new(&services.informers, parents, &program.namespaces, WatchScope::default()),
             fresh,
             lookup,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use crate::call::Caller;
-use crate::client;
+use crate::client::{self, Connection};
 use crate::cluster::informer::Informers;
 use crate::leadership::{Claims, LeadableMounts};
 use crate::mounts::inventory::Inventory;
@@ -16,6 +16,8 @@ use crate::work::WorkQueue;
 
 /// The services that all mounts of a host share.
 pub(crate) struct HostServices {
+    pub(crate) connection: Connection,
+    /// For reads that no claim is needed for.
     pub(crate) client: Client,
     pub(crate) caller: Caller,
     pub(crate) claims: Claims,
@@ -32,8 +34,8 @@ impl HostServices {
         let claim = self.claims.of(mount);
         claim.held().await;
         Releaser {
-            host: client::fenced(&self.client, &claim),
-            account: account.map(|account| client::for_account(&self.client, &claim, account)),
+            host: client::fenced(&self.connection, &claim),
+            account: account.map(|account| client::for_account(&self.connection, &claim, account)),
         }
     }
 }

@@ -1,0 +1,70 @@
+//! The way to the API server, below the clients.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
+use kube::Client;
+use kube::client::Body;
+use tower::util::{BoxCloneSyncService, service_fn};
+use tower::{Service, ServiceExt as _};
+
+use crate::client::request::BoxError;
+
+/// The body of an answer.
+pub(super) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Sends requests to the API server. Clones share the connections.
+///
+/// A [`Client`] hands each request to a task of its own, and gets the answer back from there. A client over a client would do this twice, so
+/// all clients of a host are made over one of these.
+#[derive(Clone)]
+pub struct Connection {
+    service: BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>,
+    default_namespace: String,
+}
+
+impl Connection {
+    /// Sends requests through a service.
+    pub fn new<S, B>(service: S, default_namespace: impl Into<String>) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>, Error: Into<BoxError>> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let service = service.map_response(|response: Response<B>| response.map(boxed)).map_err(Into::into);
+        Self { service: BoxCloneSyncService::new(service), default_namespace: default_namespace.into() }
+    }
+
+    /// A client that sends its requests here.
+    pub fn client(&self) -> Client {
+        Client::new(self.service.clone(), self.default_namespace.clone())
+    }
+
+    pub(super) fn default_namespace(&self) -> &str {
+        &self.default_namespace
+    }
+
+    pub(super) async fn send(&self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
+        self.service.clone().oneshot(request).await
+    }
+}
+
+/// Through the task of that client.
+impl From<Client> for Connection {
+    fn from(client: Client) -> Self {
+        let namespace = client.default_namespace().to_owned();
+        let send = move |request| {
+            let client = client.clone();
+            async move { client.send(request).await }
+        };
+        Self::new(service_fn(send), namespace)
+    }
+}
+
+pub(super) fn boxed<B>(body: B) -> ResponseBody
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
