@@ -13,6 +13,7 @@
 pub mod conflict;
 pub mod contains;
 pub mod election;
+pub mod event_queue;
 pub mod grants;
 pub mod managed_fields;
 pub mod manifest;
@@ -31,3 +32,4 @@ pub mod response;
 pub mod selector;
 pub mod status;
 pub mod text;
+pub mod token_bucket;

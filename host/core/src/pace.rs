@@ -1,7 +1,7 @@
 //! How often an object may be written for while none of its inputs changes but the time.
 //!
 //! A plugin may read the clock, ask to be called again soon, and answer something else each time; or look at what it wrote, and write
-//! something else. No back-off ends that, since nothing fails. A [`Pace`] is a token bucket for each object: a reconcile that writes although
+//! something else. No back-off ends that, since nothing fails. A [`Pace`] is a [`TokenBucket`] for each object: a reconcile that writes although
 //! nothing but time has passed takes one of [`BURST`] tokens, one comes back each [`INTERVAL`], and a change of an input brings all of them
 //! back.
 //!
@@ -14,6 +14,7 @@
 use std::time::Duration;
 
 use crate::queue::Time;
+use crate::token_bucket::{Limit, TokenBucket};
 
 /// So many reconciles in a row may write before the object is slowed down: a plugin that takes a few rounds to settle, as it reacts to what
 /// it wrote, is not held up.
@@ -23,38 +24,26 @@ pub const BURST: u32 = 20;
 /// as crontabs do not run more often either.
 pub const INTERVAL: Duration = Duration::from_secs(60);
 
+const LIMIT: Limit = Limit { burst: BURST, interval: INTERVAL };
+
 /// How many writes an object has spent; see the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
-    spent: u32,
-    /// When the last token came back, or the first was spent.
-    since: Time,
-}
+pub struct Pace(TokenBucket);
 
 impl Pace {
     /// When the next reconcile may begin that nothing but time is the reason for; none: now. It is never later than [`INTERVAL`] from now.
     pub fn held_until(&self, now: Time) -> Option<Time> {
-        let current = self.at(now);
-        (current.spent >= BURST).then(|| current.since + INTERVAL)
+        self.0.empty_until(LIMIT, now)
     }
 
     /// A reconcile wrote, and nothing but time was the reason for it.
     pub fn spend(&mut self, now: Time) {
-        let current = self.at(now);
-        let since = if current.spent == 0 { now } else { current.since };
-        *self = Self { spent: (current.spent + 1).min(BURST), since };
+        self.0.spend(LIMIT, now);
     }
 
     /// An input changed.
     pub fn restore(&mut self) {
         *self = Self::default();
-    }
-
-    /// With the tokens that have come back by now.
-    fn at(&self, now: Time) -> Self {
-        let intervals = now.saturating_since(self.since).as_secs() / INTERVAL.as_secs();
-        let returned = u32::try_from(intervals).unwrap_or(u32::MAX).min(self.spent);
-        Self { spent: self.spent - returned, since: self.since + INTERVAL * returned }
     }
 }
 

@@ -349,6 +349,11 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.values().any(|mount| mount.is_ready(now))
     }
 
+    /// Whether keys are queued, of mounts that have workers. They may all be busy.
+    pub fn has_backlog(&self) -> bool {
+        self.mounts.values().any(Mount::has_backlog)
+    }
+
     /// How many keys are queued at that priority (`workqueue_depth`). Delayed keys are not, until [`Self::take`] finds them due.
     pub fn depth(&self, priority: Priority) -> usize {
         self.mounts.values().map(|mount| mount.depth(priority)).sum()

@@ -38,11 +38,13 @@ use crate::record::format::Secrets;
 use crate::telemetry::log::without_control;
 use crate::telemetry::metrics::{Metrics, ReconcileError};
 use crate::work::WorkQueue;
-use crate::writes::events::Recorder;
+use crate::writes::events::Events;
 use crate::{admin, client, shadow};
 
 /// How long reconciles may continue after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
+/// How long the Events that wait may take to be published when the host stops: another replica waits for its lease.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 /// How long a recording may take to end when the host stops.
 const LAST_LINES: Duration = Duration::from_secs(1);
 /// After what time an API server that does not answer at the start is asked again.
@@ -155,6 +157,7 @@ pub async fn run(
     };
     let informers = Informers::new(connection.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
     let caller = Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) };
+    let events = Events::new(options.instance, options.clock, &queue, &claims, &metrics);
     let services = Arc::new(HostServices {
         connection,
         client,
@@ -163,17 +166,13 @@ pub async fn run(
         leadable,
         informers,
         queue,
+        events: Arc::clone(&events),
         inventory: Arc::clone(&inventory),
         metrics,
     });
     // Nobody else sets it.
     let _ = shown_services.set(Arc::clone(&services));
-    let context = Arc::new(Context {
-        services: Arc::clone(&services),
-        recorder: Recorder::new(options.instance, options.clock),
-        retries,
-        recordings: options.recordings,
-    });
+    let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: options.recordings });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
     critical_tasks.add("mounts", following.abort_handle());
@@ -182,6 +181,11 @@ pub async fn run(
         async move { inventory.keep(&claim).await }
     });
     critical_tasks.add("inventory", keeping.abort_handle());
+    let mut publishing = tokio::spawn({
+        let events = Arc::clone(&events);
+        async move { events.run().await }
+    });
+    critical_tasks.add("events", publishing.abort_handle());
     let mut reconciles = JoinSet::new();
     tokio::select! {
         biased;
@@ -196,10 +200,18 @@ pub async fn run(
     inventory.stop();
     mounts.stop();
     match tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await {
-        Ok(()) => leadership.give_back().await,
+        Ok(()) => {
+            events.stop();
+            if tokio::time::timeout(LAST_EVENTS, &mut publishing).await.is_err() {
+                publishing.abort();
+                warn!(events = events.drop_waiting(), within = ?LAST_EVENTS, "some events were not published in time");
+            }
+            leadership.give_back().await;
+        }
         Err(_) => {
             warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
             reconciles.abort_all();
+            publishing.abort();
             // What they have sent may be on its way yet: another waits until the lease is over.
             leadership.leave_to_expire().await;
         }

@@ -197,6 +197,7 @@ impl Mounts {
             if let Some(mount) = mount {
                 services.queue.remove_mount(&mount.name);
                 mount.retire().await;
+                services.events.remove_mount(&mount.name);
             }
             // Replicas that share the mounts have to agree on who does it.
             services.leadable.add(&mount_name);

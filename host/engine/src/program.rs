@@ -11,6 +11,7 @@ use gyre_core::names::{is_dns_label, is_dns_subdomain};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::queue::MountOptions;
+use gyre_core::response::Severity;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Plugin};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub struct Program {
     pub quarantine_after: Option<u32>,
     /// The soonest that the plugin is called again because it asked for it, see [`gyre_core::outcome::REQUEUE_FLOOR`].
     pub requeue_floor: Duration,
+    /// The events that are published.
+    pub events: PublishedEvents,
     /// The service account that the mount's writes impersonate; none: the host's own.
     pub impersonate: Option<ServiceAccount>,
     /// What the mount might run instead: it is called beside the plugin, and nothing of what it wants is done. It has no shadow itself.
@@ -70,6 +73,26 @@ impl Program {
         let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
         let parent = &self.plugin.manifest().parent;
         (&kind.group, &kind.kind) == (&parent.group, &parent.kind)
+    }
+}
+
+/// The events of a plugin that are published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PublishedEvents {
+    /// All.
+    #[default]
+    All,
+    /// Only warnings.
+    Warnings,
+}
+
+impl PublishedEvents {
+    /// Whether an event of that severity is published.
+    pub fn includes(self, severity: Severity) -> bool {
+        match self {
+            Self::All => true,
+            Self::Warnings => severity == Severity::Warning,
+        }
     }
 }
 
@@ -119,6 +142,7 @@ impl Program {
             max_retries: None,
             quarantine_after: Some(QUARANTINE_AFTER),
             requeue_floor: REQUEUE_FLOOR,
+            events: PublishedEvents::All,
             impersonate: None,
             shadow: None,
         }
@@ -150,6 +174,7 @@ impl Program {
             max_retries,
             quarantine_after,
             requeue_floor,
+            events,
             impersonate,
             shadow: _,
         } = self;
@@ -165,6 +190,7 @@ impl Program {
             && *max_retries == other.max_retries
             && *quarantine_after == other.quarantine_after
             && *requeue_floor == other.requeue_floor
+            && *events == other.events
             && *impersonate == other.impersonate
     }
 

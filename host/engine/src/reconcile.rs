@@ -26,7 +26,7 @@ use gyre_core::plan::{
 use gyre_core::response::{Event, Response, Severity};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
-use tracing::{Instrument as _, debug, info, warn};
+use tracing::{debug, info, warn};
 
 use crate::call::Ask;
 use crate::call::threads::Priority;
@@ -56,7 +56,7 @@ const FEW: usize = 100;
 ///
 /// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
-    let _in_flight = mount.begin_reconcile().await;
+    let _in_flight = mount.begin_write().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
     let Some(parent) = live.parents.get(key) else {
         mount.forget(key, context.services.queue.now());
@@ -560,7 +560,7 @@ impl Run<'_> {
             self.write_status(&response).await;
         }
         self.count_problems();
-        let published = if self.report.is_stale() { Changed::No } else { self.publish_events(&response).await };
+        let published = if self.report.is_stale() { Changed::No } else { self.publish_events(&response) };
         self.leave_trail(published);
         let has_settled = self.report.requeue.is_none();
         let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
@@ -618,15 +618,17 @@ impl Run<'_> {
         }
     }
 
-    /// Publishes new events. Returns whether there are any, also if they cannot be published.
-    async fn publish_events(&mut self, response: &Response) -> Changed {
+    /// Has new events published. Returns whether there are any.
+    fn publish_events(&mut self, response: &Response) -> Changed {
         let (context, mount, report) = (self.context, self.mount, &self.report);
         // Normal events are published only after the plan has succeeded. Those of the last reconcile are not published again after a failure.
         let last = self.memory.events.as_deref();
         let is_told = |event: &&Event| {
             event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
         };
-        let mut events: Vec<Event> = response.events.iter().filter(is_told).cloned().collect();
+        let published = self.live.program.events;
+        let is_published = |event: &&Event| published.includes(event.severity) && is_told(event);
+        let mut events: Vec<Event> = response.events.iter().filter(is_published).cloned().collect();
         events.extend(report.notices.iter().cloned());
         events.extend(report.refusals.told().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(report.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
@@ -651,11 +653,7 @@ impl Run<'_> {
             warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
         }
         for event in &news {
-            context
-                .recorder
-                .publish(&self.live.client, &mount.name, kind, &self.observed.parent, event)
-                .in_current_span()
-                .await;
+            context.services.events.add(&mount.name, Arc::clone(mount) as _, kind, &self.observed.parent, event);
         }
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };
         self.memory.events = Some(events);

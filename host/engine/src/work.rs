@@ -6,6 +6,7 @@ use gyre_core::object::ObjectKey;
 use gyre_core::queue::{MountOptions, Next, Options, Priority, Queue, Retry, Taken, Time};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use crate::program::MountName;
@@ -15,6 +16,8 @@ use crate::telemetry::metrics::Metrics;
 pub struct WorkQueue {
     queue: Mutex<Queue<MountName, ObjectKey>>,
     ready: Notify,
+    /// The last of the keys that waited was taken.
+    caught_up: Notify,
     started: Instant,
     metrics: Arc<Metrics>,
 }
@@ -22,7 +25,13 @@ pub struct WorkQueue {
 impl WorkQueue {
     /// An empty queue whose time begins now.
     pub fn new(options: Options, metrics: Arc<Metrics>) -> Self {
-        Self { queue: Mutex::new(Queue::new(options)), ready: Notify::new(), started: Instant::now(), metrics }
+        Self {
+            queue: Mutex::new(Queue::new(options)),
+            ready: Notify::new(),
+            caught_up: Notify::new(),
+            started: Instant::now(),
+            metrics,
+        }
     }
 
     /// Keys of `mount` may be added.
@@ -92,6 +101,9 @@ impl WorkQueue {
                         // One notification may stand for many keys: each worker that is woken wakes the next.
                         self.ready.notify_one();
                     }
+                    if !queue.has_backlog() {
+                        self.caught_up.notify_waiters();
+                    }
                     return taken;
                 }
                 queue.next_wakeup(now).map(|time| time.saturating_since(now))
@@ -128,6 +140,16 @@ impl WorkQueue {
             self.metrics.active(mount, queue.in_progress_of(mount, self.now()).count);
             self.metrics.parked(mount, queue.parked_len(mount));
         }
+    }
+
+    /// Whether keys wait, of mounts that have workers.
+    pub fn has_backlog(&self) -> bool {
+        self.lock().has_backlog()
+    }
+
+    /// Waits until a worker takes the last key that waits, from the moment of this call.
+    pub fn caught_up(&self) -> Notified<'_> {
+        self.caught_up.notified()
     }
 
     /// The time that has passed since the queue was made.

@@ -5,7 +5,7 @@
 //! | parents | `list`, `watch`; `get` (before a child is created again); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
 //! | children | `list`, `watch`; of kinds that are granted also `create`, `get` (of an object that has the name of a child, and of `managedFields` before the first apply), `patch` (server-side apply), `delete` |
 //! | objects that plugins read | `list`, `watch` |
-//! | events | `create` |
+//! | events | `create`, `patch` |
 //! | the host itself | its inventory, and its Leases if there is leader election; `create` of token and access reviews if clients of its endpoints need permissions |
 //!
 //! A shadow writes nothing: it needs only the permissions to read.
@@ -299,7 +299,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// Permissions to watch and write parents, and to create events about them.
+    /// Permissions to watch and write parents, and events about them.
     fn add_parents(
         &mut self,
         program: &Program,
@@ -324,7 +324,7 @@ impl Permissions {
             }
         }
         for place in places(&program.namespaces, Scope::Namespaced) {
-            self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create"]);
+            self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create", "patch"]);
         }
     }
 

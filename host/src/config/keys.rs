@@ -71,6 +71,9 @@ pub(crate) struct Policy {
     /// Minimum delay of requeues that the plugin requests.
     #[schemars(transform = time(bounds::REQUEUE, REQUEUE_FLOOR))]
     pub(crate) min_requeue_after: Option<Time>,
+    /// Events of the plugin that are published: all, or only warnings.
+    #[schemars(extend("default" = Published::All))]
+    pub(crate) events: Option<Published>,
 }
 
 /// The limits of a call.
@@ -180,6 +183,15 @@ pub(crate) struct Grants {
 pub(crate) enum Reach {
     Parent,
     All,
+}
+
+/// All events, or only warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline, description = "")]
+pub(crate) enum Published {
+    All,
+    Warnings,
 }
 
 /// Where children may be.

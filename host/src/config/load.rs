@@ -156,7 +156,8 @@ impl<'a> Loader<'a> {
 
     fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Part)]) -> Program {
         let manifest = plugin.manifest();
-        let Policy { namespaces, limits, workers, max_retries, quarantine_after, requeue_floor, adoption: _ } = &spec.policy;
+        let Policy { namespaces, limits, workers, max_retries, quarantine_after, requeue_floor, events, adoption: _ } =
+            &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
         let settings = self.settings(&spec.source, &spec.source.part, &spec.policy.limits, by_flag, &plugin);
         let keys::Grants { children, reads, read_namespaces, write_namespaces } = spec.keys.grants.clone().unwrap_or_default();
@@ -179,6 +180,7 @@ impl<'a> Loader<'a> {
             max_retries: *max_retries,
             quarantine_after: *quarantine_after,
             requeue_floor: *requeue_floor,
+            events: *events,
             impersonate: spec.keys.impersonate.as_ref().map(|Text(account)| account.clone()),
             shadow: None,
             plugin,

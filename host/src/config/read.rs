@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use gyre_core::grants::{Adoption, Namespaces};
+use gyre_engine::program::PublishedEvents;
 use gyre_input::document::{Node, Part};
 use gyre_input::problem::Problems;
 use gyre_sandbox::{Limits, Reuse};
@@ -109,6 +110,11 @@ impl Reader<'_> {
         set(&mut policy.max_retries, keys.max_retries.map(|Count(retries)| retries));
         set(&mut policy.quarantine_after, keys.quarantine_after.map(|Count(faults)| faults));
         set(&mut policy.requeue_floor, keys.min_requeue_after.map(|Time(floor)| floor));
+        let published = keys.events.map(|events| match events {
+            keys::Published::All => PublishedEvents::All,
+            keys::Published::Warnings => PublishedEvents::Warnings,
+        });
+        set(&mut policy.events, published);
         policy
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_core::outcome::REQUEUE_FLOOR;
-use gyre_engine::program::{QUARANTINE_AFTER, WORKERS};
+use gyre_engine::program::{PublishedEvents, QUARANTINE_AFTER, WORKERS};
 use gyre_input::document::Part;
 use gyre_input::problem::Place;
 use gyre_sandbox::{Digest, Limits};
@@ -115,6 +115,7 @@ pub(crate) struct Policy {
     pub(crate) max_retries: Option<u32>,
     pub(crate) quarantine_after: Option<u32>,
     pub(crate) requeue_floor: Duration,
+    pub(crate) events: PublishedEvents,
 }
 
 impl Default for Policy {
@@ -127,6 +128,7 @@ impl Default for Policy {
             max_retries: None,
             quarantine_after: Some(QUARANTINE_AFTER),
             requeue_floor: REQUEUE_FLOOR,
+            events: PublishedEvents::All,
         }
     }
 }

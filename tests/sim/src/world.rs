@@ -16,6 +16,7 @@ use gyre_engine::program::{Programs, fixed};
 use gyre_engine::record::Recordings;
 use jiff::Timestamp;
 use kube::Client;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::census::Census;
@@ -54,6 +55,7 @@ pub struct World {
 /// A host that runs.
 pub struct Host {
     life: Life,
+    stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
@@ -128,7 +130,13 @@ impl World {
             recordings: self.recordings.clone(),
             ..HostOptions::default()
         };
-        let run = host::run(Client::new(recorder, "default"), programs, options, std::future::pending());
+        let (stop, mut stopped) = watch::channel(false);
+        let shutdown = async move {
+            if stopped.wait_for(|stopped| *stopped).await.is_err() {
+                std::future::pending().await
+            }
+        };
+        let run = host::run(Client::new(recorder, "default"), programs, options, shutdown);
         let running = life.clone();
         let task = tokio::spawn(async move {
             tokio::select! {
@@ -137,7 +145,7 @@ impl World {
                 ended = run => ended.expect("a host that runs"),
             }
         });
-        Host { life, task }
+        Host { life, stop, task }
     }
 
     /// The cluster forgets what has happened: watches from before are told 410.
@@ -160,6 +168,12 @@ impl World {
 }
 
 impl Host {
+    /// Stops it, and waits until it has ended by itself.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        let _ = self.task.await;
+    }
+
     /// As if its process had been killed: nothing of it is left.
     pub async fn kill(self) {
         self.life.end();

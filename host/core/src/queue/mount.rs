@@ -169,6 +169,10 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
+    pub(super) fn has_backlog(&self) -> bool {
+        self.own.workers > 0 && !(self.normal.is_empty() && self.low.is_empty())
+    }
+
     pub(super) fn entries(&self) -> usize {
         self.entries.len()
     }

@@ -152,11 +152,14 @@ impl Replica {
         let clock = Clock::simulated(START.parse().unwrap());
         let caller = Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) };
         let strategy = list_strategy(client).await.unwrap();
+        let claims = Claims::Host(claim);
+        let events = Events::new("churn".to_owned(), clock, &queue, &claims, &metrics);
         let services = Arc::new(HostServices {
             connection: client.clone().into(),
             client: client.clone(),
             caller,
-            claims: Claims::Host(claim),
+            claims,
+            events,
             leadable: LeadableMounts::new(),
             informers: Informers::new(client.clone(), Arc::clone(&metrics), strategy, 0),
             queue: Arc::clone(&queue),
@@ -164,12 +167,7 @@ impl Replica {
             metrics,
         });
         let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
-        let context = Arc::new(Context {
-            services: Arc::clone(&services),
-            recorder: Recorder::new("churn".to_owned(), clock),
-            retries,
-            recordings: Recordings::default(),
-        });
+        let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: Recordings::default() });
         let keeping = tokio::spawn(async move { inventory.keep(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);
         let name = Arc::clone(&program.name);

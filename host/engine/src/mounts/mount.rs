@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, ReadIndex};
@@ -16,6 +17,7 @@ use crate::mounts::observer::Observer;
 use crate::mounts::parent_state::ParentState;
 use crate::program::MountName;
 use crate::work::WorkQueue;
+use crate::writes::events::{WriteAccess, WritePermit};
 use crate::writes::own_writes::OwnWrites;
 
 /// See the module's documentation.
@@ -31,8 +33,18 @@ pub struct Mount {
     pub(crate) own_writes: OwnWrites,
     /// The calls into its plugin.
     pub(crate) running: Running,
-    /// Reconciles hold it for reading.
+    /// Reconciles and publications of Events hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
+}
+
+impl WriteAccess for Mount {
+    fn begin_write(&self) -> BoxFuture<'_, Option<WritePermit>> {
+        Box::pin(async {
+            let in_flight = self.begin_write().await;
+            let live = self.live().filter(|_| self.leads() == Lead::Yes)?;
+            Some(WritePermit { client: live.client.clone(), in_flight })
+        })
+    }
 }
 
 /// The phase of a mount.
@@ -103,7 +115,7 @@ impl Mount {
         *self.live.write() = Some(live);
     }
 
-    /// Waits for the reconciles in flight.
+    /// Waits for the reconciles and publications in flight.
     pub(super) async fn idle(&self) {
         drop(self.in_flight.write().await);
     }
@@ -192,7 +204,7 @@ impl Mount {
         *self.lead.lock()
     }
 
-    /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
+    /// Ends what is live, and waits for what is in flight. Nothing is written on its behalf after that.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Unmounting);
         let live = self.live.write().take();
@@ -200,8 +212,8 @@ impl Mount {
         live
     }
 
-    /// Held by a reconcile from start to end.
-    pub(crate) async fn begin_reconcile(&self) -> OwnedRwLockReadGuard<()> {
+    /// Held by a reconcile and by the publication of an Event, from start to end.
+    pub(crate) async fn begin_write(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.in_flight).read_owned().await
     }
 

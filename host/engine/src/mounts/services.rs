@@ -1,4 +1,4 @@
-//! The services that the mounts of a host share: clients, caches, claims, the queue and the inventory.
+//! The services that the mounts of a host share: clients, caches, claims, the queues and the inventory.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::mounts::release::Releaser;
 use crate::program::ServiceAccount;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
+use crate::writes::events::Events;
 
 /// The services that all mounts of a host share.
 pub(crate) struct HostServices {
@@ -24,6 +25,7 @@ pub(crate) struct HostServices {
     pub(crate) leadable: LeadableMounts,
     pub(crate) informers: Informers,
     pub(crate) queue: Arc<WorkQueue>,
+    pub(crate) events: Arc<Events>,
     pub(crate) inventory: Arc<Inventory>,
     pub(crate) metrics: Arc<Metrics>,
 }

@@ -6,12 +6,10 @@ use gyre_core::queue;
 
 use crate::mounts::services::HostServices;
 use crate::record::Recordings;
-use crate::writes::events::Recorder;
 
 /// The services of the host's mounts, and those that only reconciles use.
 pub(crate) struct Context {
     pub(crate) services: Arc<HostServices>,
-    pub(crate) recorder: Recorder,
     /// The retries of keys that fail: a status says whether its object will be tried again.
     pub(crate) retries: queue::Options,
     pub(crate) recordings: Recordings,

@@ -81,6 +81,7 @@ pub struct Metrics {
     quarantined_namespaces: Family<Mount, Gauge>,
     parked: Family<Mount, Gauge>,
     writes: Family<MountWrite, Counter>,
+    events: Family<MountOutcome, Counter>,
     watch_failures: Family<Watch, Counter>,
     left_out: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
@@ -125,6 +126,7 @@ impl Default for Metrics {
             quarantined_namespaces: Family::default(),
             parked: Family::default(),
             writes: Family::default(),
+            events: Family::default(),
             watch_failures: Family::default(),
             left_out: Family::default(),
             cached: Family::default(),
@@ -239,6 +241,11 @@ impl Metrics {
             self.parked.clone(),
         );
         registry.register("writes", "Write requests, by verb", self.writes.clone());
+        registry.register(
+            "events",
+            "Events: created, counted in one that was created, merged with one that waits, or dropped, by outcome",
+            self.events.clone(),
+        );
         registry.register("watch_failures", "Watches that failed and were restarted", self.watch_failures.clone());
         registry.register("watch_objects_left_out", "Objects from a watch that could not be parsed", self.left_out.clone());
         registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
@@ -432,6 +439,15 @@ impl Metrics {
         self.writes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).inc();
     }
 
+    /// So many Events had this outcome.
+    pub fn events(&self, mount: &str, outcome: EventOutcome, count: usize) {
+        if count > 0 {
+            self.events
+                .get_or_create(&MountOutcome { mount: Mount::new(mount), outcome: outcome.as_str() })
+                .inc_by(count as u64);
+        }
+    }
+
     /// Adds a watch.
     pub fn watches(&self, target: &Target) {
         drop(self.watch_failures.get_or_create(&watch(target)));
@@ -521,6 +537,39 @@ pub enum ReconcileError {
     Retried,
     /// An error that is not retried.
     Terminal,
+}
+
+/// What became of an Event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventOutcome {
+    /// It was created.
+    Created,
+    /// The count of its series was written.
+    Counted,
+    /// It is told with another one of its series.
+    Merged,
+    /// It was dropped: too many about its object.
+    OverLimit,
+    /// It was dropped: too many wait to be published.
+    TooManyWait,
+    /// It was dropped: this host does not lead its mount any more, or stopped before it was published.
+    NotLed,
+    /// It was dropped: the API server refused it, or did not answer.
+    Failed,
+}
+
+impl EventOutcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "Created",
+            Self::Counted => "Counted",
+            Self::Merged => "Merged",
+            Self::OverLimit => "OverLimit",
+            Self::TooManyWait => "TooManyWait",
+            Self::NotLed => "NotLed",
+            Self::Failed => "Failed",
+        }
+    }
 }
 
 /// The `outcome` of a call that has an answer.

@@ -7,6 +7,7 @@
 mod backlog;
 mod claims;
 mod crashes;
+mod events;
 mod faults;
 mod lag;
 mod names;

@@ -1,24 +1,19 @@
-//! Kubernetes Events about parents, in `events.k8s.io/v1`.
-//!
-//! An Event reports a transition. A plugin returns the same events at each call; [`to_publish`] selects those that are new.
+//! The requests that publish Events, in `events.k8s.io/v1`.
 
-use std::sync::Arc;
-
-use gyre_core::object::GroupVersionKind;
-use gyre_core::outcome::Changed;
-use gyre_core::response::Event;
+use gyre_core::event_queue::Publication;
 use gyre_core::text::cut;
 use jiff::Timestamp;
-use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::Client;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Request;
 use parking_lot::Mutex;
-use serde_json::json;
-use tracing::warn;
+use serde_json::{Value, json};
 
+use super::Added;
 use crate::client::answered;
 use crate::clock::Clock;
-use crate::cluster::object::Object;
-use crate::error::error_chain;
+use crate::program::MountName;
+use crate::telemetry::metrics::EventOutcome;
 
 /// The longest note that the API server takes, in bytes (`noteLengthLimit` of its events validation).
 const NOTE_LIMIT: usize = 1024;
@@ -29,29 +24,22 @@ const NAME_LIMIT: usize = 253 - 1 - 32;
 /// So many names are tried for one.
 const NAMES: u32 = 3;
 
-/// The events that are news: all of them if the reconcile changed something, else those that did not hold last time. What held
-/// last time is not known after a restart; then nothing is news, so that a restart writes nothing.
-pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
-    match (changed, last) {
-        (Changed::Yes, None) => events.iter().collect(),
-        (Changed::Yes | Changed::No, Some(last)) => events.iter().filter(|event| !last.contains(event)).collect(),
-        (Changed::No, None) => Vec::new(),
-    }
-}
-
-/// Writes Events on behalf of plugins.
-#[derive(Clone)]
-pub(crate) struct Recorder {
+/// Writes Events.
+pub(super) struct Recorder {
     /// The reporting instance: the name of the pod, if there is one.
     instance: String,
     clock: Clock,
     /// The time in the name of the last Event. A clock may say the same twice.
-    last: Arc<Mutex<i128>>,
+    last: Mutex<i128>,
 }
 
 impl Recorder {
-    pub(crate) fn new(instance: String, clock: Clock) -> Self {
-        Self { instance, clock, last: Arc::default() }
+    pub(super) fn new(instance: String, clock: Clock) -> Self {
+        Self { instance, clock, last: Mutex::default() }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// For a name: about this time, and never the same again.
@@ -61,38 +49,47 @@ impl Recorder {
         *last
     }
 
-    /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
-    pub(crate) async fn publish(&self, client: &Client, mount: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
-        let mut result = Ok(());
-        // Others make names of the same object and time.
-        for _ in 0..NAMES {
-            result = self.publish_once(client, mount, kind, parent, event).await;
-            if !matches!(&result, Err(kube::Error::Api(status)) if status.is_already_exists()) {
-                break;
-            }
-        }
-        if let Err(error) = result {
-            warn!(mount, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
-        }
-    }
-
-    async fn publish_once(
+    /// Creates an Event, or counts up the one that there is. Returns its name.
+    pub(super) async fn publish(
         &self,
         client: &Client,
-        mount: &str,
-        kind: &GroupVersionKind,
-        parent: &Object,
-        event: &Event,
-    ) -> Result<(), kube::Error> {
-        // Events of cluster-scoped objects live in the namespace "default", by convention.
-        let namespace = parent.namespace().unwrap_or("default");
-        let now = self.clock.now();
-        let name = format!("{}.{:x}", truncated(parent.name(), NAME_LIMIT).trim_end_matches(['-', '.']), self.stamp(now));
+        publication: &Publication<MountName, Added>,
+    ) -> Result<(EventOutcome, String), kube::Error> {
+        if let Some(name) = &publication.name {
+            match self.count(client, publication, name).await {
+                // It was deleted, as all are after an hour.
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                counted => return counted.map(|()| (EventOutcome::Counted, name.clone())),
+            }
+        }
+        let mut result = self.create(client, publication).await;
+        // Others make names of the same object and time.
+        for _ in 1..NAMES {
+            match &result {
+                Err(kube::Error::Api(status)) if status.is_already_exists() => result = self.create(client, publication).await,
+                _ => break,
+            }
+        }
+        result.map(|name| (EventOutcome::Created, name))
+    }
+
+    async fn count(&self, client: &Client, publication: &Publication<MountName, Added>, name: &str) -> Result<(), kube::Error> {
+        let patch = json!({ "series": series(publication) });
+        let request = Request::new(url(publication)).patch(name, &PatchParams::default(), &Patch::Merge(&patch));
+        answered(client.request_text(request.map_err(kube::Error::BuildRequest)?)).await.map(drop)
+    }
+
+    async fn create(&self, client: &Client, publication: &Publication<MountName, Added>) -> Result<String, kube::Error> {
+        let Publication { mount, subject, event, first, .. } = publication;
+        let object = &subject.object;
+        let stem = truncated(&object.key.name, NAME_LIMIT).trim_end_matches(['-', '.']);
+        let name = format!("{stem}.{:x}", self.stamp(first.time));
         let body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": { "name": name, "namespace": namespace },
-            "eventTime": format!("{now:.6}"),
+            "metadata": { "name": name, "namespace": namespace(publication) },
+            "eventTime": micro_time(first.time),
+            "series": series(publication),
             "reportingController": format!("gyre.dev/{mount}"),
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
@@ -100,21 +97,38 @@ impl Recorder {
             "reason": truncated(&event.reason, REASON_LIMIT),
             "note": cut(&event.message, NOTE_LIMIT),
             "regarding": {
-                "apiVersion": kind.api_version(),
-                "kind": kind.kind,
-                "namespace": parent.namespace(),
-                "name": parent.name(),
-                "uid": parent.uid(),
-                "resourceVersion": parent.resource_version().to_string(),
+                "apiVersion": object.kind.api_version(),
+                "kind": object.kind.kind,
+                "namespace": object.key.namespace,
+                "name": object.key.name,
+                "uid": subject.uid,
+                "resourceVersion": subject.resource_version,
             },
         });
-        create(client, namespace, &serde_json::from_value(body).map_err(kube::Error::SerdeError)?).await
+        let request = Request::new(url(publication)).create(&PostParams::default(), body.to_string().into_bytes());
+        answered(client.request_text(request.map_err(kube::Error::BuildRequest)?)).await?;
+        Ok(name)
     }
 }
 
-async fn create(client: &Client, namespace: &str, body: &k8s_openapi::api::events::v1::Event) -> Result<(), kube::Error> {
-    let api: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(client.clone(), namespace);
-    answered(api.create(&PostParams::default(), body)).await.map(|_| ())
+/// The `EventSeries`; null: it happened once.
+fn series(publication: &Publication<MountName, Added>) -> Value {
+    let Publication { count, last, .. } = publication;
+    if *count > 1 { json!({ "count": count, "lastObservedTime": micro_time(last.time) }) } else { Value::Null }
+}
+
+/// A `metav1.MicroTime`.
+fn micro_time(time: Timestamp) -> String {
+    format!("{time:.6}")
+}
+
+fn url(publication: &Publication<MountName, Added>) -> String {
+    format!("/apis/events.k8s.io/v1/namespaces/{}/events", namespace(publication))
+}
+
+/// Events of cluster-scoped objects live in the namespace "default", by convention.
+fn namespace(publication: &Publication<MountName, Added>) -> &str {
+    publication.subject.object.key.namespace.as_deref().unwrap_or("default")
 }
 
 /// The beginning of a text, at most `limit` bytes of it.
@@ -125,35 +139,12 @@ fn truncated(text: &str, limit: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use gyre_core::response::Severity;
-
     use super::*;
-
-    fn event(reason: &str) -> Event {
-        Event { severity: Severity::Normal, reason: reason.to_owned(), message: String::new() }
-    }
-
-    fn check(last: Option<&[&str]>, changed: Changed, expected: &[&str]) {
-        let events = [event("A"), event("B")];
-        let last: Option<Vec<Event>> = last.map(|reasons| reasons.iter().map(|reason| event(reason)).collect());
-        let published: Vec<&str> =
-            to_publish(&events, last.as_deref(), changed).iter().map(|event| event.reason.as_str()).collect();
-        assert_eq!(published, expected, "{last:?} {changed:?}");
-    }
-
-    #[test]
-    fn events_are_published_on_transitions_only() {
-        check(None, Changed::Yes, &["A", "B"]);
-        check(None, Changed::No, &[]);
-        check(Some(&["A", "B"]), Changed::No, &[]);
-        check(Some(&["A"]), Changed::No, &["B"]);
-        check(Some(&["A"]), Changed::Yes, &["B"]);
-    }
 
     #[test]
     fn no_two_events_have_the_same_name_whatever_the_clock_says() {
         let recorder = Recorder::new("one".to_owned(), Clock::default());
-        let at = |nanoseconds| recorder.clone().stamp(Timestamp::from_nanosecond(nanoseconds).unwrap());
+        let at = |nanoseconds| recorder.stamp(Timestamp::from_nanosecond(nanoseconds).unwrap());
         assert_eq!([at(10), at(10), at(9), at(20)], [10, 11, 12, 20]);
     }
 

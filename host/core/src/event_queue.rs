@@ -1,0 +1,175 @@
+//! The Events that wait to be published.
+//!
+//! A reconcile adds its Events here and goes on; the host publishes them when nothing else is to be done. Events are best effort: there are
+//! limits to how many wait and to how many are published, and what exceeds them is dropped and counted.
+//!
+//! ```text
+//!   add ── the same Event is known ───────▶ merged: the count of its series grows
+//!       ── the object has no token left ──▶ dropped
+//!       ── else ──▶ waits ── take, one of a mount at once ──▶ published ── done ──▶ its name is known, for its series
+//! ```
+//!
+//! - The Events of an object are published in the order in which they were added.
+//! - Mounts take turns, and in a mount its namespaces do: nobody waits for all Events of somebody else.
+//! - The Events that wait have a limit in bytes for each mount. When it is reached, the namespace with the most loses its newest.
+//! - Publishing takes a token of the object and one of the mount (see [`OBJECT_LIMIT`] and [`MOUNT_LIMIT`]).
+//!
+//! The same Event again, within [`SERIES_END`], becomes a series (`series` of `events.k8s.io/v1`): one Event with a count. So do many that
+//! differ only in their message (see [`SIMILAR`]). The numbers are those of client-go's recorders, in `tools/record/events_cache.go` and
+//! `tools/events/event_broadcaster.go`.
+
+mod mount;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::time::Duration;
+
+use crate::object::ObjectRef;
+use crate::queue::Time;
+use crate::response::Event;
+use crate::token_bucket::Limit;
+use mount::Mount;
+
+/// The Events that are published about one object (`defaultSpamBurst`, `defaultSpamQPS`).
+pub const OBJECT_LIMIT: Limit = Limit { burst: 25, interval: Duration::from_secs(300) };
+
+/// The Events that are published for one mount: 1,000 at once, and then 20 a second, at which rate a whole operator sends its requests
+/// by default (`DefaultQPS` of controller-runtime). An API server keeps each for an hour.
+pub const MOUNT_LIMIT: Limit = Limit { burst: 1_000, interval: Duration::from_millis(50) };
+
+/// The bytes of the Events of one mount that may wait: some 10,000 Events.
+pub const MOST_BYTES: usize = 4 << 20;
+
+/// A series ends after this time without the Event (`finishTime`): the next one is a new Event.
+pub const SERIES_END: Duration = Duration::from_secs(6 * 60);
+
+/// After so many Events of an object that differ only in their messages, the next ones become one series (`defaultAggregateMaxEvents`).
+pub const SIMILAR: usize = 10;
+
+/// The beginning of the message of a series of Events with different messages; the first of them follows.
+pub const COMBINED: &str = "(combined from similar events): ";
+
+/// The object that an Event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Its kind, namespace and name.
+    pub object: ObjectRef,
+    /// Its UID.
+    pub uid: String,
+    /// The resource version that the reconcile saw last.
+    pub resource_version: String,
+}
+
+/// What became of an Event that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It waits. So many others were dropped for it.
+    Waits {
+        /// The number of others that were dropped.
+        displaced: usize,
+    },
+    /// It was counted in the series of an Event that waits or was published.
+    Merged,
+    /// It was dropped: its object has no token left.
+    OverLimit,
+    /// It was dropped: too many of its namespace wait.
+    Full,
+}
+
+/// Whether the limit of the mount counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// It does.
+    Limited,
+    /// It does not: the host is about to stop.
+    Unlimited,
+}
+
+/// An Event to publish. Another one of its mount is taken only after [`EventQueue::done`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publication<M, T> {
+    /// The mount that it is from.
+    pub mount: M,
+    /// The object that it is about.
+    pub subject: Subject,
+    /// The Event.
+    pub event: Event,
+    /// When it was added: the oldest addition that was not published.
+    pub added: T,
+    /// When it happened first.
+    pub first: T,
+    /// When it happened last.
+    pub last: T,
+    /// How often it happened; more than once: it is a series.
+    pub count: u32,
+    /// The name of the Event that the API server has of this series; none: it is to be created.
+    pub name: Option<String>,
+    series: u64,
+    ticket: u64,
+}
+
+/// The Events of a host that wait. `M` names a mount; `T` is a moment as the host tells it.
+#[derive(Debug)]
+pub struct EventQueue<M, T> {
+    mounts: BTreeMap<M, Mount<T>>,
+    last_turn: Option<M>,
+    tickets: u64,
+}
+
+impl<M, T> Default for EventQueue<M, T> {
+    fn default() -> Self {
+        Self { mounts: BTreeMap::new(), last_turn: None, tickets: 0 }
+    }
+}
+
+impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
+    /// Adds an Event about an object that happened at `at`.
+    pub fn add(&mut self, mount: &M, subject: Subject, event: Event, at: T, now: Time) -> Added {
+        self.mounts.entry(mount.clone()).or_default().add(subject, event, at, now)
+    }
+
+    /// The next Event to publish; none: there is none, or the limit of its mount is reached.
+    pub fn take(&mut self, pace: Pace, now: Time) -> Option<Publication<M, T>> {
+        let after = self.last_turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let in_turn = self.mounts.range::<M, _>((after, Bound::Unbounded)).chain(&self.mounts);
+        let name = in_turn.filter(|(_, mount)| mount.is_ready(pace, now)).map(|(name, _)| name.clone()).next()?;
+        self.last_turn = Some(name.clone());
+        self.tickets += 1;
+        self.mounts.get_mut(&name)?.take(&name, self.tickets, now)
+    }
+
+    /// The Event was published under this name; none: it was not.
+    pub fn done(&mut self, publication: &Publication<M, T>, name: Option<String>) {
+        if let Some(mount) = self.mounts.get_mut(&publication.mount) {
+            mount.done(publication, name);
+        }
+    }
+
+    /// Forgets a mount. Returns how many of its Events waited.
+    pub fn remove_mount(&mut self, mount: &M) -> usize {
+        self.mounts.remove(mount).map_or(0, |mount| mount.waiting())
+    }
+
+    /// Drops the Events of a mount that wait and were added at a moment for which `keep` is false. Returns how many.
+    pub fn retain(&mut self, mount: &M, keep: impl Fn(T) -> bool) -> usize {
+        self.mounts.get_mut(mount).map_or(0, |mount| mount.retain(keep))
+    }
+
+    /// When [`Self::take`] may have something, if nothing is added or done before; none: not before that.
+    pub fn next_wakeup(&self, now: Time) -> Option<Time> {
+        self.mounts.values().filter_map(|mount| mount.ready_at(now)).min()
+    }
+
+    /// The number of Events that wait.
+    pub fn waiting(&self) -> usize {
+        self.mounts.values().map(Mount::waiting).sum()
+    }
+
+    /// The number of Events that wait, of each mount.
+    pub fn waiting_by_mount(&self) -> impl Iterator<Item = (&M, usize)> {
+        self.mounts.iter().map(|(name, mount)| (name, mount.waiting()))
+    }
+}

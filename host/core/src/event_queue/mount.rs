@@ -1,0 +1,307 @@
+//! The Events of one mount.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::ops::Bound;
+
+use super::{Added, COMBINED, MOST_BYTES, MOUNT_LIMIT, OBJECT_LIMIT, Pace, Publication, SERIES_END, SIMILAR, Subject};
+use crate::queue::Time;
+use crate::response::Event;
+use crate::token_bucket::TokenBucket;
+
+/// What an Event takes that waits, beside its texts.
+const OVERHEAD: usize = 256;
+
+/// After so many objects were remembered, those that were remembered before them are forgotten: client-go remembers 4,096
+/// (`maxLruCacheEntries`).
+const GENERATION: usize = 2_048;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Mount<T> {
+    tokens: TokenBucket,
+    /// The publication in progress, and the UID of its object.
+    taken: Option<(u64, String)>,
+    bytes: usize,
+    waiting: usize,
+    /// By UID: the objects with Events that wait or are being published.
+    objects: HashMap<String, Object<T>>,
+    /// By UID: objects whose Events were published, first those of this generation, then those of the one before.
+    remembered: [HashMap<String, Object<T>>; 2],
+    /// By namespace; that of cluster-scoped objects is empty.
+    lanes: BTreeMap<String, Lane>,
+    last_turn: Option<String>,
+}
+
+/// The Events of one namespace that wait.
+#[derive(Debug, Default)]
+struct Lane {
+    /// The UIDs of the objects that have some, each once, without the object whose Event is being published.
+    turns: VecDeque<String>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Object<T> {
+    tokens: TokenBucket,
+    waiting: VecDeque<Waiting<T>>,
+    series: Vec<Series<T>>,
+}
+
+/// An Event that waits.
+#[derive(Debug)]
+struct Waiting<T> {
+    subject: Subject,
+    event: Event,
+    series: u64,
+    added: T,
+}
+
+/// An Event that happened once or more.
+#[derive(Debug)]
+struct Series<T> {
+    /// A hash of its severity, reason and message.
+    id: u64,
+    /// A hash of its severity and reason.
+    group: u64,
+    first: T,
+    last: T,
+    count: u32,
+    /// The name of the Event, once it is published.
+    name: Option<String>,
+    ends: Time,
+}
+
+impl<T> Default for Mount<T> {
+    fn default() -> Self {
+        Self {
+            tokens: TokenBucket::default(),
+            taken: None,
+            bytes: 0,
+            waiting: 0,
+            objects: HashMap::new(),
+            remembered: [HashMap::new(), HashMap::new()],
+            lanes: BTreeMap::new(),
+            last_turn: None,
+        }
+    }
+}
+
+impl<T> Default for Object<T> {
+    fn default() -> Self {
+        Self { tokens: TokenBucket::default(), waiting: VecDeque::new(), series: Vec::new() }
+    }
+}
+
+impl<T: Copy> Mount<T> {
+    pub(super) fn add(&mut self, subject: Subject, event: Event, at: T, now: Time) -> Added {
+        let uid = subject.uid.clone();
+        let added = match self.recall(&uid).count(event, at, now) {
+            Counted::Merged => Added::Merged,
+            Counted::OverLimit => Added::OverLimit,
+            Counted::Publish { event, series } => self.wait(&uid, Waiting { subject, event, series, added: at }),
+        };
+        self.settle(&uid);
+        added
+    }
+
+    /// Makes room for an Event that is to wait. Its object is in `objects`.
+    fn wait(&mut self, uid: &str, waiting: Waiting<T>) -> Added {
+        let (bytes, namespace) = (waiting.bytes(), waiting.namespace().to_owned());
+        let mut displaced = 0;
+        while self.bytes + bytes > MOST_BYTES {
+            let own = self.lanes.get(&namespace).map_or(0, |lane| lane.bytes);
+            let longest = self.lanes.values().filter(|lane| lane.bytes > own).max_by_key(|lane| lane.bytes);
+            let Some(newest) = longest.and_then(|lane| lane.turns.back()).cloned() else { return Added::Full };
+            self.drop_waiting(&newest, |object| object.waiting.pop_back().into_iter().collect());
+            displaced += 1;
+        }
+        let is_taken = self.is_taken(uid);
+        let Some(object) = self.objects.get_mut(uid) else { return Added::Full };
+        let lane = self.lanes.entry(namespace).or_default();
+        if object.waiting.is_empty() && !is_taken {
+            lane.turns.push_back(uid.to_owned());
+        }
+        lane.bytes += bytes;
+        self.bytes += bytes;
+        self.waiting += 1;
+        object.waiting.push_back(waiting);
+        Added::Waits { displaced }
+    }
+
+    /// Whether [`Self::take`] has something.
+    pub(super) fn is_ready(&self, pace: Pace, now: Time) -> bool {
+        let has_token = pace == Pace::Unlimited || self.tokens.empty_until(MOUNT_LIMIT, now).is_none();
+        has_token && self.taken.is_none() && self.waiting > 0
+    }
+
+    /// When it has, as far as only time has to pass for it.
+    pub(super) fn ready_at(&self, now: Time) -> Option<Time> {
+        let is_waiting = self.taken.is_none() && self.waiting > 0;
+        is_waiting.then(|| self.tokens.empty_until(MOUNT_LIMIT, now).unwrap_or(now))
+    }
+
+    pub(super) fn take<M: Clone>(&mut self, mount: &M, ticket: u64, now: Time) -> Option<Publication<M, T>> {
+        let after = self.last_turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut in_turn = self.lanes.range::<String, _>((after, Bound::Unbounded)).chain(&self.lanes);
+        let namespace = in_turn.find(|(_, lane)| !lane.turns.is_empty()).map(|(namespace, _)| namespace.clone())?;
+        let uid = self.lanes.get_mut(&namespace)?.turns.pop_front()?;
+        self.last_turn = Some(namespace);
+        self.tokens.spend(MOUNT_LIMIT, now);
+        self.taken = Some((ticket, uid.clone()));
+        let waiting = self.objects.get_mut(&uid)?.waiting.pop_front()?;
+        self.forget_size(&waiting);
+        let Waiting { subject, event, series: id, added } = waiting;
+        // A series stays while one of its Events waits.
+        let series = self.objects.get(&uid).and_then(|object| object.series.iter().find(|series| series.id == id));
+        let told = series.map(|series| (series.first, series.last, series.count, series.name.clone()));
+        let (first, last, count, name) = told.unwrap_or((added, added, 1, None));
+        Some(Publication { mount: mount.clone(), subject, event, added, first, last, count, name, series: id, ticket })
+    }
+
+    pub(super) fn done<M>(&mut self, publication: &Publication<M, T>, name: Option<String>) {
+        // It may be of a mount of the same name before this one.
+        let Some((_, uid)) = self.taken.take_if(|(ticket, _)| *ticket == publication.ticket) else { return };
+        if let Some(object) = self.objects.get_mut(&uid) {
+            let series = object.series.iter_mut().find(|series| series.id == publication.series);
+            if let (Some(series), Some(name)) = (series, name) {
+                series.name = Some(name);
+            }
+            if let Some(next) = object.waiting.front() {
+                self.lanes.entry(next.namespace().to_owned()).or_default().turns.push_back(uid.clone());
+            }
+        }
+        self.settle(&uid);
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub(super) fn retain(&mut self, keep: impl Fn(T) -> bool) -> usize {
+        let before = self.waiting;
+        let uids: Vec<String> = self.objects.keys().cloned().collect();
+        for uid in &uids {
+            self.drop_waiting(uid, |object| {
+                let (kept, dropped): (Vec<_>, Vec<_>) = object.waiting.drain(..).partition(|waiting| keep(waiting.added));
+                object.waiting = kept.into();
+                dropped
+            });
+        }
+        before - self.waiting
+    }
+
+    /// Drops Events of an object that wait.
+    fn drop_waiting(&mut self, uid: &str, drop: impl FnOnce(&mut Object<T>) -> Vec<Waiting<T>>) {
+        let Some(object) = self.objects.get_mut(uid) else { return };
+        let dropped = drop(object);
+        let is_empty = object.waiting.is_empty();
+        for waiting in &dropped {
+            self.forget_size(waiting);
+            if is_empty && let Some(lane) = self.lanes.get_mut(waiting.namespace()) {
+                let turn = lane.turns.iter().rposition(|turn| turn == uid);
+                turn.and_then(|turn| lane.turns.remove(turn));
+            }
+        }
+        self.settle(uid);
+    }
+
+    /// An Event no longer waits.
+    fn forget_size(&mut self, waiting: &Waiting<T>) {
+        self.bytes -= waiting.bytes();
+        self.waiting -= 1;
+        if let Some(lane) = self.lanes.get_mut(waiting.namespace()) {
+            lane.bytes -= waiting.bytes();
+            if lane.bytes == 0 {
+                self.lanes.remove(waiting.namespace());
+            }
+        }
+    }
+
+    fn is_taken(&self, uid: &str) -> bool {
+        self.taken.as_ref().is_some_and(|(_, taken)| taken == uid)
+    }
+
+    /// The object, with what is remembered of it.
+    fn recall(&mut self, uid: &str) -> &mut Object<T> {
+        let remembered = self.remembered.iter_mut().find_map(|generation| generation.remove(uid));
+        let object = self.objects.entry(uid.to_owned());
+        match remembered {
+            Some(remembered) => object.insert_entry(remembered).into_mut(),
+            None => object.or_default(),
+        }
+    }
+
+    /// Moves an object to those that are remembered, if none of its Events waits or is being published.
+    fn settle(&mut self, uid: &str) {
+        if self.is_taken(uid) || self.objects.get(uid).is_none_or(|object| !object.waiting.is_empty()) {
+            return;
+        }
+        let Some(object) = self.objects.remove(uid) else { return };
+        let [generation, before] = &mut self.remembered;
+        if generation.len() >= GENERATION {
+            *before = std::mem::take(generation);
+        }
+        generation.insert(uid.to_owned(), object);
+    }
+}
+
+/// What is to be done with an Event that was counted.
+enum Counted {
+    /// Nothing: it is told with one that waits, or with a later one.
+    Merged,
+    /// The object has no token left.
+    OverLimit,
+    Publish {
+        event: Event,
+        series: u64,
+    },
+}
+
+impl<T: Copy> Object<T> {
+    /// Counts an Event in its series, or begins one.
+    fn count(&mut self, mut event: Event, at: T, now: Time) -> Counted {
+        let Self { tokens, waiting, series: known } = self;
+        known.retain(|series| series.ends > now || waiting.iter().any(|waiting| waiting.series == series.id));
+        let group = hash(&(event.severity, &event.reason));
+        let mut id = hash(&event);
+        let is_new = !known.iter().any(|series| series.id == id);
+        if is_new && known.iter().filter(|series| series.group == group).count() >= SIMILAR {
+            id = hash(&(group, COMBINED));
+            event.message.insert_str(0, COMBINED);
+        }
+        let ends = now + SERIES_END;
+        let has_token = tokens.empty_until(OBJECT_LIMIT, now).is_none();
+        match known.iter_mut().find(|series| series.id == id) {
+            Some(series) => {
+                series.count = series.count.saturating_add(1);
+                (series.last, series.ends) = (at, ends);
+                if !has_token || waiting.iter().any(|waiting| waiting.series == id) {
+                    return Counted::Merged;
+                }
+            }
+            None if !has_token => return Counted::OverLimit,
+            None => known.push(Series { id, group, first: at, last: at, count: 1, name: None, ends }),
+        }
+        tokens.spend(OBJECT_LIMIT, now);
+        Counted::Publish { event, series: id }
+    }
+}
+
+impl<T> Waiting<T> {
+    fn namespace(&self) -> &str {
+        self.subject.object.key.namespace.as_deref().unwrap_or_default()
+    }
+
+    fn bytes(&self) -> usize {
+        let Subject { object, uid, resource_version } = &self.subject;
+        let texts = [&object.key.name, uid, resource_version, &self.event.reason, &self.event.message];
+        OVERHEAD + self.namespace().len() + texts.iter().map(|text| text.len()).sum::<usize>()
+    }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

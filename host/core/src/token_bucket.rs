@@ -1,0 +1,55 @@
+//! A token bucket: so many at once, and then one in each interval.
+
+use std::time::Duration;
+
+use crate::queue::Time;
+
+/// How many tokens a bucket holds, and how fast they come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// So many tokens are in a full bucket. At least 1.
+    pub burst: u32,
+    /// One token comes back in each such interval. More than zero.
+    pub interval: Duration,
+}
+
+/// The tokens that were spent of one bucket. The default is a full bucket.
+///
+/// The limit is an argument of each method: buckets are many, their limits are few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenBucket {
+    spent: u32,
+    /// When the last token came back, or the first was spent.
+    since: Time,
+}
+
+impl TokenBucket {
+    /// When the next token can be spent; none: now. It is never later than one interval from now.
+    pub fn empty_until(&self, limit: Limit, now: Time) -> Option<Time> {
+        let current = self.at(limit, now);
+        (current.spent >= limit.burst).then(|| current.since + limit.interval)
+    }
+
+    /// Spends a token. An empty bucket stays empty.
+    pub fn spend(&mut self, limit: Limit, now: Time) {
+        let current = self.at(limit, now);
+        let since = if current.spent == 0 { now } else { current.since };
+        *self = Self { spent: (current.spent + 1).min(limit.burst), since };
+    }
+
+    /// Spends a token if there is one. Returns whether there was.
+    pub fn try_spend(&mut self, limit: Limit, now: Time) -> bool {
+        let has_one = self.empty_until(limit, now).is_none();
+        if has_one {
+            self.spend(limit, now);
+        }
+        has_one
+    }
+
+    /// With the tokens that have come back by now.
+    fn at(&self, limit: Limit, now: Time) -> Self {
+        let intervals = now.saturating_since(self.since).as_nanos() / limit.interval.as_nanos().max(1);
+        let returned = u32::try_from(intervals).unwrap_or(u32::MAX).min(self.spent);
+        Self { spent: self.spent - returned, since: self.since + limit.interval * returned }
+    }
+}
