@@ -13,6 +13,7 @@ mod lag;
 mod names;
 mod programs;
 mod recordings;
+mod requests;
 mod seeds;
 mod silence;
 mod storms;

@@ -1,0 +1,100 @@
+//! The requests for a new parent, counted: nothing is asked for twice, whether the parent was there before the host or came later.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gyre_devcluster::faults::Plan;
+use gyre_sim::kinds::{self, Kind, Name};
+use gyre_sim::{Plugins, World, simulate};
+use serde_json::{Value, json};
+
+/// Parents of each plugin before the host, and as many after its start.
+const PARENTS: usize = 10;
+const QUIET: Duration = Duration::from_secs(120);
+
+/// The numbers of the host's requests about objects in namespaces, `METHOD resource`, but for lists, watches and the inventory.
+fn requests(world: &World, mark: usize) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    world.record.look(|sent| {
+        for sent in &sent[mark..] {
+            let Some((_, object)) = sent.path().split_once("/namespaces/") else { continue };
+            let segments: Vec<&str> = object.split('/').skip(1).collect();
+            let resource = match segments.as_slice() {
+                [_, "gyre-inventory"] => continue,
+                [resource] | [resource, _] => (*resource).to_owned(),
+                [resource, _, subresource @ ..] => format!("{resource}/{}", subresource.join("/")),
+                [] => continue,
+            };
+            *counts.entry(format!("{} {resource}", sent.method)).or_default() += 1;
+        }
+    });
+    counts
+}
+
+fn check(plugin: &str, kind: Kind, spec: &Value, expected: &[(&str, usize)]) {
+    let expected: BTreeMap<String, usize> =
+        expected.iter().map(|(what, count)| ((*what).to_owned(), count * PARENTS)).collect();
+    simulate(async {
+        let plugins = Plugins::one(plugin);
+        let world = World::new(&plugins, 0, Plan::default()).await;
+        let create = async |of: &str| {
+            for number in 0..PARENTS {
+                world.people.create_in(&Name::new(kind, "default", &format!("{of}-{number}")), &json!({ "spec": spec })).await;
+            }
+        };
+        let team = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team-a" } });
+        world.people.create(kinds::NAMESPACE, &team).await;
+        // It creates the inventory.
+        let first = world.host(&plugins);
+        assert!(world.rest(QUIET).await, "{plugin}");
+        first.kill().await;
+        create("before").await;
+        let mark = world.record.len();
+        let host = world.host(&plugins);
+        assert!(world.rest(QUIET).await, "{plugin}");
+        assert_eq!(requests(&world, mark), expected, "{plugin}: parents that were there before the host");
+        let mark = world.record.len();
+        create("after").await;
+        assert!(world.rest(QUIET).await, "{plugin}");
+        assert_eq!(requests(&world, mark), expected, "{plugin}: parents that came later");
+        host.kill().await;
+    });
+}
+
+#[test]
+fn an_echo_takes_one_post_of_its_job_and_one_status_for_each_of_its_states() {
+    // The Job is created, and completes.
+    let expected = [("POST jobs", 1), ("PATCH echos/status", 2), ("POST events", 2)];
+    check(gyre_artifacts::ECHO, kinds::ECHO, &json!({ "message": "hello" }), &expected);
+}
+
+#[test]
+fn a_scheduled_echo_takes_one_post_of_its_cron_job_and_one_status() {
+    let expected = [("POST cronjobs", 1), ("PATCH scheduledechos/status", 1), ("POST events", 1)];
+    check(
+        gyre_artifacts::SCHEDULED_ECHO,
+        kinds::SCHEDULED_ECHO,
+        &json!({ "message": "hello", "schedule": "0 0 1 1 *" }),
+        &expected,
+    );
+}
+
+#[test]
+fn a_parent_without_children_takes_one_status() {
+    check(gyre_artifacts::XCA, kinds::XCA, &json!({ "foo": "bar" }), &[("PATCH xcas/status", 1)]);
+    let listeners = json!({ "listeners": [{ "name": "web", "port": 8080 }] });
+    check(gyre_artifacts::GATEWAY, kinds::GATEWAY, &listeners, &[("PATCH gateways/status", 1), ("POST events", 1)]);
+}
+
+#[test]
+fn a_child_of_each_strategy_is_created_with_one_post() {
+    let expected = [("POST configmaps", 1), ("POST jobs", 1), ("POST secrets", 1), ("PATCH strategiess/status", 1)];
+    let spec = json!({ "text": "one", "image": "busybox:1.0" });
+    check(gyre_artifacts::probes::STRATEGIES, kinds::STRATEGIES, &spec, &expected);
+}
+
+#[test]
+fn children_in_other_namespaces_take_one_more_request_to_list_them() {
+    let expected = [("POST configmaps", 2), ("PATCH crossnamespaces", 1), ("PATCH crossnamespaces/status", 1)];
+    check(gyre_artifacts::probes::CROSS_NAMESPACE, kinds::CROSS_NAMESPACE, &json!({ "namespace": "team-a" }), &expected);
+}
