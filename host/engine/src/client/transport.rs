@@ -1,6 +1,6 @@
 //! The connections to the API server.
 //!
-//! As kube's own client makes them, but for three things that it has no place for: a write is asked for its claim where its connection is
+//! As kube's own client makes them, but for four things that it has no place for: what is sent goes out at once, a write is asked for its claim where its connection is
 //! about to send it, the system gives a connection up whose peer does not acknowledge what was sent, and the buffer that a connection reads
 //! into has one size.
 
@@ -48,6 +48,8 @@ pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Co
     }
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
+    // Otherwise the body of a request, which is a write of its own, may wait 40 ms until the head is acknowledged, as Linux delays that.
+    connector.set_nodelay(true);
     #[cfg(target_os = "linux")]
     connector.set_tcp_user_timeout(arrives_within);
     #[cfg(not(target_os = "linux"))]
