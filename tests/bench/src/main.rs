@@ -9,6 +9,7 @@ mod hostile;
 mod line;
 mod neighbours;
 mod offline;
+mod peers;
 mod process;
 mod processors;
 mod requests;
@@ -37,6 +38,8 @@ struct Bench {
     hold: Option<store::Form>,
     #[command(flatten)]
     hostile: hostile::Arguments,
+    #[command(flatten)]
+    peers: peers::Arguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,6 +72,10 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("{}", store::hold(form)?);
         return Ok(ExitCode::SUCCESS);
     }
+    if arguments.peers.peers {
+        println!("gyre beside other operators, on one kube-apiserver and etcd");
+        return Ok(exit_code(report(&peers::measure(&arguments.peers)?)));
+    }
     let parts: [(Part, &str, Measure<'_>); 9] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", &calls::measure),
         (Part::Store, "memory per cached object", &store::measure),
@@ -86,18 +93,23 @@ fn main() -> anyhow::Result<ExitCode> {
         (Part::Churn, "a leader and a standby, after 1,000,000 objects that came and went", &churn::measure),
         (Part::Offline, "golden cases offline", &offline::measure),
     ];
-    let mut exit_code = ExitCode::SUCCESS;
+    let mut all_hold = true;
     for (part, title, measure) in parts {
         if !arguments.only.is_empty() && !arguments.only.contains(&part) {
             continue;
         }
         println!("{title}");
-        for line in measure()? {
-            line.print();
-            if !line.holds() {
-                exit_code = ExitCode::FAILURE;
-            }
-        }
+        all_hold &= report(&measure()?);
     }
-    Ok(exit_code)
+    Ok(exit_code(all_hold))
+}
+
+/// Prints the lines; returns whether all hold.
+fn report(lines: &[Line]) -> bool {
+    lines.iter().for_each(Line::print);
+    lines.iter().all(Line::holds)
+}
+
+fn exit_code(all_hold: bool) -> ExitCode {
+    if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
