@@ -334,7 +334,9 @@ impl Cluster {
         let mut last = String::new();
         self.eventually("the host to be idle", || {
             let metrics = host.metrics();
-            let busy = metrics.sum("workqueue_depth", &[]) + metrics.sum("controller_runtime_active_workers", &[]);
+            let busy = metrics.sum("workqueue_depth", &[])
+                + metrics.sum("controller_runtime_active_workers", &[])
+                + metrics.sum("gyre_unpublished_events", &[]);
             let now = format!(
                 "{} {}",
                 metrics.sum("controller_runtime_reconcile_total", &[]),

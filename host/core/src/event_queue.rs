@@ -1,6 +1,6 @@
 //! The Events that wait to be published.
 //!
-//! A reconcile adds its Events here and goes on; the host publishes them when nothing else is to be done. Events are best effort: there are
+//! A reconcile adds its Events here and goes on; the host publishes them later. Events are best effort: there are
 //! limits to how many wait and to how many are published, and what exceeds them is dropped and counted.
 //!
 //! ```text
@@ -11,7 +11,8 @@
 //!
 //! - The Events of an object are published in the order in which they were added.
 //! - Mounts take turns, and in a mount its namespaces do: nobody waits for all Events of somebody else.
-//! - The Events that wait have a limit in bytes for each mount. When it is reached, the namespace with the most loses its newest.
+//! - The Events that wait have a limit in bytes for each mount. When it is reached, the namespace with the most loses
+//!   the newest Event of its last object.
 //! - Publishing takes a token of the object and one of the mount (see [`OBJECT_LIMIT`] and [`MOUNT_LIMIT`]).
 //!
 //! The same Event again, within [`SERIES_END`], becomes a series (`series` of `events.k8s.io/v1`): one Event with a count. So do many that
@@ -63,6 +64,13 @@ pub struct Subject {
     pub resource_version: String,
 }
 
+impl Subject {
+    /// Tells objects apart, also where the API server gives no UIDs.
+    fn key(&self) -> String {
+        format!("{} {}", self.uid, self.object.key)
+    }
+}
+
 /// What became of an Event that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
@@ -71,12 +79,16 @@ pub enum Added {
         /// The number of others that were dropped.
         displaced: usize,
     },
-    /// It was counted in the series of an Event that waits or was published.
+    /// It was counted in the series of an Event that waits or was published. The count of a published one is written when the object has a
+    /// token and the Event happens again.
     Merged,
     /// It was dropped: its object has no token left.
     OverLimit,
-    /// It was dropped: too many of its namespace wait.
-    Full,
+    /// It was dropped: too many of its namespace wait. So many others were dropped for it.
+    Full {
+        /// The number of others that were dropped.
+        displaced: usize,
+    },
 }
 
 /// Whether the limit of the mount counts.
@@ -131,11 +143,12 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
         self.mounts.entry(mount.clone()).or_default().add(subject, event, at, now)
     }
 
-    /// The next Event to publish; none: there is none, or the limit of its mount is reached.
-    pub fn take(&mut self, pace: Pace, now: Time) -> Option<Publication<M, T>> {
+    /// The next Event to publish, of those mounts for which `may` is true; none: there is none, or the limit of its mount is reached.
+    pub fn take(&mut self, pace: Pace, now: Time, may: impl Fn(&M) -> bool) -> Option<Publication<M, T>> {
         let after = self.last_turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let in_turn = self.mounts.range::<M, _>((after, Bound::Unbounded)).chain(&self.mounts);
-        let name = in_turn.filter(|(_, mount)| mount.is_ready(pace, now)).map(|(name, _)| name.clone()).next()?;
+        let name =
+            in_turn.filter(|(name, mount)| mount.is_ready(pace, now) && may(name)).map(|(name, _)| name.clone()).next()?;
         self.last_turn = Some(name.clone());
         self.tickets += 1;
         self.mounts.get_mut(&name)?.take(&name, self.tickets, now)
@@ -158,9 +171,9 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
         self.mounts.get_mut(mount).map_or(0, |mount| mount.retain(keep))
     }
 
-    /// When [`Self::take`] may have something, if nothing is added or done before; none: not before that.
-    pub fn next_wakeup(&self, now: Time) -> Option<Time> {
-        self.mounts.values().filter_map(|mount| mount.ready_at(now)).min()
+    /// The mounts of which [`Self::take`] will have an Event at that time, if nothing is added or done before.
+    pub fn ready_at(&self, now: Time) -> impl Iterator<Item = (&M, Time)> {
+        self.mounts.iter().filter_map(move |(name, mount)| Some((name, mount.ready_at(now)?)))
     }
 
     /// The number of Events that wait.
@@ -171,5 +184,10 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
     /// The number of Events that wait, of each mount.
     pub fn waiting_by_mount(&self) -> impl Iterator<Item = (&M, usize)> {
         self.mounts.iter().map(|(name, mount)| (name, mount.waiting()))
+    }
+
+    /// The number of Events of that mount that wait or are being published.
+    pub fn unpublished_of(&self, mount: &M) -> usize {
+        self.mounts.get(mount).map_or(0, Mount::unpublished)
     }
 }

@@ -349,9 +349,9 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.values().any(|mount| mount.is_ready(now))
     }
 
-    /// Whether keys are queued, of mounts that have workers. They may all be busy.
-    pub fn has_backlog(&self) -> bool {
-        self.mounts.values().any(Mount::has_backlog)
+    /// Whether keys of that mount are queued, and it has workers. They may all be busy.
+    pub fn has_backlog_of(&self, mount: &M) -> bool {
+        self.mounts.get(mount).is_some_and(Mount::has_backlog)
     }
 
     /// How many keys are queued at that priority (`workqueue_depth`). Delayed keys are not, until [`Self::take`] finds them due.

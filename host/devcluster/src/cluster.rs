@@ -188,7 +188,7 @@ impl Cluster {
     }
 }
 
-/// The number of syncs of controllers, some 0.2 ms each, for which a request waits at most. In simulated time nothing waits.
+/// The number of syncs of controllers, some 0.2 ms each, after which requests that wait come first. In simulated time nothing waits.
 const SYNCS_AT_ONCE: usize = 4;
 
 /// The exit code of a Rust program whose main thread panicked.

@@ -43,8 +43,8 @@ use crate::{admin, client, shadow};
 
 /// How long reconciles may continue after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// How long the Events that wait may take to be published when the host stops: another replica waits for its lease.
-const LAST_EVENTS: Duration = Duration::from_secs(5);
+/// How long Events that wait are still published when the host stops: another replica waits for its lease.
+const LAST_EVENTS: Duration = Duration::from_secs(3);
 /// How long a recording may take to end when the host stops.
 const LAST_LINES: Duration = Duration::from_secs(1);
 /// After what time an API server that does not answer at the start is asked again.
@@ -181,7 +181,7 @@ pub async fn run(
         async move { inventory.keep(&claim).await }
     });
     critical_tasks.add("inventory", keeping.abort_handle());
-    let mut publishing = tokio::spawn({
+    let publishing = tokio::spawn({
         let events = Arc::clone(&events);
         async move { events.run().await }
     });
@@ -201,17 +201,24 @@ pub async fn run(
     mounts.stop();
     match tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await {
         Ok(()) => {
-            events.stop();
-            if tokio::time::timeout(LAST_EVENTS, &mut publishing).await.is_err() {
-                publishing.abort();
-                warn!(events = events.drop_waiting(), within = ?LAST_EVENTS, "some events were not published in time");
+            events.stop(LAST_EVENTS);
+            let published = publishing.await;
+            let dropped = events.drop_waiting();
+            if dropped > 0 {
+                warn!(events = dropped, within = ?LAST_EVENTS, "some events were not published in time");
             }
-            leadership.give_back().await;
+            match published {
+                Ok(()) => leadership.give_back().await,
+                // It panicked, with requests on their way.
+                Err(_) => leadership.leave_to_expire().await,
+            }
         }
         Err(_) => {
             warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
             reconciles.abort_all();
             publishing.abort();
+            let _ = publishing.await;
+            events.drop_waiting();
             // What they have sent may be on its way yet: another waits until the lease is over.
             leadership.leave_to_expire().await;
         }

@@ -16,7 +16,7 @@ use crate::telemetry::metrics::Metrics;
 pub struct WorkQueue {
     queue: Mutex<Queue<MountName, ObjectKey>>,
     ready: Notify,
-    /// The last of the keys that waited was taken.
+    /// The last of the keys of a mount that waited was taken.
     caught_up: Notify,
     started: Instant,
     metrics: Arc<Metrics>,
@@ -60,6 +60,7 @@ impl WorkQueue {
     pub fn remove_mount(&self, mount: &MountName) {
         let mut queue = self.lock();
         queue.remove_mount(mount);
+        self.caught_up.notify_waiters();
         self.metrics.unmounted(mount);
     }
 
@@ -101,9 +102,6 @@ impl WorkQueue {
                         // One notification may stand for many keys: each worker that is woken wakes the next.
                         self.ready.notify_one();
                     }
-                    if !queue.has_backlog() {
-                        self.caught_up.notify_waiters();
-                    }
                     return taken;
                 }
                 queue.next_wakeup(now).map(|time| time.saturating_since(now))
@@ -133,6 +131,9 @@ impl WorkQueue {
     /// The gauges of a mount say what the queue holds. Counted apart they would drift when a mount gets another program, or goes, while
     /// some of its keys are worked on.
     fn show(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
+        if !queue.has_backlog_of(mount) {
+            self.caught_up.notify_waiters();
+        }
         if queue.has_mount(mount) {
             for priority in [Priority::Normal, Priority::Low] {
                 self.metrics.depth(mount, priority, queue.depth_at(mount, priority));
@@ -142,12 +143,12 @@ impl WorkQueue {
         }
     }
 
-    /// Whether keys wait, of mounts that have workers.
-    pub fn has_backlog(&self) -> bool {
-        self.lock().has_backlog()
+    /// Whether keys of that mount wait, and it has workers.
+    pub fn has_backlog_of(&self, mount: &MountName) -> bool {
+        self.lock().has_backlog_of(mount)
     }
 
-    /// Waits until a worker takes the last key that waits, from the moment of this call.
+    /// Waits, from the moment of this call, until no keys of some mount wait any more.
     pub fn caught_up(&self) -> Notified<'_> {
         self.caught_up.notified()
     }

@@ -12,21 +12,20 @@ use crate::token_bucket::TokenBucket;
 /// What an Event takes that waits, beside its texts.
 const OVERHEAD: usize = 256;
 
-/// After so many objects were remembered, those that were remembered before them are forgotten: client-go remembers 4,096
-/// (`maxLruCacheEntries`).
-const GENERATION: usize = 2_048;
+/// After so many objects were remembered, those that were remembered before them are forgotten. It takes some 4 MB in the worst case.
+const GENERATION: usize = 512;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Mount<T> {
     tokens: TokenBucket,
-    /// The publication in progress, and the UID of its object.
+    /// The publication in progress, and the key of its object.
     taken: Option<(u64, String)>,
     bytes: usize,
     waiting: usize,
-    /// By UID: the objects with Events that wait or are being published.
+    /// The objects with Events that wait or are being published.
     objects: HashMap<String, Object<T>>,
-    /// By UID: objects whose Events were published, first those of this generation, then those of the one before.
+    /// Objects whose Events were published, first those of this generation, then those of the one before.
     remembered: [HashMap<String, Object<T>>; 2],
     /// By namespace; that of cluster-scoped objects is empty.
     lanes: BTreeMap<String, Lane>,
@@ -36,7 +35,7 @@ pub(super) struct Mount<T> {
 /// The Events of one namespace that wait.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The UIDs of the objects that have some, each once, without the object whose Event is being published.
+    /// The keys of the objects that have some, each once, without the object whose Event is being published.
     turns: VecDeque<String>,
     bytes: usize,
 }
@@ -95,32 +94,32 @@ impl<T> Default for Object<T> {
 
 impl<T: Copy> Mount<T> {
     pub(super) fn add(&mut self, subject: Subject, event: Event, at: T, now: Time) -> Added {
-        let uid = subject.uid.clone();
-        let added = match self.recall(&uid).count(event, at, now) {
+        let key = subject.key();
+        let added = match self.recall(&key).count(event, at, now) {
             Counted::Merged => Added::Merged,
             Counted::OverLimit => Added::OverLimit,
-            Counted::Publish { event, series } => self.wait(&uid, Waiting { subject, event, series, added: at }),
+            Counted::Publish { event, series } => self.wait(&key, Waiting { subject, event, series, added: at }),
         };
-        self.settle(&uid);
+        self.settle(&key);
         added
     }
 
     /// Makes room for an Event that is to wait. Its object is in `objects`.
-    fn wait(&mut self, uid: &str, waiting: Waiting<T>) -> Added {
+    fn wait(&mut self, key: &str, waiting: Waiting<T>) -> Added {
         let (bytes, namespace) = (waiting.bytes(), waiting.namespace().to_owned());
         let mut displaced = 0;
         while self.bytes + bytes > MOST_BYTES {
-            let own = self.lanes.get(&namespace).map_or(0, |lane| lane.bytes);
+            let own = self.lanes.get(&namespace).map_or(0, |lane| lane.bytes) + bytes;
             let longest = self.lanes.values().filter(|lane| lane.bytes > own).max_by_key(|lane| lane.bytes);
-            let Some(newest) = longest.and_then(|lane| lane.turns.back()).cloned() else { return Added::Full };
-            self.drop_waiting(&newest, |object| object.waiting.pop_back().into_iter().collect());
+            let Some(newest) = longest.and_then(|lane| lane.turns.back()).cloned() else { return Added::Full { displaced } };
+            self.drop_newest(&newest);
             displaced += 1;
         }
-        let is_taken = self.is_taken(uid);
-        let Some(object) = self.objects.get_mut(uid) else { return Added::Full };
+        let is_taken = self.is_taken(key);
+        let Some(object) = self.objects.get_mut(key) else { return Added::Full { displaced } };
         let lane = self.lanes.entry(namespace).or_default();
         if object.waiting.is_empty() && !is_taken {
-            lane.turns.push_back(uid.to_owned());
+            lane.turns.push_back(key.to_owned());
         }
         lane.bytes += bytes;
         self.bytes += bytes;
@@ -145,15 +144,15 @@ impl<T: Copy> Mount<T> {
         let after = self.last_turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let mut in_turn = self.lanes.range::<String, _>((after, Bound::Unbounded)).chain(&self.lanes);
         let namespace = in_turn.find(|(_, lane)| !lane.turns.is_empty()).map(|(namespace, _)| namespace.clone())?;
-        let uid = self.lanes.get_mut(&namespace)?.turns.pop_front()?;
+        let key = self.lanes.get_mut(&namespace)?.turns.pop_front()?;
         self.last_turn = Some(namespace);
+        let waiting = self.objects.get_mut(&key)?.waiting.pop_front()?;
         self.tokens.spend(MOUNT_LIMIT, now);
-        self.taken = Some((ticket, uid.clone()));
-        let waiting = self.objects.get_mut(&uid)?.waiting.pop_front()?;
+        self.taken = Some((ticket, key.clone()));
         self.forget_size(&waiting);
         let Waiting { subject, event, series: id, added } = waiting;
         // A series stays while one of its Events waits.
-        let series = self.objects.get(&uid).and_then(|object| object.series.iter().find(|series| series.id == id));
+        let series = self.objects.get(&key).and_then(|object| object.series.iter().find(|series| series.id == id));
         let told = series.map(|series| (series.first, series.last, series.count, series.name.clone()));
         let (first, last, count, name) = told.unwrap_or((added, added, 1, None));
         Some(Publication { mount: mount.clone(), subject, event, added, first, last, count, name, series: id, ticket })
@@ -161,49 +160,57 @@ impl<T: Copy> Mount<T> {
 
     pub(super) fn done<M>(&mut self, publication: &Publication<M, T>, name: Option<String>) {
         // It may be of a mount of the same name before this one.
-        let Some((_, uid)) = self.taken.take_if(|(ticket, _)| *ticket == publication.ticket) else { return };
-        if let Some(object) = self.objects.get_mut(&uid) {
+        let Some((_, key)) = self.taken.take_if(|(ticket, _)| *ticket == publication.ticket) else { return };
+        if let Some(object) = self.objects.get_mut(&key) {
             let series = object.series.iter_mut().find(|series| series.id == publication.series);
             if let (Some(series), Some(name)) = (series, name) {
                 series.name = Some(name);
             }
             if let Some(next) = object.waiting.front() {
-                self.lanes.entry(next.namespace().to_owned()).or_default().turns.push_back(uid.clone());
+                self.lanes.entry(next.namespace().to_owned()).or_default().turns.push_back(key.clone());
             }
         }
-        self.settle(&uid);
+        self.settle(&key);
     }
 
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    pub(super) fn retain(&mut self, keep: impl Fn(T) -> bool) -> usize {
-        let before = self.waiting;
-        let uids: Vec<String> = self.objects.keys().cloned().collect();
-        for uid in &uids {
-            self.drop_waiting(uid, |object| {
-                let (kept, dropped): (Vec<_>, Vec<_>) = object.waiting.drain(..).partition(|waiting| keep(waiting.added));
-                object.waiting = kept.into();
-                dropped
-            });
-        }
-        before - self.waiting
+    pub(super) fn unpublished(&self) -> usize {
+        self.waiting + usize::from(self.taken.is_some())
     }
 
-    /// Drops Events of an object that wait.
-    fn drop_waiting(&mut self, uid: &str, drop: impl FnOnce(&mut Object<T>) -> Vec<Waiting<T>>) {
-        let Some(object) = self.objects.get_mut(uid) else { return };
-        let dropped = drop(object);
-        let is_empty = object.waiting.is_empty();
+    pub(super) fn retain(&mut self, keep: impl Fn(T) -> bool) -> usize {
+        let mut dropped = Vec::new();
+        for object in self.objects.values_mut() {
+            let (kept, gone): (Vec<_>, Vec<_>) = object.waiting.drain(..).partition(|waiting| keep(waiting.added));
+            object.waiting = kept.into();
+            dropped.extend(gone);
+        }
+        let objects = &self.objects;
+        for lane in self.lanes.values_mut() {
+            lane.turns.retain(|key| objects.get(key).is_some_and(|object| !object.waiting.is_empty()));
+        }
         for waiting in &dropped {
             self.forget_size(waiting);
-            if is_empty && let Some(lane) = self.lanes.get_mut(waiting.namespace()) {
-                let turn = lane.turns.iter().rposition(|turn| turn == uid);
-                turn.and_then(|turn| lane.turns.remove(turn));
-            }
+            self.settle(&waiting.subject.key());
         }
-        self.settle(uid);
+        dropped.len()
+    }
+
+    /// Drops the newest Event of an object that waits.
+    fn drop_newest(&mut self, key: &str) {
+        let Some(object) = self.objects.get_mut(key) else { return };
+        let Some(waiting) = object.waiting.pop_back() else { return };
+        if object.waiting.is_empty()
+            && let Some(lane) = self.lanes.get_mut(waiting.namespace())
+        {
+            let turn = lane.turns.iter().rposition(|turn| turn == key);
+            turn.and_then(|turn| lane.turns.remove(turn));
+        }
+        self.forget_size(&waiting);
+        self.settle(key);
     }
 
     /// An Event no longer waits.
@@ -218,14 +225,14 @@ impl<T: Copy> Mount<T> {
         }
     }
 
-    fn is_taken(&self, uid: &str) -> bool {
-        self.taken.as_ref().is_some_and(|(_, taken)| taken == uid)
+    fn is_taken(&self, key: &str) -> bool {
+        self.taken.as_ref().is_some_and(|(_, taken)| taken == key)
     }
 
     /// The object, with what is remembered of it.
-    fn recall(&mut self, uid: &str) -> &mut Object<T> {
-        let remembered = self.remembered.iter_mut().find_map(|generation| generation.remove(uid));
-        let object = self.objects.entry(uid.to_owned());
+    fn recall(&mut self, key: &str) -> &mut Object<T> {
+        let remembered = self.remembered.iter_mut().find_map(|generation| generation.remove(key));
+        let object = self.objects.entry(key.to_owned());
         match remembered {
             Some(remembered) => object.insert_entry(remembered).into_mut(),
             None => object.or_default(),
@@ -233,16 +240,16 @@ impl<T: Copy> Mount<T> {
     }
 
     /// Moves an object to those that are remembered, if none of its Events waits or is being published.
-    fn settle(&mut self, uid: &str) {
-        if self.is_taken(uid) || self.objects.get(uid).is_none_or(|object| !object.waiting.is_empty()) {
+    fn settle(&mut self, key: &str) {
+        if self.is_taken(key) || self.objects.get(key).is_none_or(|object| !object.waiting.is_empty()) {
             return;
         }
-        let Some(object) = self.objects.remove(uid) else { return };
+        let Some(object) = self.objects.remove(key) else { return };
         let [generation, before] = &mut self.remembered;
         if generation.len() >= GENERATION {
             *before = std::mem::take(generation);
         }
-        generation.insert(uid.to_owned(), object);
+        generation.insert(key.to_owned(), object);
     }
 }
 
@@ -276,8 +283,12 @@ impl<T: Copy> Object<T> {
             Some(series) => {
                 series.count = series.count.saturating_add(1);
                 (series.last, series.ends) = (at, ends);
-                if !has_token || waiting.iter().any(|waiting| waiting.series == id) {
+                if waiting.iter().any(|waiting| waiting.series == id) {
                     return Counted::Merged;
+                }
+                if !has_token {
+                    // The Event that was published may show it later.
+                    return if series.name.is_some() { Counted::Merged } else { Counted::OverLimit };
                 }
             }
             None if !has_token => return Counted::OverLimit,

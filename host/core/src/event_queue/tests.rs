@@ -25,7 +25,7 @@ fn event(reason: &str, message: &str) -> Event {
 /// Takes all Events that may be published now, one after the other, and says that they were published under their number.
 fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> {
     let mut published = Vec::new();
-    while let Some(publication) = queue.take(Pace::Limited, now) {
+    while let Some(publication) = queue.take(Pace::Limited, now, |_| true) {
         queue.done(&publication, Some(format!("event-{}", publication.ticket)));
         published.push(publication);
     }
@@ -63,9 +63,10 @@ fn the_same_event_again_is_a_series_of_the_first() {
 fn an_event_that_was_not_published_is_created_when_it_happens_again() {
     let mut queue = Queue::default();
     add(&mut queue, event("Created", ""), 0);
-    let failed = queue.take(Pace::Limited, seconds(0)).unwrap();
+    let failed = queue.take(Pace::Limited, seconds(0), |_| true).unwrap();
     queue.done(&failed, None);
     add(&mut queue, event("Created", ""), 1);
+    assert_eq!(queue.take(Pace::Limited, seconds(1), |mount| *mount != "mount"), None, "it is held back");
     let [again] = publish(&mut queue, seconds(1)).try_into().unwrap();
     assert_eq!((again.count, again.first, again.name), (2, 0, None));
 }
@@ -108,11 +109,11 @@ fn a_mount_publishes_1000_events_and_then_20_a_second() {
         assert_eq!(queue.add(&"mount", subject, event("Created", ""), 0, seconds(0)), WAITS);
     }
     assert_eq!(publish(&mut queue, seconds(0)).len(), 1_000);
-    let next = queue.next_wakeup(seconds(0)).unwrap();
+    let (_, next) = queue.ready_at(seconds(0)).next().unwrap();
     assert_eq!(next.as_duration(), Duration::from_millis(50));
     assert_eq!(publish(&mut queue, seconds(1)).len(), 20);
     let rest = std::iter::from_fn(|| {
-        let publication = queue.take(Pace::Unlimited, seconds(1))?;
+        let publication = queue.take(Pace::Unlimited, seconds(1), |_| true)?;
         queue.done(&publication, None);
         Some(())
     });
@@ -148,7 +149,7 @@ fn when_too_many_wait_the_namespace_with_the_most_loses_its_newest() {
     assert_eq!(other, WAITS, "each mount has a limit of its own");
     let last = format!("loud/{:05}", loud - 1);
     let published = std::iter::from_fn(|| {
-        let publication = queue.take(Pace::Unlimited, seconds(0))?;
+        let publication = queue.take(Pace::Unlimited, seconds(0), |_| true)?;
         queue.done(&publication, None);
         Some(publication.subject.uid)
     });
@@ -161,7 +162,7 @@ fn what_was_added_before_a_moment_is_dropped() {
     for at in 0..4 {
         queue.add(&"mount", subject("default", &at.to_string()), event("Created", ""), at, seconds(at));
     }
-    let taken = queue.take(Pace::Limited, seconds(4)).unwrap();
+    let taken = queue.take(Pace::Limited, seconds(4), |_| true).unwrap();
     assert_eq!(queue.retain(&"mount", |added| added >= 3), 2);
     queue.done(&taken, None);
     assert_eq!(publish(&mut queue, seconds(4)).iter().map(|one| one.added).collect::<Vec<_>>(), [3]);
@@ -174,13 +175,13 @@ fn what_was_added_before_a_moment_is_dropped() {
 fn a_publication_of_a_mount_that_was_removed_ends_nothing_of_the_next_one() {
     let mut queue = Queue::default();
     add(&mut queue, event("Created", ""), 0);
-    let before = queue.take(Pace::Limited, seconds(0)).unwrap();
+    let before = queue.take(Pace::Limited, seconds(0), |_| true).unwrap();
     queue.remove_mount(&"mount");
     add(&mut queue, event("Created", "a"), 0);
     add(&mut queue, event("Created", "b"), 0);
-    let now = queue.take(Pace::Limited, seconds(0)).unwrap();
+    let now = queue.take(Pace::Limited, seconds(0), |_| true).unwrap();
     queue.done(&before, Some("before".to_owned()));
-    assert_eq!(queue.take(Pace::Limited, seconds(0)), None, "one of a mount at once");
+    assert_eq!(queue.take(Pace::Limited, seconds(0), |_| true), None, "one of a mount at once");
     queue.done(&now, None);
     assert_eq!(publish(&mut queue, seconds(0)).len(), 1);
 }
@@ -227,10 +228,10 @@ proptest! {
                     *happened.entry((mounts[mount], subject.uid.clone(), event.reason.clone())).or_default() += 1;
                     let added = queue.add(&mounts[mount], subject, event, now, seconds(now));
                     waiting += usize::from(added == WAITS);
-                    prop_assert!(added != Added::Full, "so few fit");
+                    prop_assert!(!matches!(added, Added::Full { .. }), "so few fit");
                 }
                 Step::Take => {
-                    if let Some(publication) = queue.take(Pace::Limited, seconds(now)) {
+                    if let Some(publication) = queue.take(Pace::Limited, seconds(now), |_| true) {
                         waiting -= 1;
                         let so_far = happened[&(publication.mount, publication.subject.uid.clone(), publication.event.reason.clone())];
                         prop_assert!(publication.count >= 1 && publication.count <= so_far);
@@ -267,11 +268,11 @@ proptest! {
             queue.done(&publication, None);
         }
         let mut rest = 0;
-        while let Some(publication) = queue.take(Pace::Unlimited, seconds(now)) {
+        while let Some(publication) = queue.take(Pace::Unlimited, seconds(now), |_| true) {
             queue.done(&publication, None);
             rest += 1;
         }
         prop_assert_eq!(rest, waiting, "none is lost");
-        prop_assert_eq!(queue.next_wakeup(seconds(now)), None);
+        prop_assert_eq!(queue.ready_at(seconds(now)).next(), None);
     }
 }

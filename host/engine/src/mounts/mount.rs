@@ -38,7 +38,7 @@ pub struct Mount {
 }
 
 impl WriteAccess for Mount {
-    fn begin_write(&self) -> BoxFuture<'_, Option<WritePermit>> {
+    fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>> {
         Box::pin(async {
             let in_flight = self.begin_write().await;
             let live = self.live().filter(|_| self.leads() == Lead::Yes)?;

@@ -82,6 +82,7 @@ pub struct Metrics {
     parked: Family<Mount, Gauge>,
     writes: Family<MountWrite, Counter>,
     events: Family<MountOutcome, Counter>,
+    unpublished_events: Family<Mount, Gauge>,
     watch_failures: Family<Watch, Counter>,
     left_out: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
@@ -127,6 +128,7 @@ impl Default for Metrics {
             parked: Family::default(),
             writes: Family::default(),
             events: Family::default(),
+            unpublished_events: Family::default(),
             watch_failures: Family::default(),
             left_out: Family::default(),
             cached: Family::default(),
@@ -246,6 +248,7 @@ impl Metrics {
             "Events: created, counted in one that was created, merged with one that waits, or dropped, by outcome",
             self.events.clone(),
         );
+        registry.register("unpublished_events", "Events that wait or are being published", self.unpublished_events.clone());
         registry.register("watch_failures", "Watches that failed and were restarted", self.watch_failures.clone());
         registry.register("watch_objects_left_out", "Objects from a watch that could not be parsed", self.left_out.clone());
         registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
@@ -446,6 +449,16 @@ impl Metrics {
                 .get_or_create(&MountOutcome { mount: Mount::new(mount), outcome: outcome.as_str() })
                 .inc_by(count as u64);
         }
+    }
+
+    /// Sets the number of Events of a mount that wait or are being published.
+    pub fn unpublished_events(&self, mount: &str, count: usize) {
+        self.unpublished_events.get_or_create(&Mount::new(mount)).set(count as i64);
+    }
+
+    /// Removes the gauge of a mount that is removed.
+    pub fn without_events(&self, mount: &str) {
+        self.unpublished_events.remove(&Mount::new(mount));
     }
 
     /// Adds a watch.

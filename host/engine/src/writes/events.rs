@@ -4,16 +4,15 @@
 //! published beside the reconciles, which never wait for it:
 //!
 //! ```text
-//!   reconcile ── add ──▶ gyre_core::event_queue ── run: while no key waits in the work queue ──▶ Recorder ──▶ API server
+//!   reconcile ── add ──▶ gyre_core::event_queue ── run, while none of its keys waits ──▶ Recorder ──▶ API server
 //! ```
 //!
 //! Like all writes they are fenced, and those that were added before the claim was last obtained are dropped.
 
 mod recorder;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -42,10 +41,11 @@ use recorder::Recorder;
 /// So many Events are published at once, each of another mount.
 const AT_ONCE: usize = 4;
 
-/// While keys wait in the work queue, one Event is published in each such interval, so that none waits for ever.
+/// While keys of a mount wait in the work queue, one of its Events is published in each such interval, so that none waits for ever.
 const BESIDE_BACKLOG: Duration = Duration::from_secs(1);
 
-/// How long publishing an Event may take. It keeps a mount from being handed over for as long.
+/// How long publishing an Event may take, with the wait for a mount that is being handed over. It keeps a mount from being handed over for
+/// as long.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The events that are news: all of them if the reconcile changed something, else those that did not hold last time. What held
@@ -68,7 +68,7 @@ struct Added {
 /// A mount, as far as Events are written for it.
 pub(crate) trait WriteAccess: Send + Sync {
     /// Waits until a write for the mount may begin; none: no more of them.
-    fn begin_write(&self) -> BoxFuture<'_, Option<WritePermit>>;
+    fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>>;
 }
 
 /// While it is held, the mount is neither handed over nor removed.
@@ -83,8 +83,8 @@ pub(crate) struct Events {
     waiting: Mutex<Waiting>,
     /// An Event was added, or the host stops.
     changed: Notify,
-    /// The host stops: what waits is published now.
-    stops: AtomicBool,
+    /// The host stops: what waits is published until then.
+    stops: Mutex<Option<Instant>>,
     recorder: Recorder,
     work: Arc<WorkQueue>,
     claims: Claims,
@@ -95,7 +95,21 @@ pub(crate) struct Events {
 struct Waiting {
     queue: EventQueue<MountName, Added>,
     /// Those of the queue.
-    mounts: BTreeMap<MountName, Arc<dyn WriteAccess>>,
+    mounts: BTreeMap<MountName, Known>,
+}
+
+/// A mount that has added Events.
+struct Known {
+    access: Arc<dyn WriteAccess>,
+    /// When an Event may be published although keys of the mount wait; none: none wait, or one was just published.
+    beside_backlog: Option<Instant>,
+}
+
+/// What [`Events::run`] does next.
+enum Next {
+    Publish(Box<Publication<MountName, Added>>),
+    /// Nothing until then; none: until something happens.
+    At(Option<Instant>),
 }
 
 impl Events {
@@ -110,7 +124,7 @@ impl Events {
         Arc::new(Self {
             waiting: Mutex::default(),
             changed: Notify::new(),
-            stops: AtomicBool::new(false),
+            stops: Mutex::default(),
             recorder: Recorder::new(instance, clock),
             work: Arc::clone(work),
             claims: claims.clone(),
@@ -132,27 +146,39 @@ impl Events {
             uid: parent.uid().to_owned(),
             resource_version: parent.resource_version().to_string(),
         };
-        let (event, moment) = (event.clone(), Moment::now());
+        // As it is published: what waits has a limit in bytes, and what is the same then is the same Event.
+        let event = Event {
+            severity: event.severity,
+            reason: recorder::reason(&event.reason).to_owned(),
+            message: recorder::note(&event.message),
+        };
+        let moment = Moment::now();
         let added = Added { time: self.recorder.now(), moment };
         let (is_first, result) = {
             let mut waiting = self.waiting.lock();
             // It may be another mount of that name than before.
-            waiting.mounts.insert(Arc::clone(name), mount);
-            let is_first = waiting.queue.waiting() == 0;
-            (is_first, waiting.queue.add(name, subject, event, added, self.work.now()))
+            match waiting.mounts.get_mut(name) {
+                Some(known) => known.access = mount,
+                None => drop(waiting.mounts.insert(Arc::clone(name), Known { access: mount, beside_backlog: None })),
+            }
+            let is_first = waiting.queue.unpublished_of(name) == 0;
+            let result = waiting.queue.add(name, subject, event, added, self.work.now());
+            self.show(&waiting.queue, name);
+            (is_first, result)
         };
-        match result {
+        let (outcome, dropped) = match result {
             event_queue::Added::Waits { displaced } => {
-                self.metrics.events(name, EventOutcome::TooManyWait, displaced);
-                // While there is a backlog, others wait already, and nobody has to be woken for one more.
-                if is_first || !self.work.has_backlog() {
+                // While the mount has a backlog, the first one has made [`Self::run`] wait for its end.
+                if is_first || !self.work.has_backlog_of(name) {
                     self.changed.notify_one();
                 }
+                (EventOutcome::TooManyWait, displaced)
             }
-            event_queue::Added::Merged => self.metrics.events(name, EventOutcome::Merged, 1),
-            event_queue::Added::OverLimit => self.metrics.events(name, EventOutcome::OverLimit, 1),
-            event_queue::Added::Full => self.metrics.events(name, EventOutcome::TooManyWait, 1),
-        }
+            event_queue::Added::Merged => (EventOutcome::Merged, 1),
+            event_queue::Added::OverLimit => (EventOutcome::OverLimit, 1),
+            event_queue::Added::Full { displaced } => (EventOutcome::TooManyWait, displaced + 1),
+        };
+        self.metrics.events(name, outcome, dropped);
     }
 
     /// Forgets a mount. Nothing is published for it after that, if none of its reconciles and publications is in progress.
@@ -162,38 +188,32 @@ impl Events {
         let dropped = waiting.queue.remove_mount(mount);
         drop(waiting);
         self.metrics.events(mount, EventOutcome::NotLed, dropped);
+        self.metrics.without_events(mount);
     }
 
     /// Publishes Events until the host stops, and then those that wait.
     pub(crate) async fn run(&self) {
         let mut in_progress = FuturesUnordered::new();
-        let mut waits_since = None;
         loop {
             // From before the queues are looked at: what happens after that is not missed.
             let caught_up = self.work.caught_up();
-            let stops = self.stops.load(Ordering::Relaxed);
-            let has_backlog = !stops && self.work.has_backlog();
-            waits_since = waits_since.filter(|_| has_backlog);
-            let (at_once, not_before) = if has_backlog {
-                (1, *waits_since.get_or_insert_with(Instant::now) + BESIDE_BACKLOG)
-            } else {
-                (AT_ONCE, Instant::now())
-            };
-            let pace = if stops { Pace::Unlimited } else { Pace::Limited };
-            while in_progress.len() < at_once
-                && not_before <= Instant::now()
-                && let Some(publication) = self.take(pace)
-            {
-                waits_since = None;
-                in_progress.push(self.publish(publication));
+            let stops = *self.stops.lock();
+            let mut wakeup = None;
+            while in_progress.len() < AT_ONCE {
+                match self.take(stops) {
+                    Next::Publish(publication) => in_progress.push(self.publish(*publication)),
+                    Next::At(at) => {
+                        wakeup = at;
+                        break;
+                    }
+                }
             }
-            if stops && in_progress.is_empty() {
+            if stops.is_some() && in_progress.is_empty() {
                 return;
             }
-            let ready = self.ready_at().filter(|_| in_progress.len() < at_once);
-            let wakeup = async {
-                match ready {
-                    Some(ready) => tokio::time::sleep_until(ready.max(not_before)).await,
+            let timer = async {
+                match wakeup {
+                    Some(wakeup) => tokio::time::sleep_until(wakeup).await,
                     None => std::future::pending().await,
                 }
             };
@@ -201,15 +221,15 @@ impl Events {
                 biased;
                 Some(()) = in_progress.next() => {}
                 () = self.changed.notified() => {}
-                () = caught_up, if has_backlog => {}
-                () = wakeup => {}
+                () = caught_up, if wakeup.is_some() => {}
+                () = timer => {}
             }
         }
     }
 
-    /// The host stops: [`Self::run`] publishes what waits, and ends.
-    pub(crate) fn stop(&self) {
-        self.stops.store(true, Ordering::Relaxed);
+    /// The host stops: [`Self::run`] publishes what waits, for so long, ends what is in progress, and ends.
+    pub(crate) fn stop(&self, within: Duration) {
+        *self.stops.lock() = Some(Instant::now() + within);
         self.changed.notify_one();
     }
 
@@ -222,44 +242,91 @@ impl Events {
         waiting.queue.waiting()
     }
 
-    fn take(&self, pace: Pace) -> Option<Publication<MountName, Added>> {
-        self.waiting.lock().queue.take(pace, self.work.now())
+    /// The next Event to publish. A mount with a backlog has one in [`BESIDE_BACKLOG`].
+    fn take(&self, stops: Option<Instant>) -> Next {
+        let (now, time) = (Instant::now(), self.work.now());
+        let mut waiting = self.waiting.lock();
+        let Waiting { queue, mounts } = &mut *waiting;
+        if let Some(until) = stops {
+            let taken = if now < until { queue.take(Pace::Unlimited, time, |_| true) } else { None };
+            return taken.map_or(Next::At(None), |publication| Next::Publish(Box::new(publication)));
+        }
+        let (mut due, mut wakeup) = (BTreeSet::new(), None);
+        for (name, ready) in queue.ready_at(time) {
+            let Some(mount) = mounts.get_mut(name) else { continue };
+            let ready = now + ready.saturating_since(time);
+            mount.beside_backlog = match mount.beside_backlog {
+                _ if !self.work.has_backlog_of(name) => None,
+                None => Some(now + BESIDE_BACKLOG),
+                held => held,
+            };
+            let at = mount.beside_backlog.map_or(ready, |at| at.max(ready));
+            if at <= now {
+                due.insert(Arc::clone(name));
+            } else {
+                wakeup = Some(wakeup.map_or(at, |earliest: Instant| earliest.min(at)));
+            }
+        }
+        let Some(publication) = queue.take(Pace::Limited, time, |name| due.contains(name)) else { return Next::At(wakeup) };
+        // The next one beside this backlog waits as long again.
+        if let Some(mount) = mounts.get_mut(&publication.mount) {
+            mount.beside_backlog = None;
+        }
+        Next::Publish(Box::new(publication))
     }
 
-    /// When there is something to take.
-    fn ready_at(&self) -> Option<Instant> {
-        let now = self.work.now();
-        let ready = self.waiting.lock().queue.next_wakeup(now)?;
-        Some(Instant::now() + ready.saturating_since(now))
+    /// Shows how many Events of a mount are not published yet.
+    fn show(&self, queue: &EventQueue<MountName, Added>, mount: &MountName) {
+        self.metrics.unpublished_events(mount, queue.unpublished_of(mount));
     }
 
     async fn publish(&self, publication: Publication<MountName, Added>) {
         let name = self.send(&publication).await;
-        self.waiting.lock().queue.done(&publication, name);
+        let mut waiting = self.waiting.lock();
+        waiting.queue.done(&publication, name);
+        self.show(&waiting.queue, &publication.mount);
     }
 
     /// Sends an Event, if it may still be sent. Returns the name of the Event.
     async fn send(&self, publication: &Publication<MountName, Added>) -> Option<String> {
-        let Publication { mount: name, subject, event, added, .. } = publication;
-        let mount = self.waiting.lock().mounts.get(name).cloned()?;
-        let permit = mount.begin_write().await;
-        let claim = self.claims.of(name);
-        let Some(WritePermit { client, in_flight: _in_flight }) = permit.filter(|_| claim.held_since(added.moment)) else {
-            let dropped = self.waiting.lock().queue.retain(name, |added| claim.held_since(added.moment));
-            self.metrics.events(name, EventOutcome::NotLed, dropped + 1);
-            return None;
-        };
-        let failed = match tokio::time::timeout(PUBLISHED_WITHIN, self.recorder.publish(&client, publication)).await {
-            Ok(Ok((outcome, name))) => {
-                self.metrics.events(&publication.mount, outcome, 1);
-                return Some(name);
+        let Publication { mount: name, subject, event, .. } = publication;
+        let failed = match tokio::time::timeout(PUBLISHED_WITHIN, self.send_once(publication)).await {
+            Ok(Ok(Some((outcome, event)))) => {
+                self.metrics.events(name, outcome, 1);
+                return Some(event);
+            }
+            Ok(Ok(None)) => {
+                self.metrics.events(name, EventOutcome::NotLed, 1);
+                return None;
             }
             Ok(Err(error)) => error_chain(&error).to_string(),
-            Err(_) => format!("no answer within {PUBLISHED_WITHIN:?}"),
+            Err(_) => format!("not published within {PUBLISHED_WITHIN:?}"),
         };
         self.metrics.events(name, EventOutcome::Failed, 1);
         warn!(mount = %name, object = %subject.object.key, reason = event.reason, error = failed, "cannot publish an event");
         None
+    }
+
+    /// None: this host does not lead the mount any more. Then those that wait are dropped, too.
+    async fn send_once(
+        &self,
+        publication: &Publication<MountName, Added>,
+    ) -> Result<Option<(EventOutcome, String)>, kube::Error> {
+        let Publication { mount: name, added, .. } = publication;
+        let Some(mount) = self.waiting.lock().mounts.get(name).map(|known| Arc::clone(&known.access)) else { return Ok(None) };
+        let claim = self.claims.of(name);
+        let is_of_this_claim = |added: Added| claim.held_since(added.moment);
+        let Some(WritePermit { client, in_flight: _in_flight }) = mount.write_permit().await else {
+            let dropped = self.waiting.lock().queue.retain(name, |_| false);
+            self.metrics.events(name, EventOutcome::NotLed, dropped);
+            return Ok(None);
+        };
+        if !is_of_this_claim(*added) {
+            let dropped = self.waiting.lock().queue.retain(name, is_of_this_claim);
+            self.metrics.events(name, EventOutcome::NotLed, dropped);
+            return Ok(None);
+        }
+        self.recorder.publish(&client, publication).await.map(Some)
     }
 }
 

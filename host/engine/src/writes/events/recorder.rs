@@ -94,8 +94,9 @@ impl Recorder {
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
             "type": event.severity,
-            "reason": truncated(&event.reason, REASON_LIMIT),
-            "note": cut(&event.message, NOTE_LIMIT),
+            "reason": reason(&event.reason),
+            // A series of different messages has a longer one.
+            "note": note(&event.message),
             "regarding": {
                 "apiVersion": object.kind.api_version(),
                 "kind": object.kind.kind,
@@ -109,6 +110,16 @@ impl Recorder {
         answered(client.request_text(request.map_err(kube::Error::BuildRequest)?)).await?;
         Ok(name)
     }
+}
+
+/// The reason, as long as it may be.
+pub(super) fn reason(text: &str) -> &str {
+    truncated(text, REASON_LIMIT)
+}
+
+/// The message, as long as it may be.
+pub(super) fn note(text: &str) -> String {
+    cut(text, NOTE_LIMIT)
 }
 
 /// The `EventSeries`; null: it happened once.
