@@ -165,7 +165,7 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
         let outdated = |echo: &Value| condition(echo, "Ready").is_some_and(|ready| ready["reason"] == "JobOutdated");
         (cluster.list("permitted", "echo").iter().filter(|echo| outdated(echo)).count() == ECHOS - 9).then_some(())
     });
-    // The Event JobCreated again, which is counted in the first one.
+    // JobCreated happens again, so the host patches the series of the first Event.
     cluster.apply_all(&all("first")[2 * 9..]);
     cluster.eventually("the Echos to say that their Jobs run their message", || {
         let created = |echo: &Value| condition(echo, "Ready").is_some_and(|ready| ready["reason"] == "JobCreated");
@@ -220,7 +220,7 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     cluster.reason("readable", "website", "site", "Ready", "TemplateMissing");
     cluster.apply(&config_map("readable", "template", json!({ "index.html": "{{title}}" })).to_string());
     cluster.ready("readable", "website", "site");
-    // The Event TemplateMissing again, which is counted in the first one.
+    // TemplateMissing happens again, so the host patches the series of the first Event.
     cluster.settled(&host);
     cluster.delete("readable", "configmap", "template");
     cluster.reason("readable", "website", "site", "Ready", "TemplateMissing");

@@ -4,9 +4,10 @@
 //! limits to how many wait and to how many are published, and what exceeds them is dropped and counted.
 //!
 //! ```text
-//!   add ── the same Event is known ───────▶ merged: the count of its series grows
-//!       ── the object has no token left ──▶ dropped
-//!       ── else ──▶ waits ── take, one of a mount at once ──▶ published ── done ──▶ its name is known, for its series
+//!   add ── the same Event already waits ─────────▶ merged: the count of its series grows
+//!       ── its object has no token ──────────────▶ dropped, or merged if its series was published
+//!       ── the byte limit of the mount is reached ▶ dropped, or another Event is
+//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ its name is kept for the series
 //! ```
 //!
 //! - The Events of an object are published in the order in which they were added.
@@ -37,8 +38,8 @@ use mount::Mount;
 /// The Events that are published about one object (`defaultSpamBurst`, `defaultSpamQPS`).
 pub const OBJECT_LIMIT: Limit = Limit { burst: 25, interval: Duration::from_secs(300) };
 
-/// The Events that are published for one mount: 1,000 at once, and then 20 a second, at which rate a whole operator sends its requests
-/// by default (`DefaultQPS` of controller-runtime). An API server keeps each for an hour.
+/// The Events that are published for one mount: 1,000 at once, and then 20 per second. This was the request rate of a whole operator in older
+/// versions of controller-runtime (`QPS`). By default, an API server keeps each Event for an hour.
 pub const MOUNT_LIMIT: Limit = Limit { burst: 1_000, interval: Duration::from_millis(50) };
 
 /// The bytes of the Events of one mount that may wait: some 10,000 Events.
@@ -71,33 +72,33 @@ impl Subject {
     }
 }
 
-/// What became of an Event that was added.
+/// The result of [`EventQueue::add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
-    /// It waits. So many others were dropped for it.
+pub enum AddResult {
+    /// It waits. Events of other namespaces may have been dropped to make room for it.
     Waits {
         /// The number of others that were dropped.
         displaced: usize,
     },
-    /// It was counted in the series of an Event that waits or was published. The count of a published one is written when the object has a
-    /// token and the Event happens again.
+    /// It was counted in a series, and needs no request: an Event of the series already waits, or the series was published and its object has no
+    /// token. In the second case, the count is written if the Event happens again when there is a token.
     Merged,
     /// It was dropped: its object has no token left.
-    OverLimit,
-    /// It was dropped: too many of its namespace wait. So many others were dropped for it.
-    Full {
+    ObjectLimit,
+    /// It was dropped, because the byte limit is reached and no other namespace uses more. Others may have been dropped before that.
+    QueueFull {
         /// The number of others that were dropped.
         displaced: usize,
     },
 }
 
-/// Whether the limit of the mount counts.
+/// Whether [`MOUNT_LIMIT`] is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// It does.
-    Limited,
-    /// It does not: the host is about to stop.
-    Unlimited,
+pub enum MountLimit {
+    /// It is.
+    Enforced,
+    /// It is not, because the host is about to stop.
+    Ignored,
 }
 
 /// An Event to publish. Another one of its mount is taken only after [`EventQueue::done`].
@@ -109,21 +110,21 @@ pub struct Publication<M, T> {
     pub subject: Subject,
     /// The Event.
     pub event: Event,
-    /// When it was added: the oldest addition that was not published.
+    /// When it was added to the queue. Events that are merged into it later do not change this.
     pub added: T,
-    /// When it happened first.
+    /// When it first happened.
     pub first: T,
-    /// When it happened last.
+    /// When it last happened.
     pub last: T,
-    /// How often it happened; more than once: it is a series.
+    /// How often it happened. If more than once, it is published with a `series`.
     pub count: u32,
-    /// The name of the Event that the API server has of this series; none: it is to be created.
+    /// The name of the existing Event of this series, which is to be patched; none: an Event is to be created.
     pub name: Option<String>,
     series: u64,
     ticket: u64,
 }
 
-/// The Events of a host that wait. `M` names a mount; `T` is a moment as the host tells it.
+/// The Events of a host that wait. `M` identifies a mount; `T` is the type of a time in the host.
 #[derive(Debug)]
 pub struct EventQueue<M, T> {
     mounts: BTreeMap<M, Mount<T>>,
@@ -139,22 +140,22 @@ impl<M, T> Default for EventQueue<M, T> {
 
 impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
     /// Adds an Event about an object that happened at `at`.
-    pub fn add(&mut self, mount: &M, subject: Subject, event: Event, at: T, now: Time) -> Added {
+    pub fn add(&mut self, mount: &M, subject: Subject, event: Event, at: T, now: Time) -> AddResult {
         self.mounts.entry(mount.clone()).or_default().add(subject, event, at, now)
     }
 
-    /// The next Event to publish, of those mounts for which `may` is true; none: there is none, or the limit of its mount is reached.
-    pub fn take(&mut self, pace: Pace, now: Time, may: impl Fn(&M) -> bool) -> Option<Publication<M, T>> {
+    /// The next Event to publish, of the mounts for which `may` is true; none: nothing may be published now.
+    pub fn take(&mut self, limit: MountLimit, now: Time, may: impl Fn(&M) -> bool) -> Option<Publication<M, T>> {
         let after = self.last_turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let in_turn = self.mounts.range::<M, _>((after, Bound::Unbounded)).chain(&self.mounts);
         let name =
-            in_turn.filter(|(name, mount)| mount.is_ready(pace, now) && may(name)).map(|(name, _)| name.clone()).next()?;
+            in_turn.filter(|(name, mount)| mount.is_ready(limit, now) && may(name)).map(|(name, _)| name.clone()).next()?;
         self.last_turn = Some(name.clone());
         self.tickets += 1;
         self.mounts.get_mut(&name)?.take(&name, self.tickets, now)
     }
 
-    /// The Event was published under this name; none: it was not.
+    /// A publication ended. `name` is the name of the published Event; none: publishing failed.
     pub fn done(&mut self, publication: &Publication<M, T>, name: Option<String>) {
         if let Some(mount) = self.mounts.get_mut(&publication.mount) {
             mount.done(publication, name);
@@ -171,7 +172,7 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
         self.mounts.get_mut(mount).map_or(0, |mount| mount.retain(keep))
     }
 
-    /// The mounts of which [`Self::take`] will have an Event at that time, if nothing is added or done before.
+    /// For each mount with waiting Events and no publication in progress: the earliest time at which [`Self::take`] returns one of them.
     pub fn ready_at(&self, now: Time) -> impl Iterator<Item = (&M, Time)> {
         self.mounts.iter().filter_map(move |(name, mount)| Some((name, mount.ready_at(now)?)))
     }

@@ -1,4 +1,4 @@
-//! A token bucket: so many at once, and then one in each interval.
+//! A token bucket: a burst of tokens, and then one token per interval.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use crate::queue::Time;
 /// How many tokens a bucket holds, and how fast they come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// So many tokens are in a full bucket. At least 1.
+    /// The number of tokens in a full bucket. At least 1.
     pub burst: u32,
-    /// One token comes back in each such interval. More than zero.
+    /// One token comes back per interval. More than zero.
     pub interval: Duration,
 }
 
 /// The tokens that were spent of one bucket. The default is a full bucket.
 ///
-/// The limit is an argument of each method: buckets are many, their limits are few.
+/// Each method takes the limit as an argument, because many buckets share one limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket {
     spent: u32,
@@ -24,7 +24,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// When the next token can be spent; none: now. It is never later than one interval from now.
+    /// When the bucket has a token again; none: it has one now. It is at most one interval from now.
     pub fn empty_until(&self, limit: Limit, now: Time) -> Option<Time> {
         let current = self.at(limit, now);
         (current.spent >= limit.burst).then(|| current.since + limit.interval)

@@ -170,7 +170,7 @@ impl Cluster {
                     Clock::Tokio { .. } => shared.with_server(|server| server.run_controllers(now)),
                 };
                 if matches!(shared.clock, Clock::System) && due.is_some_and(|due| due <= now) {
-                    // More is due: requests that wait come first.
+                    // More syncs are due, but waiting requests are handled first.
                     drop(shared);
                     tokio::task::yield_now().await;
                     continue;
@@ -188,7 +188,7 @@ impl Cluster {
     }
 }
 
-/// The number of syncs of controllers, some 0.2 ms each, after which requests that wait come first. In simulated time nothing waits.
+/// The number of controller syncs, some 0.2 ms each, between which waiting requests are handled. In simulated time nothing waits.
 const SYNCS_AT_ONCE: usize = 4;
 
 /// The exit code of a Rust program whose main thread panicked.

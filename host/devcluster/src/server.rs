@@ -129,7 +129,7 @@ impl Server {
         self.run_syncs(now, SYNCS_PER_RUN)
     }
 
-    /// As [`Self::run_controllers`], but at most so many syncs.
+    /// As [`Self::run_controllers`], but runs at most `most` syncs.
     pub(crate) fn run_syncs(&mut self, now: Timestamp, most: usize) -> Option<Timestamp> {
         let Some(mut controllers) = self.controllers.take() else {
             // Nobody looks at what changed, so nothing of it is kept.

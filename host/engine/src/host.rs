@@ -43,7 +43,7 @@ use crate::{admin, client, shadow};
 
 /// How long reconciles may continue after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// How long Events that wait are still published when the host stops: another replica waits for its lease.
+/// How long publications of waiting Events may still begin when the host stops. It is short, because another replica waits for the lease.
 const LAST_EVENTS: Duration = Duration::from_secs(3);
 /// How long a recording may take to end when the host stops.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -209,7 +209,7 @@ pub async fn run(
             }
             match published {
                 Ok(()) => leadership.give_back().await,
-                // It panicked, with requests on their way.
+                // The publishing task panicked. Its requests may still be on their way.
                 Err(_) => leadership.leave_to_expire().await,
             }
         }

@@ -56,7 +56,7 @@ const FEW: usize = 100;
 ///
 /// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
-    let _in_flight = mount.begin_write().await;
+    let _in_flight = mount.begin_reconcile().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
     let Some(parent) = live.parents.get(key) else {
         mount.forget(key, context.services.queue.now());
@@ -560,7 +560,7 @@ impl Run<'_> {
             self.write_status(&response).await;
         }
         self.count_problems();
-        let published = if self.report.is_stale() { Changed::No } else { self.publish_events(&response) };
+        let published = if self.report.is_stale() { Changed::No } else { self.queue_events(&response) };
         self.leave_trail(published);
         let has_settled = self.report.requeue.is_none();
         let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
@@ -618,8 +618,8 @@ impl Run<'_> {
         }
     }
 
-    /// Has new events published. Returns whether there are any.
-    fn publish_events(&mut self, response: &Response) -> Changed {
+    /// Queues new events for publication. Returns whether there are any.
+    fn queue_events(&mut self, response: &Response) -> Changed {
         let (context, mount, report) = (self.context, self.mount, &self.report);
         // Normal events are published only after the plan has succeeded. Those of the last reconcile are not published again after a failure.
         let last = self.memory.events.as_deref();

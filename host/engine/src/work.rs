@@ -16,7 +16,7 @@ use crate::telemetry::metrics::Metrics;
 pub struct WorkQueue {
     queue: Mutex<Queue<MountName, ObjectKey>>,
     ready: Notify,
-    /// The last of the keys of a mount that waited was taken.
+    /// Notified when a mount has no backlog. It may be notified although nothing changed.
     caught_up: Notify,
     started: Instant,
     metrics: Arc<Metrics>,
@@ -129,7 +129,7 @@ impl WorkQueue {
     }
 
     /// The gauges of a mount say what the queue holds. Counted apart they would drift when a mount gets another program, or goes, while
-    /// some of its keys are worked on.
+    /// some of its keys are worked on. Also notifies `caught_up` if the mount has no backlog.
     fn show(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
         if !queue.has_backlog_of(mount) {
             self.caught_up.notify_waiters();
@@ -148,7 +148,7 @@ impl WorkQueue {
         self.lock().has_backlog_of(mount)
     }
 
-    /// Waits, from the moment of this call, until no keys of some mount wait any more.
+    /// Waits until some mount has no backlog; the wait begins with this call. It may end early: ask [`Self::has_backlog_of`] again.
     pub fn caught_up(&self) -> Notified<'_> {
         self.caught_up.notified()
     }

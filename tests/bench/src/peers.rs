@@ -1,4 +1,4 @@
-//! gyre beside operators that do the same and were written with other frameworks: on one kube-apiserver and etcd, in turns within one run.
+//! Compares gyre with operators that do the same work and use other frameworks, on one kube-apiserver and etcd, in turns within one run.
 //!
 //! | peer | what it is |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `kube-rs` | the operator in `peers/kube-rs.rs` |
 //! | `gyre` | the host with the plugin echo |
 //!
-//! No controller of Kubernetes runs beside them. Times end at the last status.
+//! Kubernetes' own controllers do not run. A measured time ends at the last write of a status.
 
 mod peer;
 mod server;
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Compare gyre with operators that were written with other frameworks. Needs Go.
     #[arg(long)]
     pub(crate) peers: bool,
-    /// Rounds of the comparison; in each, every operator has one turn. The median counts.
+    /// Number of rounds. Each operator is measured once per round, and the medians are reported.
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
     /// Numbers of Echos that exist when an operator is started.
@@ -51,7 +51,7 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Line>> {
     let peers = Peer::all(server.folder())?;
     let mut table = Table::default();
     for round in 0..arguments.rounds {
-        // Each begins once.
+        // The order rotates, because the first one of a round may have an advantage.
         let order = peers.iter().cycle().skip(round % peers.len()).take(peers.len());
         for peer in order {
             runtime.block_on(turn(&server, peer, round, arguments, &mut table))?;

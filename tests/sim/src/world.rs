@@ -168,7 +168,7 @@ impl World {
 }
 
 impl Host {
-    /// Stops it, and waits until it has ended by itself.
+    /// Asks the host to stop, and waits until it has ended.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let _ = self.task.await;

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::ops::Bound;
 
-use super::{Added, COMBINED, MOST_BYTES, MOUNT_LIMIT, OBJECT_LIMIT, Pace, Publication, SERIES_END, SIMILAR, Subject};
+use super::{
+    AddResult, COMBINED, MOST_BYTES, MOUNT_LIMIT, MountLimit, OBJECT_LIMIT, Publication, SERIES_END, SIMILAR, Subject,
+};
 use crate::queue::Time;
 use crate::response::Event;
 use crate::token_bucket::TokenBucket;
 
-/// What an Event takes that waits, beside its texts.
+/// The estimated size of a waiting Event without its texts, in bytes.
 const OVERHEAD: usize = 256;
 
-/// After so many objects were remembered, those that were remembered before them are forgotten. It takes some 4 MB in the worst case.
+/// The number of objects in one generation. When a generation is full, the one before it is forgotten. In the worst case, the series of both take
+/// some 4 MB for each mount, without the names of their Events.
 const GENERATION: usize = 512;
 
 /// See the module's documentation.
@@ -93,11 +96,11 @@ impl<T> Default for Object<T> {
 }
 
 impl<T: Copy> Mount<T> {
-    pub(super) fn add(&mut self, subject: Subject, event: Event, at: T, now: Time) -> Added {
+    pub(super) fn add(&mut self, subject: Subject, event: Event, at: T, now: Time) -> AddResult {
         let key = subject.key();
         let added = match self.recall(&key).count(event, at, now) {
-            Counted::Merged => Added::Merged,
-            Counted::OverLimit => Added::OverLimit,
+            Counted::Merged => AddResult::Merged,
+            Counted::ObjectLimit => AddResult::ObjectLimit,
             Counted::Publish { event, series } => self.wait(&key, Waiting { subject, event, series, added: at }),
         };
         self.settle(&key);
@@ -105,18 +108,20 @@ impl<T: Copy> Mount<T> {
     }
 
     /// Makes room for an Event that is to wait. Its object is in `objects`.
-    fn wait(&mut self, key: &str, waiting: Waiting<T>) -> Added {
+    fn wait(&mut self, key: &str, waiting: Waiting<T>) -> AddResult {
         let (bytes, namespace) = (waiting.bytes(), waiting.namespace().to_owned());
         let mut displaced = 0;
         while self.bytes + bytes > MOST_BYTES {
             let own = self.lanes.get(&namespace).map_or(0, |lane| lane.bytes) + bytes;
             let longest = self.lanes.values().filter(|lane| lane.bytes > own).max_by_key(|lane| lane.bytes);
-            let Some(newest) = longest.and_then(|lane| lane.turns.back()).cloned() else { return Added::Full { displaced } };
+            let Some(newest) = longest.and_then(|lane| lane.turns.back()).cloned() else {
+                return AddResult::QueueFull { displaced };
+            };
             self.drop_newest(&newest);
             displaced += 1;
         }
         let is_taken = self.is_taken(key);
-        let Some(object) = self.objects.get_mut(key) else { return Added::Full { displaced } };
+        let Some(object) = self.objects.get_mut(key) else { return AddResult::QueueFull { displaced } };
         let lane = self.lanes.entry(namespace).or_default();
         if object.waiting.is_empty() && !is_taken {
             lane.turns.push_back(key.to_owned());
@@ -125,16 +130,16 @@ impl<T: Copy> Mount<T> {
         self.bytes += bytes;
         self.waiting += 1;
         object.waiting.push_back(waiting);
-        Added::Waits { displaced }
+        AddResult::Waits { displaced }
     }
 
     /// Whether [`Self::take`] has something.
-    pub(super) fn is_ready(&self, pace: Pace, now: Time) -> bool {
-        let has_token = pace == Pace::Unlimited || self.tokens.empty_until(MOUNT_LIMIT, now).is_none();
+    pub(super) fn is_ready(&self, limit: MountLimit, now: Time) -> bool {
+        let has_token = limit == MountLimit::Ignored || self.tokens.empty_until(MOUNT_LIMIT, now).is_none();
         has_token && self.taken.is_none() && self.waiting > 0
     }
 
-    /// When it has, as far as only time has to pass for it.
+    /// The earliest time at which [`Self::take`] returns an Event; none: nothing waits, or a publication is in progress.
     pub(super) fn ready_at(&self, now: Time) -> Option<Time> {
         let is_waiting = self.taken.is_none() && self.waiting > 0;
         is_waiting.then(|| self.tokens.empty_until(MOUNT_LIMIT, now).unwrap_or(now))
@@ -149,7 +154,7 @@ impl<T: Copy> Mount<T> {
         let waiting = self.objects.get_mut(&key)?.waiting.pop_front()?;
         self.tokens.spend(MOUNT_LIMIT, now);
         self.taken = Some((ticket, key.clone()));
-        self.forget_size(&waiting);
+        self.subtract_size(&waiting);
         let Waiting { subject, event, series: id, added } = waiting;
         // A series stays while one of its Events waits.
         let series = self.objects.get(&key).and_then(|object| object.series.iter().find(|series| series.id == id));
@@ -159,7 +164,7 @@ impl<T: Copy> Mount<T> {
     }
 
     pub(super) fn done<M>(&mut self, publication: &Publication<M, T>, name: Option<String>) {
-        // It may be of a mount of the same name before this one.
+        // It may be of a mount that was removed before this one, with the same name, was added.
         let Some((_, key)) = self.taken.take_if(|(ticket, _)| *ticket == publication.ticket) else { return };
         if let Some(object) = self.objects.get_mut(&key) {
             let series = object.series.iter_mut().find(|series| series.id == publication.series);
@@ -193,13 +198,13 @@ impl<T: Copy> Mount<T> {
             lane.turns.retain(|key| objects.get(key).is_some_and(|object| !object.waiting.is_empty()));
         }
         for waiting in &dropped {
-            self.forget_size(waiting);
+            self.subtract_size(waiting);
             self.settle(&waiting.subject.key());
         }
         dropped.len()
     }
 
-    /// Drops the newest Event of an object that waits.
+    /// Drops the newest waiting Event of an object.
     fn drop_newest(&mut self, key: &str) {
         let Some(object) = self.objects.get_mut(key) else { return };
         let Some(waiting) = object.waiting.pop_back() else { return };
@@ -209,12 +214,12 @@ impl<T: Copy> Mount<T> {
             let turn = lane.turns.iter().rposition(|turn| turn == key);
             turn.and_then(|turn| lane.turns.remove(turn));
         }
-        self.forget_size(&waiting);
+        self.subtract_size(&waiting);
         self.settle(key);
     }
 
-    /// An Event no longer waits.
-    fn forget_size(&mut self, waiting: &Waiting<T>) {
+    /// Subtracts the size of an Event that was removed from the queue.
+    fn subtract_size(&mut self, waiting: &Waiting<T>) {
         self.bytes -= waiting.bytes();
         self.waiting -= 1;
         if let Some(lane) = self.lanes.get_mut(waiting.namespace()) {
@@ -244,7 +249,8 @@ impl<T: Copy> Mount<T> {
         if self.is_taken(key) || self.objects.get(key).is_none_or(|object| !object.waiting.is_empty()) {
             return;
         }
-        let Some(object) = self.objects.remove(key) else { return };
+        let Some(mut object) = self.objects.remove(key) else { return };
+        object.waiting.shrink_to_fit();
         let [generation, before] = &mut self.remembered;
         if generation.len() >= GENERATION {
             *before = std::mem::take(generation);
@@ -253,12 +259,12 @@ impl<T: Copy> Mount<T> {
     }
 }
 
-/// What is to be done with an Event that was counted.
+/// The result of counting an Event in its series.
 enum Counted {
-    /// Nothing: it is told with one that waits, or with a later one.
+    /// It needs no request now: it is counted in a waiting Event, or in a published one.
     Merged,
     /// The object has no token left.
-    OverLimit,
+    ObjectLimit,
     Publish {
         event: Event,
         series: u64,
@@ -287,11 +293,11 @@ impl<T: Copy> Object<T> {
                     return Counted::Merged;
                 }
                 if !has_token {
-                    // The Event that was published may show it later.
-                    return if series.name.is_some() { Counted::Merged } else { Counted::OverLimit };
+                    // If the series was published, a later publication writes the new count.
+                    return if series.name.is_some() { Counted::Merged } else { Counted::ObjectLimit };
                 }
             }
-            None if !has_token => return Counted::OverLimit,
+            None if !has_token => return Counted::ObjectLimit,
             None => known.push(Series { id, group, first: at, last: at, count: 1, name: None, ends }),
         }
         tokens.spend(OBJECT_LIMIT, now);

@@ -25,7 +25,7 @@ fn event(reason: &str, message: &str) -> Event {
 /// Takes all Events that may be published now, one after the other, and says that they were published under their number.
 fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> {
     let mut published = Vec::new();
-    while let Some(publication) = queue.take(Pace::Limited, now, |_| true) {
+    while let Some(publication) = queue.take(MountLimit::Enforced, now, |_| true) {
         queue.done(&publication, Some(format!("event-{}", publication.ticket)));
         published.push(publication);
     }
@@ -33,18 +33,18 @@ fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> 
 }
 
 /// Adds an Event of the object `default/a` of the mount `mount`.
-fn add(queue: &mut Queue, event: Event, at: u64) -> Added {
+fn add(queue: &mut Queue, event: Event, at: u64) -> AddResult {
     queue.add(&"mount", subject("default", "a"), event, at, seconds(at))
 }
 
-const WAITS: Added = Added::Waits { displaced: 0 };
+const WAITS: AddResult = AddResult::Waits { displaced: 0 };
 
 #[test]
 fn the_same_event_again_is_a_series_of_the_first() {
     let mut queue = Queue::default();
     let created = || event("Created", "created it");
     assert_eq!(add(&mut queue, created(), 0), WAITS);
-    assert_eq!(add(&mut queue, created(), 1), Added::Merged, "the first one still waits");
+    assert_eq!(add(&mut queue, created(), 1), AddResult::Merged, "the first one still waits");
     let first = publish(&mut queue, seconds(1));
     assert_eq!(
         first.iter().map(|one| (one.count, one.first, one.last, one.name.clone())).collect::<Vec<_>>(),
@@ -63,10 +63,10 @@ fn the_same_event_again_is_a_series_of_the_first() {
 fn an_event_that_was_not_published_is_created_when_it_happens_again() {
     let mut queue = Queue::default();
     add(&mut queue, event("Created", ""), 0);
-    let failed = queue.take(Pace::Limited, seconds(0), |_| true).unwrap();
+    let failed = queue.take(MountLimit::Enforced, seconds(0), |_| true).unwrap();
     queue.done(&failed, None);
     add(&mut queue, event("Created", ""), 1);
-    assert_eq!(queue.take(Pace::Limited, seconds(1), |mount| *mount != "mount"), None, "it is held back");
+    assert_eq!(queue.take(MountLimit::Enforced, seconds(1), |mount| *mount != "mount"), None, "it is held back");
     let [again] = publish(&mut queue, seconds(1)).try_into().unwrap();
     assert_eq!((again.count, again.first, again.name), (2, 0, None));
 }
@@ -91,11 +91,11 @@ fn many_events_that_differ_only_in_their_message_become_one_series() {
 fn an_object_publishes_25_events_and_then_one_in_five_minutes() {
     let mut queue = Queue::default();
     // A series each, with a reason of its own.
-    let added: Vec<Added> = (0..30).map(|number| add(&mut queue, event(&format!("Reason{number}"), ""), 0)).collect();
+    let added: Vec<AddResult> = (0..30).map(|number| add(&mut queue, event(&format!("Reason{number}"), ""), 0)).collect();
     assert_eq!(added.iter().filter(|added| **added == WAITS).count(), 25);
-    assert_eq!(added.iter().filter(|added| **added == Added::OverLimit).count(), 5);
+    assert_eq!(added.iter().filter(|added| **added == AddResult::ObjectLimit).count(), 5);
     assert_eq!(publish(&mut queue, seconds(0)).len(), 25);
-    assert_eq!(add(&mut queue, event("Reason0", ""), 299), Added::Merged, "it is counted, and told with a later one");
+    assert_eq!(add(&mut queue, event("Reason0", ""), 299), AddResult::Merged, "it is counted, and told with a later one");
     assert_eq!(add(&mut queue, event("Reason0", ""), 300), WAITS);
     let [told] = publish(&mut queue, seconds(300)).try_into().unwrap();
     assert_eq!((told.count, told.name.as_deref()), (3, Some("event-1")));
@@ -113,7 +113,7 @@ fn a_mount_publishes_1000_events_and_then_20_a_second() {
     assert_eq!(next.as_duration(), Duration::from_millis(50));
     assert_eq!(publish(&mut queue, seconds(1)).len(), 20);
     let rest = std::iter::from_fn(|| {
-        let publication = queue.take(Pace::Unlimited, seconds(1), |_| true)?;
+        let publication = queue.take(MountLimit::Ignored, seconds(1), |_| true)?;
         queue.done(&publication, None);
         Some(())
     });
@@ -134,7 +134,7 @@ fn namespaces_and_mounts_take_turns() {
 }
 
 #[test]
-fn when_too_many_wait_the_namespace_with_the_most_loses_its_newest() {
+fn when_the_queue_is_full_the_largest_namespace_loses_its_newest_event() {
     let mut queue = Queue::default();
     let long = "x".repeat(1_000);
     let mut loud = 0;
@@ -143,13 +143,13 @@ fn when_too_many_wait_the_namespace_with_the_most_loses_its_newest() {
     }
     assert!(loud > 1_000, "{loud}");
     let quiet = queue.add(&"mount", subject("quiet", "q"), event("Created", &long), 0, seconds(0));
-    assert_eq!(quiet, Added::Waits { displaced: 1 });
+    assert_eq!(quiet, AddResult::Waits { displaced: 1 });
     assert_eq!(queue.waiting(), loud);
     let other = queue.add(&"other", subject("loud", "o"), event("Created", &long), 0, seconds(0));
     assert_eq!(other, WAITS, "each mount has a limit of its own");
     let last = format!("loud/{:05}", loud - 1);
     let published = std::iter::from_fn(|| {
-        let publication = queue.take(Pace::Unlimited, seconds(0), |_| true)?;
+        let publication = queue.take(MountLimit::Ignored, seconds(0), |_| true)?;
         queue.done(&publication, None);
         Some(publication.subject.uid)
     });
@@ -157,12 +157,12 @@ fn when_too_many_wait_the_namespace_with_the_most_loses_its_newest() {
 }
 
 #[test]
-fn what_was_added_before_a_moment_is_dropped() {
+fn retain_drops_waiting_events_by_their_time() {
     let mut queue = Queue::default();
     for at in 0..4 {
         queue.add(&"mount", subject("default", &at.to_string()), event("Created", ""), at, seconds(at));
     }
-    let taken = queue.take(Pace::Limited, seconds(4), |_| true).unwrap();
+    let taken = queue.take(MountLimit::Enforced, seconds(4), |_| true).unwrap();
     assert_eq!(queue.retain(&"mount", |added| added >= 3), 2);
     queue.done(&taken, None);
     assert_eq!(publish(&mut queue, seconds(4)).iter().map(|one| one.added).collect::<Vec<_>>(), [3]);
@@ -172,16 +172,16 @@ fn what_was_added_before_a_moment_is_dropped() {
 }
 
 #[test]
-fn a_publication_of_a_mount_that_was_removed_ends_nothing_of_the_next_one() {
+fn done_is_ignored_after_the_mount_was_replaced() {
     let mut queue = Queue::default();
     add(&mut queue, event("Created", ""), 0);
-    let before = queue.take(Pace::Limited, seconds(0), |_| true).unwrap();
+    let before = queue.take(MountLimit::Enforced, seconds(0), |_| true).unwrap();
     queue.remove_mount(&"mount");
     add(&mut queue, event("Created", "a"), 0);
     add(&mut queue, event("Created", "b"), 0);
-    let now = queue.take(Pace::Limited, seconds(0), |_| true).unwrap();
+    let now = queue.take(MountLimit::Enforced, seconds(0), |_| true).unwrap();
     queue.done(&before, Some("before".to_owned()));
-    assert_eq!(queue.take(Pace::Limited, seconds(0), |_| true), None, "one of a mount at once");
+    assert_eq!(queue.take(MountLimit::Enforced, seconds(0), |_| true), None, "one of a mount at once");
     queue.done(&now, None);
     assert_eq!(publish(&mut queue, seconds(0)).len(), 1);
 }
@@ -213,7 +213,7 @@ proptest! {
     /// What is true of any order of steps: the limits, the order of an object's Events, one publication of a mount at once, no count that
     /// exceeds what was added, and an empty queue in the end.
     #[test]
-    fn the_laws_of_the_queue(steps in steps()) {
+    fn limits_and_order_hold_for_any_sequence_of_steps(steps in steps()) {
         let (mounts, mut queue, mut now) = (["one", "two"], Queue::default(), 0_u64);
         let mut taken: Vec<Publication<&str, u64>> = Vec::new();
         // By mount and object: the moments of additions that were not dropped, and of publications.
@@ -228,10 +228,10 @@ proptest! {
                     *happened.entry((mounts[mount], subject.uid.clone(), event.reason.clone())).or_default() += 1;
                     let added = queue.add(&mounts[mount], subject, event, now, seconds(now));
                     waiting += usize::from(added == WAITS);
-                    prop_assert!(!matches!(added, Added::Full { .. }), "so few fit");
+                    prop_assert!(!matches!(added, AddResult::QueueFull { .. }), "so few fit");
                 }
                 Step::Take => {
-                    if let Some(publication) = queue.take(Pace::Limited, seconds(now), |_| true) {
+                    if let Some(publication) = queue.take(MountLimit::Enforced, seconds(now), |_| true) {
                         waiting -= 1;
                         let so_far = happened[&(publication.mount, publication.subject.uid.clone(), publication.event.reason.clone())];
                         prop_assert!(publication.count >= 1 && publication.count <= so_far);
@@ -268,7 +268,7 @@ proptest! {
             queue.done(&publication, None);
         }
         let mut rest = 0;
-        while let Some(publication) = queue.take(Pace::Unlimited, seconds(now), |_| true) {
+        while let Some(publication) = queue.take(MountLimit::Ignored, seconds(now), |_| true) {
             queue.done(&publication, None);
             rest += 1;
         }

@@ -1,4 +1,4 @@
-//! The way to the API server, below the clients.
+//! What all clients of a host send their requests through.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -14,10 +14,10 @@ use crate::client::request::BoxError;
 /// The body of an answer.
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Sends requests to the API server. Clones share the connections.
+/// Sends requests to the API server. Clones share one pool of connections.
 ///
-/// A [`Client`] hands each request to a task of its own, and gets the answer back from there. A client over a client would do this twice, so
-/// all clients of a host are made over one of these.
+/// A [`Client`] passes each request to a task of its own. If a client sent through another client, each request would pass through two tasks. So
+/// all clients of a host are built directly on this type.
 #[derive(Clone)]
 pub struct Connection {
     service: BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>,
@@ -50,7 +50,7 @@ impl Connection {
     }
 }
 
-/// Through the task of that client.
+/// Sends through an existing client, and so through one task more.
 impl From<Client> for Connection {
     fn from(client: Client) -> Self {
         let namespace = client.default_namespace().to_owned();

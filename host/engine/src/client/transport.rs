@@ -1,8 +1,8 @@
 //! The connections to the API server.
 //!
-//! As kube's own client makes them, but for four things that it has no place for: what is sent goes out at once, a write is asked for its claim where its connection is
-//! about to send it, the system gives a connection up whose peer does not acknowledge what was sent, and the buffer that a connection reads
-//! into has one size.
+//! They are built as in kube's own client, except for four things that kube cannot configure: TCP_NODELAY is set; the claim of a write is
+//! checked where its connection is about to send it; the system closes a connection whose peer does not acknowledge data in time; and the read
+//! buffer of a connection has a fixed size.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -48,7 +48,8 @@ pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Co
     }
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
-    // Otherwise the body of a request, which is a write of its own, may wait 40 ms until the head is acknowledged, as Linux delays that.
+    // The head and the body of a request are sent separately. With Nagle's algorithm, the body waits for the acknowledgement of the head, which
+    // Linux may delay by 40 ms.
     connector.set_nodelay(true);
     #[cfg(target_os = "linux")]
     connector.set_tcp_user_timeout(arrives_within);

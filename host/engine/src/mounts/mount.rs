@@ -33,16 +33,18 @@ pub struct Mount {
     pub(crate) own_writes: OwnWrites,
     /// The calls into its plugin.
     pub(crate) running: Running,
-    /// Reconciles and publications of Events hold it for reading.
+    /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
+    /// Publications of Events hold it for reading. It is a lock of its own, so that no reconcile waits for a publication.
+    publishing: Arc<tokio::sync::RwLock<()>>,
 }
 
 impl WriteAccess for Mount {
     fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>> {
         Box::pin(async {
-            let in_flight = self.begin_write().await;
+            let publishing = Arc::clone(&self.publishing).read_owned().await;
             let live = self.live().filter(|_| self.leads() == Lead::Yes)?;
-            Some(WritePermit { client: live.client.clone(), in_flight })
+            Some(WritePermit { client: live.client.clone(), publishing })
         })
     }
 }
@@ -102,6 +104,7 @@ impl Mount {
             own_writes: OwnWrites::default(),
             running: Running::default(),
             in_flight: Arc::default(),
+            publishing: Arc::default(),
         }
     }
 
@@ -115,7 +118,7 @@ impl Mount {
         *self.live.write() = Some(live);
     }
 
-    /// Waits for the reconciles and publications in flight.
+    /// Waits for the reconciles in flight.
     pub(super) async fn idle(&self) {
         drop(self.in_flight.write().await);
     }
@@ -134,6 +137,7 @@ impl Mount {
     pub(crate) async fn drain(&self, queue: &WorkQueue) {
         self.set_lead(Lead::Ending, queue);
         drop(self.in_flight.write().await);
+        drop(self.publishing.write().await);
     }
 
     /// From now on it works, or rests.
@@ -209,11 +213,12 @@ impl Mount {
         self.enter(Phase::Unmounting);
         let live = self.live.write().take();
         drop(self.in_flight.write().await);
+        drop(self.publishing.write().await);
         live
     }
 
-    /// Held by a reconcile and by the publication of an Event, from start to end.
-    pub(crate) async fn begin_write(&self) -> OwnedRwLockReadGuard<()> {
+    /// Held by a reconcile from start to end.
+    pub(crate) async fn begin_reconcile(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.in_flight).read_owned().await
     }
 

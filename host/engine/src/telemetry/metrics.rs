@@ -245,7 +245,7 @@ impl Metrics {
         registry.register("writes", "Write requests, by verb", self.writes.clone());
         registry.register(
             "events",
-            "Events: created, counted in one that was created, merged with one that waits, or dropped, by outcome",
+            "Events by outcome: created, counted in an existing Event, merged without a request, or dropped",
             self.events.clone(),
         );
         registry.register("unpublished_events", "Events that wait or are being published", self.unpublished_events.clone());
@@ -442,7 +442,7 @@ impl Metrics {
         self.writes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).inc();
     }
 
-    /// So many Events had this outcome.
+    /// Counts `count` Events with this outcome.
     pub fn events(&self, mount: &str, outcome: EventOutcome, count: usize) {
         if count > 0 {
             self.events
@@ -559,14 +559,14 @@ pub enum EventOutcome {
     Created,
     /// The count of its series was written.
     Counted,
-    /// It is told with another one of its series.
+    /// It was counted in its series without a request. The count is written with the next publication of the series, if there is one.
     Merged,
     /// It was dropped: too many about its object.
-    OverLimit,
+    ObjectLimit,
     /// It was dropped: too many wait to be published.
-    TooManyWait,
+    QueueFull,
     /// It was dropped: this host does not lead its mount any more, or stopped before it was published.
-    NotLed,
+    Abandoned,
     /// It was dropped: the API server refused it, or did not answer.
     Failed,
 }
@@ -577,9 +577,9 @@ impl EventOutcome {
             Self::Created => "Created",
             Self::Counted => "Counted",
             Self::Merged => "Merged",
-            Self::OverLimit => "OverLimit",
-            Self::TooManyWait => "TooManyWait",
-            Self::NotLed => "NotLed",
+            Self::ObjectLimit => "ObjectLimit",
+            Self::QueueFull => "QueueFull",
+            Self::Abandoned => "Abandoned",
             Self::Failed => "Failed",
         }
     }

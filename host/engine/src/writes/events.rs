@@ -1,10 +1,10 @@
 //! Kubernetes Events about parents.
 //!
-//! An Event reports a transition. A plugin returns the same events at each call; [`to_publish`] selects those that are new. They are
-//! published beside the reconciles, which never wait for it:
+//! An Event reports a transition. A plugin returns the same events at each call; [`to_publish`] selects those that are new. The reconcile adds
+//! them to a queue, and does not wait until they are published:
 //!
 //! ```text
-//!   reconcile ── add ──▶ gyre_core::event_queue ── run, while none of its keys waits ──▶ Recorder ──▶ API server
+//!   reconcile ── add ──▶ gyre_core::event_queue ── run: when no key of the mount waits, else one per second ──▶ Recorder ──▶ API server
 //! ```
 //!
 //! Like all writes they are fenced, and those that were added before the claim was last obtained are dropped.
@@ -18,7 +18,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use gyre_core::event_queue::{self, EventQueue, Pace, Publication, Subject};
+use gyre_core::event_queue::{AddResult, EventQueue, MountLimit, Publication, Subject};
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::Changed;
 use gyre_core::response::Event;
@@ -38,18 +38,17 @@ use crate::telemetry::metrics::{EventOutcome, Metrics};
 use crate::work::WorkQueue;
 use recorder::Recorder;
 
-/// So many Events are published at once, each of another mount.
+/// The maximum number of publications in progress, each of a different mount.
 const AT_ONCE: usize = 4;
 
 /// While keys of a mount wait in the work queue, one of its Events is published in each such interval, so that none waits for ever.
 const BESIDE_BACKLOG: Duration = Duration::from_secs(1);
 
-/// How long publishing an Event may take, with the wait for a mount that is being handed over. It keeps a mount from being handed over for
-/// as long.
+/// The time limit for publishing an Event. A handover of the mount may have to wait this long.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The events that are news: all of them if the reconcile changed something, else those that did not hold last time. What held
-/// last time is not known after a restart; then nothing is news, so that a restart writes nothing.
+/// Selects the new events: those that the previous reconcile did not return. If these are unknown, e.g. after a restart, all events are new if
+/// the reconcile changed something, otherwise none, so that a restart writes nothing.
 pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
     match (changed, last) {
         (Changed::Yes, None) => events.iter().collect(),
@@ -60,14 +59,14 @@ pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, change
 
 /// When an Event was added.
 #[derive(Clone, Copy, Debug)]
-struct Added {
+struct AddedAt {
     time: Timestamp,
     moment: Moment,
 }
 
-/// A mount, as far as Events are written for it.
+/// Gives access to a mount for publishing its Events.
 pub(crate) trait WriteAccess: Send + Sync {
-    /// Waits until a write for the mount may begin; none: no more of them.
+    /// Waits until the mount allows a write; none: this host does not lead the mount, or the mount has ended.
     fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>>;
 }
 
@@ -75,7 +74,7 @@ pub(crate) trait WriteAccess: Send + Sync {
 pub(crate) struct WritePermit {
     /// The client of the mount's program.
     pub(crate) client: Client,
-    pub(crate) in_flight: OwnedRwLockReadGuard<()>,
+    pub(crate) publishing: OwnedRwLockReadGuard<()>,
 }
 
 /// The Events of a host that wait to be published; see the module's documentation.
@@ -83,7 +82,7 @@ pub(crate) struct Events {
     waiting: Mutex<Waiting>,
     /// An Event was added, or the host stops.
     changed: Notify,
-    /// The host stops: what waits is published until then.
+    /// Set when the host stops: waiting Events are published until then.
     stops: Mutex<Option<Instant>>,
     recorder: Recorder,
     work: Arc<WorkQueue>,
@@ -93,7 +92,7 @@ pub(crate) struct Events {
 
 #[derive(Default)]
 struct Waiting {
-    queue: EventQueue<MountName, Added>,
+    queue: EventQueue<MountName, AddedAt>,
     /// Those of the queue.
     mounts: BTreeMap<MountName, Known>,
 }
@@ -107,7 +106,7 @@ struct Known {
 
 /// What [`Events::run`] does next.
 enum Next {
-    Publish(Box<Publication<MountName, Added>>),
+    Publish(Box<Publication<MountName, AddedAt>>),
     /// Nothing until then; none: until something happens.
     At(Option<Instant>),
 }
@@ -153,7 +152,7 @@ impl Events {
             message: recorder::note(&event.message),
         };
         let moment = Moment::now();
-        let added = Added { time: self.recorder.now(), moment };
+        let added = AddedAt { time: self.recorder.now(), moment };
         let (is_first, result) = {
             let mut waiting = self.waiting.lock();
             // It may be another mount of that name than before.
@@ -167,16 +166,16 @@ impl Events {
             (is_first, result)
         };
         let (outcome, dropped) = match result {
-            event_queue::Added::Waits { displaced } => {
+            AddResult::Waits { displaced } => {
                 // While the mount has a backlog, the first one has made [`Self::run`] wait for its end.
                 if is_first || !self.work.has_backlog_of(name) {
                     self.changed.notify_one();
                 }
-                (EventOutcome::TooManyWait, displaced)
+                (EventOutcome::QueueFull, displaced)
             }
-            event_queue::Added::Merged => (EventOutcome::Merged, 1),
-            event_queue::Added::OverLimit => (EventOutcome::OverLimit, 1),
-            event_queue::Added::Full { displaced } => (EventOutcome::TooManyWait, displaced + 1),
+            AddResult::Merged => (EventOutcome::Merged, 1),
+            AddResult::ObjectLimit => (EventOutcome::ObjectLimit, 1),
+            AddResult::QueueFull { displaced } => (EventOutcome::QueueFull, displaced + 1),
         };
         self.metrics.events(name, outcome, dropped);
     }
@@ -187,7 +186,7 @@ impl Events {
         waiting.mounts.remove(mount);
         let dropped = waiting.queue.remove_mount(mount);
         drop(waiting);
-        self.metrics.events(mount, EventOutcome::NotLed, dropped);
+        self.metrics.events(mount, EventOutcome::Abandoned, dropped);
         self.metrics.without_events(mount);
     }
 
@@ -227,7 +226,7 @@ impl Events {
         }
     }
 
-    /// The host stops: [`Self::run`] publishes what waits, for so long, ends what is in progress, and ends.
+    /// Ends the publications: [`Self::run`] begins new ones for at most `within`, finishes those in progress, and returns.
     pub(crate) fn stop(&self, within: Duration) {
         *self.stops.lock() = Some(Instant::now() + within);
         self.changed.notify_one();
@@ -237,18 +236,18 @@ impl Events {
     pub(crate) fn drop_waiting(&self) -> usize {
         let waiting = self.waiting.lock();
         for (mount, count) in waiting.queue.waiting_by_mount() {
-            self.metrics.events(mount, EventOutcome::NotLed, count);
+            self.metrics.events(mount, EventOutcome::Abandoned, count);
         }
         waiting.queue.waiting()
     }
 
-    /// The next Event to publish. A mount with a backlog has one in [`BESIDE_BACKLOG`].
+    /// The next Event to publish. While keys of a mount wait, one of its Events in each [`BESIDE_BACKLOG`].
     fn take(&self, stops: Option<Instant>) -> Next {
         let (now, time) = (Instant::now(), self.work.now());
         let mut waiting = self.waiting.lock();
         let Waiting { queue, mounts } = &mut *waiting;
         if let Some(until) = stops {
-            let taken = if now < until { queue.take(Pace::Unlimited, time, |_| true) } else { None };
+            let taken = if now < until { queue.take(MountLimit::Ignored, time, |_| true) } else { None };
             return taken.map_or(Next::At(None), |publication| Next::Publish(Box::new(publication)));
         }
         let (mut due, mut wakeup) = (BTreeSet::new(), None);
@@ -267,7 +266,9 @@ impl Events {
                 wakeup = Some(wakeup.map_or(at, |earliest: Instant| earliest.min(at)));
             }
         }
-        let Some(publication) = queue.take(Pace::Limited, time, |name| due.contains(name)) else { return Next::At(wakeup) };
+        let Some(publication) = queue.take(MountLimit::Enforced, time, |name| due.contains(name)) else {
+            return Next::At(wakeup);
+        };
         // The next one beside this backlog waits as long again.
         if let Some(mount) = mounts.get_mut(&publication.mount) {
             mount.beside_backlog = None;
@@ -276,11 +277,11 @@ impl Events {
     }
 
     /// Shows how many Events of a mount are not published yet.
-    fn show(&self, queue: &EventQueue<MountName, Added>, mount: &MountName) {
+    fn show(&self, queue: &EventQueue<MountName, AddedAt>, mount: &MountName) {
         self.metrics.unpublished_events(mount, queue.unpublished_of(mount));
     }
 
-    async fn publish(&self, publication: Publication<MountName, Added>) {
+    async fn publish(&self, publication: Publication<MountName, AddedAt>) {
         let name = self.send(&publication).await;
         let mut waiting = self.waiting.lock();
         waiting.queue.done(&publication, name);
@@ -288,7 +289,7 @@ impl Events {
     }
 
     /// Sends an Event, if it may still be sent. Returns the name of the Event.
-    async fn send(&self, publication: &Publication<MountName, Added>) -> Option<String> {
+    async fn send(&self, publication: &Publication<MountName, AddedAt>) -> Option<String> {
         let Publication { mount: name, subject, event, .. } = publication;
         let failed = match tokio::time::timeout(PUBLISHED_WITHIN, self.send_once(publication)).await {
             Ok(Ok(Some((outcome, event)))) => {
@@ -296,7 +297,7 @@ impl Events {
                 return Some(event);
             }
             Ok(Ok(None)) => {
-                self.metrics.events(name, EventOutcome::NotLed, 1);
+                self.metrics.events(name, EventOutcome::Abandoned, 1);
                 return None;
             }
             Ok(Err(error)) => error_chain(&error).to_string(),
@@ -307,23 +308,24 @@ impl Events {
         None
     }
 
-    /// None: this host does not lead the mount any more. Then those that wait are dropped, too.
+    /// Returns none if this host no longer leads the mount, or did not all the time since the Event was added. Then it also drops the waiting
+    /// Events of that time.
     async fn send_once(
         &self,
-        publication: &Publication<MountName, Added>,
+        publication: &Publication<MountName, AddedAt>,
     ) -> Result<Option<(EventOutcome, String)>, kube::Error> {
         let Publication { mount: name, added, .. } = publication;
         let Some(mount) = self.waiting.lock().mounts.get(name).map(|known| Arc::clone(&known.access)) else { return Ok(None) };
         let claim = self.claims.of(name);
-        let is_of_this_claim = |added: Added| claim.held_since(added.moment);
-        let Some(WritePermit { client, in_flight: _in_flight }) = mount.write_permit().await else {
+        let is_of_this_claim = |added: AddedAt| claim.held_since(added.moment);
+        let Some(WritePermit { client, publishing: _publishing }) = mount.write_permit().await else {
             let dropped = self.waiting.lock().queue.retain(name, |_| false);
-            self.metrics.events(name, EventOutcome::NotLed, dropped);
+            self.metrics.events(name, EventOutcome::Abandoned, dropped);
             return Ok(None);
         };
         if !is_of_this_claim(*added) {
             let dropped = self.waiting.lock().queue.retain(name, is_of_this_claim);
-            self.metrics.events(name, EventOutcome::NotLed, dropped);
+            self.metrics.events(name, EventOutcome::Abandoned, dropped);
             return Ok(None);
         }
         self.recorder.publish(&client, publication).await.map(Some)

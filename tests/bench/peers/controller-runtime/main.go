@@ -147,7 +147,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// The limit of the API server alone.
+	// No client-side rate limit: gyre has none either. It is the default, too.
 	config.QPS = -1
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,

@@ -19,12 +19,12 @@ use super::peer::Peer;
 use crate::process::{processor_seconds, resident_bytes};
 use crate::stage::{api, quantile};
 
-/// The user that the operators are.
+/// The user name of all operators at the API server.
 const USER: &str = "gyre-bench-peer";
 /// Requests of the load at once.
 const AT_ONCE: usize = 16;
 const PER_SECOND: u32 = 20;
-/// An operator that uses no CPU time for so long is idle.
+/// An operator is idle if it uses almost no CPU time in this interval; see [`Running::until_idle`].
 const IDLE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -144,7 +144,7 @@ impl Running<'_> {
         let mut file = File::open(self.server.plane.audit_log()?)?;
         file.seek(SeekFrom::End(0))?;
         let (mut found, mut rest, deadline) = (self.statuses()?.len(), String::new(), Instant::now() + PATIENCE);
-        // The audit log is not parsed while others are measured.
+        // Searches the lines as text, because parsing them would take CPU time from the operator.
         while found < count {
             self.check(deadline, "statuses")?;
             sleep(Duration::from_millis(200)).await;
@@ -156,9 +156,9 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Waits until it has used no CPU time for a while, but for what timers take.
+    /// Waits until it has used at most `TIMERS` of CPU time in an interval of [`IDLE`].
     pub(super) async fn until_idle(&mut self) -> anyhow::Result<()> {
-        /// What metrics, leases and collectors of garbage may use in that time, in seconds.
+        /// The CPU time that metrics, leases and garbage collection may use in that interval, in seconds.
         const TIMERS: f64 = 0.02;
         let deadline = Instant::now() + PATIENCE;
         let mut before = self.processor_seconds()?;

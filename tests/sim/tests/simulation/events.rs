@@ -1,4 +1,4 @@
-//! Events are published beside the reconciles, which never wait for them.
+//! Events are published beside the reconciles, which do not wait for them.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn reconciles_do_not_wait_for_events_that_the_api_server_does_not_answer() {
 }
 
 #[test]
-fn events_are_published_after_the_backlog_and_one_a_second_beside_it() {
+fn during_a_backlog_one_event_per_second_is_published() {
     simulate(async {
         let plugins = Plugins::one(gyre_artifacts::SCHEDULED_ECHO);
         // Two workers, two writes for each parent: 20 s.

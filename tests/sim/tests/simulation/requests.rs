@@ -62,7 +62,7 @@ fn check(plugin: &str, kind: Kind, spec: &Value, expected: &[(&str, usize)]) {
 }
 
 #[test]
-fn an_echo_takes_one_post_of_its_job_and_one_status_for_each_of_its_states() {
+fn an_echo_needs_one_post_of_its_job_and_one_patch_of_its_status_per_state() {
     // The Job is created, and completes.
     let expected = [("POST jobs", 1), ("PATCH echos/status", 2), ("POST events", 2)];
     check(gyre_artifacts::ECHO, kinds::ECHO, &json!({ "message": "hello" }), &expected);
@@ -94,7 +94,7 @@ fn a_child_of_each_strategy_is_created_with_one_post() {
 }
 
 #[test]
-fn children_in_other_namespaces_take_one_more_request_to_list_them() {
+fn children_in_other_namespaces_take_one_more_patch_of_their_parent() {
     let expected = [("POST configmaps", 2), ("PATCH crossnamespaces", 1), ("PATCH crossnamespaces/status", 1)];
     check(gyre_artifacts::probes::CROSS_NAMESPACE, kinds::CROSS_NAMESPACE, &json!({ "namespace": "team-a" }), &expected);
 }

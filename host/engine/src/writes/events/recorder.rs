@@ -9,7 +9,7 @@ use kube::core::Request;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::Added;
+use super::AddedAt;
 use crate::client::answered;
 use crate::clock::Clock;
 use crate::program::MountName;
@@ -21,7 +21,7 @@ const NOTE_LIMIT: usize = 1024;
 const REASON_LIMIT: usize = 128;
 /// An Event's name is that of its object and a time in hexadecimal; both together are at most 253 bytes.
 const NAME_LIMIT: usize = 253 - 1 - 32;
-/// So many names are tried for one.
+/// The number of names that are tried for one Event.
 const NAMES: u32 = 3;
 
 /// Writes Events.
@@ -29,7 +29,7 @@ pub(super) struct Recorder {
     /// The reporting instance: the name of the pod, if there is one.
     instance: String,
     clock: Clock,
-    /// The time in the name of the last Event. A clock may say the same twice.
+    /// The time in the name of the last Event, because a clock may return the same time twice.
     last: Mutex<i128>,
 }
 
@@ -42,28 +42,28 @@ impl Recorder {
         self.clock.now()
     }
 
-    /// For a name: about this time, and never the same again.
+    /// A number for a name: close to `now`, and never used twice.
     fn stamp(&self, now: Timestamp) -> i128 {
         let mut last = self.last.lock();
         *last = now.as_nanosecond().max(last.saturating_add(1));
         *last
     }
 
-    /// Creates an Event, or counts up the one that there is. Returns its name.
+    /// Creates an Event, or updates the series of the existing one. Returns the outcome and its name.
     pub(super) async fn publish(
         &self,
         client: &Client,
-        publication: &Publication<MountName, Added>,
+        publication: &Publication<MountName, AddedAt>,
     ) -> Result<(EventOutcome, String), kube::Error> {
         if let Some(name) = &publication.name {
             match self.count(client, publication, name).await {
-                // It was deleted, as all are after an hour.
+                // It was deleted: by default, the API server deletes Events after an hour.
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 counted => return counted.map(|()| (EventOutcome::Counted, name.clone())),
             }
         }
         let mut result = self.create(client, publication).await;
-        // Others make names of the same object and time.
+        // Another process may have used the same object name and time.
         for _ in 1..NAMES {
             match &result {
                 Err(kube::Error::Api(status)) if status.is_already_exists() => result = self.create(client, publication).await,
@@ -73,13 +73,18 @@ impl Recorder {
         result.map(|name| (EventOutcome::Created, name))
     }
 
-    async fn count(&self, client: &Client, publication: &Publication<MountName, Added>, name: &str) -> Result<(), kube::Error> {
+    async fn count(
+        &self,
+        client: &Client,
+        publication: &Publication<MountName, AddedAt>,
+        name: &str,
+    ) -> Result<(), kube::Error> {
         let patch = json!({ "series": series(publication) });
         let request = Request::new(url(publication)).patch(name, &PatchParams::default(), &Patch::Merge(&patch));
         answered(client.request_text(request.map_err(kube::Error::BuildRequest)?)).await.map(drop)
     }
 
-    async fn create(&self, client: &Client, publication: &Publication<MountName, Added>) -> Result<String, kube::Error> {
+    async fn create(&self, client: &Client, publication: &Publication<MountName, AddedAt>) -> Result<String, kube::Error> {
         let Publication { mount, subject, event, first, .. } = publication;
         let object = &subject.object;
         let stem = truncated(&object.key.name, NAME_LIMIT).trim_end_matches(['-', '.']);
@@ -95,7 +100,7 @@ impl Recorder {
             "action": "Reconcile",
             "type": event.severity,
             "reason": reason(&event.reason),
-            // A series of different messages has a longer one.
+            // Cut again, because the prefix of a combined series makes the message longer.
             "note": note(&event.message),
             "regarding": {
                 "apiVersion": object.kind.api_version(),
@@ -112,18 +117,18 @@ impl Recorder {
     }
 }
 
-/// The reason, as long as it may be.
+/// The reason, cut to the limit of the API server.
 pub(super) fn reason(text: &str) -> &str {
     truncated(text, REASON_LIMIT)
 }
 
-/// The message, as long as it may be.
+/// The message, cut to the limit of the API server.
 pub(super) fn note(text: &str) -> String {
     cut(text, NOTE_LIMIT)
 }
 
 /// The `EventSeries`; null: it happened once.
-fn series(publication: &Publication<MountName, Added>) -> Value {
+fn series(publication: &Publication<MountName, AddedAt>) -> Value {
     let Publication { count, last, .. } = publication;
     if *count > 1 { json!({ "count": count, "lastObservedTime": micro_time(last.time) }) } else { Value::Null }
 }
@@ -133,12 +138,12 @@ fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
-fn url(publication: &Publication<MountName, Added>) -> String {
+fn url(publication: &Publication<MountName, AddedAt>) -> String {
     format!("/apis/events.k8s.io/v1/namespaces/{}/events", namespace(publication))
 }
 
 /// Events of cluster-scoped objects live in the namespace "default", by convention.
-fn namespace(publication: &Publication<MountName, Added>) -> &str {
+fn namespace(publication: &Publication<MountName, AddedAt>) -> &str {
     publication.subject.object.key.namespace.as_deref().unwrap_or("default")
 }
 
