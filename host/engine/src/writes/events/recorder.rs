@@ -89,12 +89,11 @@ impl Recorder {
         let object = &subject.object;
         let stem = truncated(&object.key.name, NAME_LIMIT).trim_end_matches(['-', '.']);
         let name = format!("{stem}.{:x}", self.stamp(first.time));
-        let body = json!({
+        let mut body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": { "name": name, "namespace": namespace(publication) },
             "eventTime": micro_time(first.time),
-            "series": series(publication),
             "reportingController": format!("gyre.dev/{mount}"),
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
@@ -111,6 +110,9 @@ impl Recorder {
                 "resourceVersion": subject.resource_version,
             },
         });
+        if let (Some(body), true) = (body.as_object_mut(), publication.count > 1) {
+            body.insert("series".to_owned(), series(publication));
+        }
         let request = Request::new(url(publication)).create(&PostParams::default(), body.to_string().into_bytes());
         answered(client.request_text(request.map_err(kube::Error::BuildRequest)?)).await?;
         Ok(name)
@@ -127,10 +129,10 @@ pub(super) fn note(text: &str) -> String {
     cut(text, NOTE_LIMIT)
 }
 
-/// The `EventSeries`; null: it happened once.
+/// The `EventSeries` of an Event that happened more than once.
 fn series(publication: &Publication<MountName, AddedAt>) -> Value {
     let Publication { count, last, .. } = publication;
-    if *count > 1 { json!({ "count": count, "lastObservedTime": micro_time(last.time) }) } else { Value::Null }
+    json!({ "count": count, "lastObservedTime": micro_time(last.time) })
 }
 
 /// A `metav1.MicroTime`.
