@@ -99,7 +99,6 @@ fn whatever_is_written_by_the_clock_is_a_burst_and_then_one_reconcile_a_minute()
     for (what, requeue) in [
         ("condition", Some(1)),
         ("status", Some(1)),
-        ("event", Some(1)),
         ("child", Some(1)),
         ("another child", Some(1)),
         ("status", None),
@@ -119,7 +118,7 @@ fn whatever_is_written_by_the_clock_is_a_burst_and_then_one_reconcile_a_minute()
 
 #[test]
 fn what_acts_each_minute_is_not_slowed_down() {
-    for what in ["condition", "event", "child", "another child"] {
+    for what in ["condition", "child", "another child"] {
         let mut world = world(what, Some(60_000));
         let _start = writes(&mut world, 30 * SECOND, 1);
         // Longer than the burst would last.
@@ -127,6 +126,15 @@ fn what_acts_each_minute_is_not_slowed_down() {
         assert!(then.iter().all(|wrote| (1..=4).contains(wrote)), "{what}: {then:?}");
         assert_eq!(slowed_down(&world), 0, "{what}");
     }
+}
+
+#[test]
+fn an_object_with_a_new_event_each_minute_has_25_and_then_one_in_five_minutes() {
+    let mut world = world("event", Some(60_000));
+    let each = writes(&mut world, 60 * SECOND, 60);
+    let (first, then) = each.split_at(40);
+    assert!(first[..20].iter().all(|wrote| *wrote >= 1), "{first:?}");
+    assert_eq!(then.iter().sum::<u64>(), 4, "{then:?}");
 }
 
 #[test]
