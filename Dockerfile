@@ -50,9 +50,9 @@ RUN case "$TARGETARCH" in \
     fi
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gyre-host-$TARGETARCH,target=/build \
     target="$(cat /target)"; \
-    cargo build --locked --release --package gyre --bin gyre --no-default-features --target "$target"; \
+    cargo build --locked --profile image --package gyre --bin gyre --no-default-features --target "$target"; \
     mkdir -p /out; \
-    cp "/build/$target/release/gyre" /out/gyre
+    cp "/build/$target/image/gyre" /out/gyre
 
 # Compiles the plugins to machine code, so this runs on the image's own architecture. An emulator may not have the address space that it
 # takes: with PRECOMPILE=no the host compiles them when it starts, which takes a second. That the program starts at all shows that what
