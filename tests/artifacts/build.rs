@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 use gyre_plugin_build as plugin_build;
-use plugin_build::{CDYLIB, FLAGS_VARIABLE, OPTIONS, TARGET};
+use plugin_build::{CDYLIB, FLAGS_VARIABLE, Profile, TARGET};
 
 const PLUGINS: [&str; 7] = ["echo", "gateway", "greeter", "pod-log", "scheduled-echo", "website", "xca"];
 const GUESTS: &str = "gyre-guests";
@@ -60,7 +60,7 @@ fn run() -> Result<(), String> {
     let target_dir = target_dir(&out_dir).join("wasm");
     compile(&workspace, &target_dir)?;
 
-    let code = generate(&plugin_build::components(&target_dir), &guests, &probes)?;
+    let code = generate(&target_dir, &guests, &probes)?;
     let file = out_dir.join("artifacts.rs");
     fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))
 }
@@ -118,14 +118,14 @@ fn target_dir(out_dir: &Path) -> &Path {
 
 fn compile(workspace: &Path, target_dir: &Path) -> Result<(), String> {
     for plugin in PLUGINS {
-        cargo(workspace, target_dir, &[&CDYLIB[..], &["--package", plugin]].concat())?;
+        cargo(workspace, target_dir, Profile::Plugin, &[&CDYLIB[..], &["--package", plugin]].concat())?;
     }
-    cargo(workspace, target_dir, &["build", "--examples", "--package", GUESTS])
+    cargo(workspace, target_dir, Profile::Guest, &["build", "--examples", "--package", GUESTS])
 }
 
-fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), String> {
+fn cargo(workspace: &Path, target_dir: &Path, profile: Profile, arguments: &[&str]) -> Result<(), String> {
     let mut cargo = Command::new(variable("CARGO")?);
-    cargo.current_dir(workspace).args(arguments).args(OPTIONS);
+    cargo.current_dir(workspace).args(arguments).args(profile.options());
     cargo.arg("--target-dir").arg(target_dir);
     let is_foreign = |name: &str| FOREIGN_VARIABLES.contains(&name) || name.starts_with("CARGO_PROFILE_");
     for (name, _) in env::vars_os() {
@@ -141,14 +141,17 @@ fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), 
     }
 }
 
-fn generate(built: &Path, guests: &[Guest], probes: &[Guest]) -> Result<String, String> {
-    let mut code = String::new();
+fn generate(target_dir: &Path, guests: &[Guest], probes: &[Guest]) -> Result<String, String> {
+    let cache = target_dir.join("code");
+    let cache = cache.to_str().ok_or_else(|| format!("{} is not UTF-8", cache.display()))?;
+    let mut code = format!("/// A directory for the compiled code of all sandboxes of tests.\npub const CODE_CACHE: &str = {cache:?};\n");
     for plugin in PLUGINS {
-        let file = built.join(plugin_build::file_name(plugin));
+        let file = Profile::Plugin.components(target_dir).join(plugin_build::file_name(plugin));
         code += &format!("/// The plugin `{plugin}`.\n{}", constant(&plugin.replace('-', "_"), &file)?);
     }
-    code += &module("guests", "Plugins that misbehave.", built, guests)?;
-    code += &module("probes", "Plugins that do one thing, for tests to see what becomes of it.", built, probes)?;
+    let built = Profile::Guest.components(target_dir);
+    code += &module("guests", "Plugins that misbehave.", &built, guests)?;
+    code += &module("probes", "Plugins that do one thing, for tests to see what becomes of it.", &built, probes)?;
     let calls: String = guests.iter().map(|guest| format!("        $macro! {{ {} }}\n", guest.name)).collect();
     code += "\n/// Calls a macro with the name of every misbehaving guest, in snake case.\n";
     code += &format!("#[macro_export]\nmacro_rules! for_each_guest {{\n    ($macro:ident) => {{\n{calls}    }};\n}}\n");

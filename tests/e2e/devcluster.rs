@@ -11,6 +11,7 @@
     reason = "a test fails by panicking, and so do the functions that it is made of"
 )]
 
+mod client;
 mod composed;
 mod counted;
 mod creation;

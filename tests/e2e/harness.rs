@@ -11,6 +11,7 @@ use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::counted::Counted;
 use crate::network::Link;
 use crate::plane::{Plane, Server};
@@ -21,6 +22,10 @@ pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
 /// The timeout of everything on the busiest machine. It ends tests that would never end, and says nothing of how fast anything
 /// is: nothing is ever waited for this long when all is well.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+/// The time between two looks at the API server. A look takes a few milliseconds of a processor.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// The time for which the counters of an idle host stand still. An event of a watch that is under way arrives earlier.
+const IDLE_FOR: Duration = Duration::from_millis(100);
 /// The arguments by which no call of a plugin runs into its deadline because the machine is busy.
 pub(crate) const UNHURRIED: [&str; 2] = ["--call-deadline", "600000"];
 
@@ -209,7 +214,12 @@ impl Cluster {
         }
     }
 
-    /// Runs kubectl as the administrator; it must succeed.
+    /// A client with the rights of the administrator.
+    fn client(&self) -> &'static Client {
+        self.plane.client().expect("a client")
+    }
+
+    /// Runs kubectl as the administrator; it must succeed. Only for what a test wants to see kubectl do.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         self.plane.kubectl_stdout(arguments).unwrap_or_else(|error| panic!("kubectl {}: {error:#}", arguments.join(" ")))
     }
@@ -217,7 +227,7 @@ impl Cluster {
     /// Applies manifests on the server's side.
     pub(crate) fn apply(&self, manifests: &str) {
         self.preview(manifests);
-        self.plane.apply(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
+        self.client().apply(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
     }
 
     /// Applies objects on the server's side, all at once.
@@ -227,12 +237,13 @@ impl Cluster {
 
     /// Annotates an object: a change that most plugins make nothing of.
     pub(crate) fn touch(&self, namespace: &str, kind: &str, name: &str, value: &str) {
-        self.kubectl(&["annotate", "--overwrite", "-n", namespace, kind, name, &format!("touched={value}")]);
+        let patch = json!({ "metadata": { "annotations": { "touched": value } } });
+        self.client().patch(namespace, kind, name, "", &patch).expect("touched");
     }
 
     /// Deletes an object, and does not wait until it is gone.
     pub(crate) fn delete(&self, namespace: &str, kind: &str, name: &str) {
-        self.kubectl(&["delete", "--wait=false", "-n", namespace, kind, name]);
+        self.client().delete(namespace, kind, name).expect("deleted");
     }
 
     /// Waits until none of these objects is there.
@@ -245,28 +256,22 @@ impl Cluster {
     /// Creates objects, many at once.
     pub(crate) fn create(&self, manifests: &str) {
         self.preview(manifests);
-        let file = tempfile::NamedTempFile::new_in(self.plane.folder()).expect("a file");
-        std::fs::write(file.path(), manifests).expect("written");
-        self.kubectl(&["create", "-f", &file.path().display().to_string()]);
+        self.client().create(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
     }
 
     /// An object, or none.
     pub(crate) fn get(&self, namespace: &str, kind: &str, name: &str) -> Option<Value> {
-        let output = self.kubectl(&["get", "-n", namespace, kind, name, "--ignore-not-found", "-o", "json"]);
-        (!output.trim().is_empty()).then(|| serde_json::from_str(&output).expect("JSON"))
+        self.client().get(namespace, kind, name).expect("an answer")
     }
 
     /// All objects of a kind in a namespace.
     pub(crate) fn list(&self, namespace: &str, kind: &str) -> Vec<Value> {
-        let output = self.kubectl(&["get", "-n", namespace, kind, "-o", "json"]);
-        let mut list: Value = serde_json::from_str(&output).expect("JSON");
-        list["items"].as_array_mut().map(std::mem::take).expect("a list")
+        self.client().list(namespace, kind).expect("a list")
     }
 
     /// Changes the status of an object, as its controller would.
     pub(crate) fn patch_status(&self, namespace: &str, kind: &str, name: &str, status: &Value) {
-        let patch = serde_json::json!({ "status": status }).to_string();
-        self.kubectl(&["patch", "-n", namespace, kind, name, "--subresource=status", "--type=merge", "-p", &patch]);
+        self.client().patch(namespace, kind, name, "/status", &json!({ "status": status })).expect("patched");
     }
 
     /// The events about an object that have this reason.
@@ -323,16 +328,17 @@ impl Cluster {
                 self.test,
                 self.host_logs()
             );
-            // What is waited for is not to wait for the processor because of a probe that takes long.
-            std::thread::sleep(Duration::from_millis(100).max(asked.elapsed()));
+            // A slow probe must not take the processor from what it waits for.
+            std::thread::sleep(LOOK_EVERY.max(asked.elapsed()));
         }
     }
 
-    /// Waits until the host has handled everything that it was told up to now: it answers a change that comes after it.
+    /// Waits until the host is idle: nothing is queued, no worker is busy, and its counters stand still.
     pub(crate) fn settled(&self, host: &Host) {
-        // The counters stand still once nothing is queued and nobody works. They are of one moment, as what leaves the one enters the other.
         let mut last = String::new();
+        let mut unchanged_since = Instant::now();
         self.eventually("the host to be idle", || {
+            // The metrics are of one moment: what leaves one of these gauges enters another.
             let metrics = host.metrics();
             let busy = metrics.sum("workqueue_depth", &[])
                 + metrics.sum("controller_runtime_active_workers", &[])
@@ -342,13 +348,15 @@ impl Cluster {
                 metrics.sum("controller_runtime_reconcile_total", &[]),
                 metrics.sum("workqueue_adds_total", &[])
             );
-            let idle = busy == 0.0 && now == last;
-            last = now;
-            idle.then_some(())
+            if busy > 0.0 || now != last {
+                last = now;
+                unchanged_since = Instant::now();
+            }
+            (unchanged_since.elapsed() >= IDLE_FOR).then_some(())
         });
     }
 
-    /// A mark in the audit log; none on a cluster whose audit log cannot be read, after the rest of the test has been skipped.
+    /// Returns the end of the audit log, or `None` if it cannot be read; the rest of the test has then been skipped.
     pub(crate) fn audit_mark(&self) -> Option<Mark> {
         match self.plane.audit_barrier() {
             Ok(mark) => Some(mark),

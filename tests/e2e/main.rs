@@ -13,6 +13,7 @@
 
 mod author;
 mod check;
+mod client;
 mod command_line;
 mod composed;
 mod counted;

@@ -12,6 +12,7 @@ use gyre_controlplane::{
     tools_or_skip,
 };
 
+use crate::client::{self, Client};
 use crate::harness::{GYRE, PATIENCE};
 
 /// The cluster of a test target.
@@ -50,7 +51,6 @@ pub(crate) struct Devcluster {
     folder: PathBuf,
     pub(crate) tools: Tools,
     url: String,
-    barriers: AtomicUsize,
 }
 
 impl Plane {
@@ -104,15 +104,11 @@ impl Plane {
         }
     }
 
-    /// Applies manifests on the server's side.
-    pub(crate) fn apply(&self, manifests: &str) -> anyhow::Result<String> {
+    /// A client of the administrator, which all tests share.
+    pub(crate) fn client(&self) -> anyhow::Result<&'static Client> {
         match self {
-            Self::Real(plane) => plane.apply(manifests),
-            Self::Dev(cluster) => {
-                let file = tempfile::NamedTempFile::new_in(&cluster.folder)?;
-                std::fs::write(file.path(), manifests)?;
-                cluster.kubectl_stdout(&["apply", "--server-side", "-f", &file.path().display().to_string()])
-            }
+            Self::Real(plane) => client::shared(plane.kubeconfig()),
+            Self::Dev(cluster) => client::shared(&cluster.folder.join("admin.kubeconfig")),
         }
     }
 
@@ -121,12 +117,15 @@ impl Plane {
         matches!(self, Self::Real(plane) if plane.audit_level() != AuditLevel::Metadata)
     }
 
-    /// The audit log, once everything that was answered is in it.
+    /// Waits until the audit log has every request that was answered before the call, and returns the end of the log.
     pub(crate) fn audit_barrier(&self) -> anyhow::Result<Mark> {
-        match self {
-            Self::Real(plane) => plane.audit_barrier(),
-            Self::Dev(cluster) => cluster.audit_barrier(),
-        }
+        static BARRIERS: AtomicUsize = AtomicUsize::new(0);
+        let audit = self.audit()?;
+        let before = audit.mark()?;
+        let tag = format!("gyre-barrier={}", BARRIERS.fetch_add(1, Ordering::Relaxed));
+        self.client()?.get_raw(&format!("/version?{tag}"))?;
+        audit.wait_for(before, PATIENCE, |event| event.uri.contains(&tag))?;
+        audit.mark()
     }
 
     /// Reads the audit log.
@@ -181,7 +180,7 @@ impl Devcluster {
             ensure!(Instant::now() < deadline, "gyre dev did not start within {PATIENCE:?}: {text}");
             std::thread::sleep(Duration::from_millis(10));
         };
-        Ok(Self { _process: process, _janitor: janitor, folder, tools, url, barriers: AtomicUsize::new(0) })
+        Ok(Self { _process: process, _janitor: janitor, folder, tools, url })
     }
 
     fn kubeconfig(&self, file: &str, user: Option<&str>) -> anyhow::Result<PathBuf> {
@@ -206,14 +205,5 @@ impl Devcluster {
 
     fn audit(&self) -> AuditReader {
         AuditReader::new(&self.folder.join("audit.log"))
-    }
-
-    fn audit_barrier(&self) -> anyhow::Result<Mark> {
-        let audit = self.audit();
-        let before = audit.mark()?;
-        let tag = format!("gyre-barrier={}", self.barriers.fetch_add(1, Ordering::Relaxed));
-        self.kubectl_stdout(&["get", "--raw", &format!("/version?{tag}")])?;
-        audit.wait_for(before, PATIENCE, |event| event.uri.contains(&tag))?;
-        audit.mark()
     }
 }

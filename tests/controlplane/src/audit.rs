@@ -11,6 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use serde_json::Value;
 
+/// The bytes that are read at a time to find the end of the log. A line has about 1 KB, with bodies some tens.
+const PIECE: usize = 64 << 10;
+
 /// The stage of a request at which its event was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -148,9 +151,27 @@ impl AuditReader {
         Self { path: path.to_path_buf() }
     }
 
-    /// The present end of the log.
+    /// Returns the present end of the log: the end of its last whole line.
     pub fn mark(&self) -> anyhow::Result<Mark> {
-        Ok(self.read(Mark::START)?.1)
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Mark::START),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", self.path.display())),
+        };
+        // The log has up to hundreds of megabytes, so it is read from its end.
+        let mut end = file.metadata()?.len();
+        let mut piece = vec![0; PIECE];
+        while end > 0 {
+            let begin = end.saturating_sub(PIECE as u64);
+            let bytes = piece.get_mut(..(end - begin) as usize).unwrap_or_default();
+            file.seek(SeekFrom::Start(begin))?;
+            file.read_exact(bytes)?;
+            if let Some(position) = bytes.iter().rposition(|byte| *byte == b'\n') {
+                return Ok(Mark(begin + position as u64 + 1));
+            }
+            end = begin;
+        }
+        Ok(Mark::START)
     }
 
     /// Every event since `mark`, oldest first.
@@ -251,6 +272,8 @@ mod tests {
         write!(file, "{begin}").unwrap();
         assert_eq!(reader.since(mark).unwrap(), []);
         assert_eq!(reader.mark().unwrap(), mark);
+        write!(file, "{}", " ".repeat(3 * PIECE)).unwrap();
+        assert_eq!(reader.mark().unwrap(), mark, "a line may be longer than what is read at a time");
 
         writeln!(file, "{end}").unwrap();
         assert_eq!(reader.since(mark).unwrap(), [AuditEvent::parse(lines[1]).unwrap()]);

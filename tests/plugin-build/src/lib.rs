@@ -16,15 +16,38 @@ use std::{env, io};
 /// The target of plugins.
 pub const TARGET: &str = "wasm32-wasip2";
 
-/// The profile of plugins, from the `Cargo.toml` of the workspace.
-pub const PROFILE: &str = "plugin";
+/// A profile of components, from the `Cargo.toml` of the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Of plugins that ship: small.
+    Plugin,
+    /// Of plugins for tests: quick to build.
+    Guest,
+}
 
-/// The arguments of Cargo that select what is compiled of a plugin, without `--package` and [`OPTIONS`]. A plugin is also a library for
-/// native tests, and Cargo does not optimise across crates for both at once.
+impl Profile {
+    /// Returns its name in `Cargo.toml`, which is also that of its folder.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plugin => "plugin",
+            Self::Guest => "guest",
+        }
+    }
+
+    /// Returns the arguments of Cargo that select the profile and the target.
+    pub const fn options(self) -> [&'static str; 4] {
+        ["--profile", self.name(), "--target", TARGET]
+    }
+
+    /// Returns the folder in a target folder to which Cargo writes components.
+    pub fn components(self, target_dir: &Path) -> PathBuf {
+        target_dir.join(TARGET).join(self.name())
+    }
+}
+
+/// The arguments of Cargo that select what is compiled of a plugin, without `--package` and [`Profile::options`]. A plugin is also
+/// a library for native tests, and Cargo does not optimise across crates for both at once.
 pub const CDYLIB: [&str; 4] = ["rustc", "--lib", "--crate-type", "cdylib"];
-
-/// The arguments of Cargo that select the profile and the target.
-pub const OPTIONS: [&str; 4] = ["--profile", PROFILE, "--target", TARGET];
 
 /// The environment variable that passes [`flags`] to Cargo.
 pub const FLAGS_VARIABLE: &str = "CARGO_ENCODED_RUSTFLAGS";
@@ -49,12 +72,7 @@ pub fn cargo_home() -> io::Result<PathBuf> {
     home.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is neither CARGO_HOME nor a home folder"))
 }
 
-/// The folder in a target folder to which Cargo writes components.
-pub fn components(target_dir: &Path) -> PathBuf {
-    target_dir.join(TARGET).join(PROFILE)
-}
-
-/// The name of the file of a plugin, in [`components`].
+/// Returns the name of the file of a plugin, in [`Profile::components`].
 pub fn file_name(package: &str) -> String {
     format!("{}.wasm", package.replace('-', "_"))
 }

@@ -9,7 +9,10 @@ use gyre_sandbox::{Plugin, Sandbox};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(gyre_sandbox::Options::default()).expect("a sandbox"));
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+    let cache_dir = Some(gyre_artifacts::CODE_CACHE.into());
+    Sandbox::new(gyre_sandbox::Options { cache_dir, ..gyre_sandbox::Options::default() }).expect("a sandbox")
+});
 
 /// Some plugins, each compiled once for all simulations.
 #[derive(Clone)]

@@ -63,11 +63,11 @@ pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     let folder = target_folder()?.join("wasm");
     for package in packages {
         let mut command = cargo(&plugin_build::CDYLIB);
-        command.args(plugin_build::OPTIONS).args(["--locked", "--package", package, "--target-dir"]).arg(&folder);
+        command.args(plugin_build::Profile::Plugin.options()).args(["--locked", "--package", package, "--target-dir"]).arg(&folder);
         command.env(plugin_build::FLAGS_VARIABLE, plugin_build::flags()?);
         steps::run(&mut command)?;
     }
-    let built = plugin_build::components(&folder);
+    let built = plugin_build::Profile::Plugin.components(&folder);
     Ok(packages.iter().map(|package| built.join(plugin_build::file_name(package))).collect())
 }
 

@@ -1,8 +1,7 @@
 //! The commands for developers: see `cargo xtask --help`.
 //!
 //! ```text
-//! ci ──▶ formatting, lints, documentation ──▶ test
-//! test ▶ control plane tools ──▶ test programs ──▶ their runs ──▶ summary
+//! test ▶ control plane tools ──▶ test programs ──▶ their runs ──▶ summary   (CI=true: format, lints and documentation, too)
 //! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, and what happens to them
 //! ```
 //!
@@ -12,7 +11,6 @@
 //! What is absent: commands that a plain `cargo` command replaces, and dependencies that take long to build.
 
 mod build;
-mod ci;
 mod control_plane;
 mod dev;
 mod dump_kinds;
@@ -32,10 +30,12 @@ const EXAMPLES: &str = "\
 Examples:
   cargo xtask dev                    run the echo plugins on an in-memory cluster
   cargo xtask dev -- --log-level debug
-  cargo xtask test                   run all tests
+  cargo xtask test --quick           run what takes seconds, before a commit
+  cargo xtask test                   run the tests, before a change is submitted
+  cargo xtask test --all             run every scenario on a real API server, too, before a release
   cargo xtask test -- queue          run the tests whose names contain \"queue\"
   cargo xtask control-plane --run    run a Kubernetes control plane and nothing else
-  cargo xtask ci                     run what CI runs
+  CI=true cargo xtask test           run what CI runs: with the format, lints and documentation; no test may be skipped
 
 Environment:
   KUBEBUILDER_ASSETS=DIRECTORY       use etcd, kube-apiserver and kubectl from there instead of building them
@@ -54,7 +54,7 @@ struct Xtask {
 enum Task {
     /// Build the programs of a Kubernetes control plane and print where they are. Needs Go.
     ControlPlane(control_plane::Arguments),
-    /// Run all tests of the workspace; print the time of each suite, the slowest tests, and the number of skipped tests.
+    /// Run the tests; print the time of each suite, the slowest tests, and the number of skipped tests.
     Test(test::Arguments),
     /// Run the echo plugins on an in-memory cluster until Ctrl-C.
     Dev(dev::Arguments),
@@ -67,8 +67,6 @@ enum Task {
     /// Run this after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit the changes in
     /// host/devcluster/src/builtin/dump. The command starts its own control plane, which needs Go. A second run changes nothing.
     DumpKinds,
-    /// Check formatting, lints and documentation, and run all tests.
-    Ci,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,7 +90,7 @@ fn main() -> ExitCode {
 fn run(task: &Task) -> anyhow::Result<()> {
     match task {
         Task::Dev(_) | Task::Bench(_) => toolchain::ensure(toolchain::Use::Plugins)?,
-        Task::Test(_) | Task::Ci => toolchain::ensure(toolchain::Use::Everything)?,
+        Task::Test(_) => toolchain::ensure(toolchain::Use::Everything)?,
         Task::ControlPlane(_) | Task::Fuzz(_) | Task::DumpKinds => {}
     }
     match task {
@@ -107,6 +105,5 @@ fn run(task: &Task) -> anyhow::Result<()> {
         }
         Task::Fuzz(arguments) => fuzz::run(arguments),
         Task::DumpKinds => dump_kinds::run(),
-        Task::Ci => ci::run(),
     }
 }

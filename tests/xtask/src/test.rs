@@ -1,11 +1,13 @@
-//! `cargo xtask test`: every test of the workspace, what each suite took, and a count at the end that tells skipped tests from passed ones.
+//! `cargo xtask test`: builds and runs the tests, and prints the time of each suite and a count that tells skipped tests from passed ones.
 //!
 //! ```text
-//! cargo build --all-targets ──▶ suites (a test program each) ──▶ two lanes: what computes │ what waits ──▶ times, tally
+//! format, lints (CI=true) ─▶ cargo build ─▶ suites (a test program each) ─▶ two lanes: what computes │ what waits ─▶ times, tally
 //! ```
 //!
-//! The test programs are run from here, as Cargo runs one after another: those that mostly wait run beside the others.
+//! Cargo runs test programs one after another. Here, those that mostly wait run beside the others.
 
+mod checks;
+mod selection;
 mod suites;
 mod summary;
 mod times;
@@ -19,14 +21,13 @@ use gyre_controlplane::skip::SKIPS;
 use gyre_controlplane::{Requirement, required, tools};
 use parking_lot::Mutex;
 
-pub(crate) use self::suites::Suite;
+use self::checks::Check;
+use self::selection::Extent;
+use self::suites::Suite;
 use self::summary::{Finished, Summary};
 use crate::build;
 use crate::control_plane;
 use crate::steps::{self, Steps};
-
-/// The number of steps to build and run the tests.
-pub(crate) const STEPS: usize = 3;
 
 /// The seed of property tests, so that each run tries the same cases: a failure is that of the change, and stays until
 /// it is mended. Another seed tries others.
@@ -41,43 +42,74 @@ const EXAMPLES: &str = "documentation";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// Run only what takes seconds: unit tests, the laws of gyre-core, the contract suite on devcluster, one scenario for each area.
+    #[arg(long)]
+    quick: bool,
+    /// Run every scenario on a real API server, too, as before a release.
+    #[arg(long, conflicts_with = "quick")]
+    all: bool,
     /// Arguments of the test programs, such as a part of a test's name, or --nocapture.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut steps = Steps::new(STEPS);
-    let tests = build(&mut steps, "build the tests", &[])?;
-    run_built(&mut steps, &tests, &arguments.arguments, &[])
+impl Arguments {
+    /// Returns the extent of the run: a test that is named runs wherever it can.
+    fn extent(&self) -> Extent {
+        let is_named = self.arguments.iter().any(|argument| !argument.starts_with('-'));
+        match (self.quick, self.all || is_named) {
+            (true, _) => Extent::Quick,
+            (false, true) => Extent::All,
+            (false, false) => Extent::Ordinary,
+        }
+    }
 }
 
-/// Makes everything that the tests run, as the first of the next [`STEPS`] steps. `environment` is added to that of Cargo.
-pub(crate) fn build(steps: &mut Steps, name: &str, environment: &[(&str, &str)]) -> anyhow::Result<Vec<Suite>> {
-    steps.step("control plane tools", || match control_plane::tools() {
+/// Runs the tests. With `CI=true`, it checks the format, the lints and the documentation as well.
+///
+/// # Errors
+///
+/// The steps that failed. A step that fails does not keep the others from running, unless they depend on it.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let extent = arguments.extent();
+    let checks: &[Check] = if required() == Requirement::Required { &checks::ALL } else { &[] };
+    let mut steps = Steps::new(checks.len() + 3);
+    let mut failed = Vec::new();
+    let (first, last): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.order == checks::Order::BeforeTests);
+    for check in first {
+        failed.extend(check.run(&mut steps).err());
+    }
+    steps.step("control plane tools", || prepare_control_plane(extent))?;
+    let suites = steps.step("build the tests", || suites::build(extent))?;
+    failed.extend(run_suites(&mut steps, extent, &suites, &arguments.arguments).err());
+    for check in last {
+        failed.extend(check.run(&mut steps).err());
+    }
+    let failed: Vec<String> = failed.iter().map(|error| format!("{error:#}")).collect();
+    ensure!(failed.is_empty(), "{}", failed.join("\nerror: "));
+    Ok(())
+}
+
+/// Builds the control plane, if the run needs it.
+fn prepare_control_plane(extent: Extent) -> anyhow::Result<()> {
+    match control_plane::tools() {
+        _ if extent == Extent::Quick => Ok(()),
         Err(error) if may_be_skipped(&error) => {
             eprintln!("  {error:#}\n  Tests that need a cluster will be skipped.");
             Ok(())
         }
         result => result.map(drop),
-    })?;
-    steps.step(name, || suites::build(environment))
+    }
 }
 
-/// Runs the tests that [`build()`] made with the same `environment`, as the last of its steps.
-pub(crate) fn run_built(
-    steps: &mut Steps,
-    suites: &[Suite],
-    arguments: &[String],
-    environment: &[(&str, &str)],
-) -> anyhow::Result<()> {
+fn run_suites(steps: &mut Steps, extent: Extent, suites: &[Suite], arguments: &[String]) -> anyhow::Result<()> {
     let skips = tempfile::NamedTempFile::new().context("cannot make a file for the names of skipped tests")?;
     let (seed, default_seed) = SEED;
     let seed = (seed, std::env::var(seed).unwrap_or_else(|_| default_seed.to_owned()));
     let skips_path = skips.path().to_str().context("the path of the temporary folder is not UTF-8")?;
-    let set = [(seed.0, seed.1.as_str()), (SKIPS, skips_path)];
+    let environment = [(seed.0, seed.1.as_str()), (SKIPS, skips_path)];
     let (threads, arguments) = threads(arguments)?;
-    let tests = Tests { suites, threads, arguments: &arguments, building: environment, running: &set };
+    let tests = Tests { suites, extent, threads, arguments: &arguments, environment: &environment };
     let mut summary = Summary::default();
     let result = steps.step("run the tests", || {
         eprintln!("  {}={}, {threads} tests of a suite at a time", seed.0, seed.1);
@@ -93,7 +125,11 @@ pub(crate) fn run_built(
     for line in skipped.lines() {
         eprintln!("{line}");
     }
-    println!("{summary}\n{} in {}", summary.tally, steps.elapsed());
+    println!("{summary}");
+    if let Some(omission) = extent.omission() {
+        println!("{omission}");
+    }
+    println!("{} in {}", summary.tally, steps.elapsed());
     result?;
     let is_complete = summary.tally.skipped == 0;
     ensure!(is_complete || required() == Requirement::Optional, "{} tests were skipped, and CI=true", summary.tally.skipped);
@@ -127,17 +163,18 @@ fn threads(arguments: &[String]) -> anyhow::Result<(usize, Vec<String>)> {
 /// The suites to run, and the way to run them.
 struct Tests<'a> {
     suites: &'a [Suite],
+    extent: Extent,
     threads: usize,
     arguments: &'a [String],
-    building: &'a [(&'a str, &'a str)],
-    running: &'a [(&'a str, &'a str)],
+    environment: &'a [(&'a str, &'a str)],
 }
 
 impl Tests<'_> {
     /// Runs all suites, whatever becomes of each. Errors: one cannot be run at all.
     fn run(&self) -> anyhow::Result<Summary> {
-        let (waiting, computing): (Vec<&Suite>, Vec<&Suite>) =
+        let (waiting, mut computing): (Vec<&Suite>, Vec<&Suite>) =
             self.suites.iter().partition(|suite| WAITING.contains(&suite.name.as_str()));
+        selection::quick_first(&mut computing);
         let summary = Mutex::new(Summary::default());
         let add = |finished: Finished| summary.lock().add(finished);
         let lane = |suites: Vec<&Suite>| -> anyhow::Result<()> {
@@ -150,7 +187,10 @@ impl Tests<'_> {
         };
         std::thread::scope(|scope| {
             let beside = scope.spawn(|| lane(waiting));
-            let result = lane(computing).and_then(|()| self.run_examples().map(add));
+            let result = lane(computing).and_then(|()| match self.extent {
+                Extent::Quick => Ok(()),
+                Extent::Ordinary | Extent::All => self.run_examples().map(add),
+            });
             match beside.join() {
                 Ok(beside) => result.and(beside),
                 Err(_) => bail!("the thread that runs {} panicked", WAITING.join(" and ")),
@@ -159,14 +199,17 @@ impl Tests<'_> {
         Ok(summary.into_inner())
     }
 
-    /// Runs a suite, unless the arguments choose none of its tests.
+    /// Runs a suite. Returns `None` if the run has none of its tests.
     fn run_suite(&self, suite: &Suite) -> anyhow::Result<Option<Finished>> {
-        let listed = suite.list(self.arguments)?;
+        let Some(selection) = self.extent.select(suite) else { return Ok(None) };
+        let arguments = [self.arguments, &selection.arguments].concat();
+        let environment = [self.environment, &selection.environment].concat();
+        let listed = suite.list(&arguments)?;
         if listed.is_empty() {
             return Ok(None);
         }
         let mut finished = Finished::new(&suite.name);
-        let run = suite.run(&listed, self.threads, self.arguments, self.running, |line| {
+        let run = suite.run(&listed, self.threads, &arguments, &environment, |line| {
             print(&suite.name, line);
             finished.tally.add(line);
         })?;
@@ -176,7 +219,7 @@ impl Tests<'_> {
     /// The examples in the documentation; what each took is not known, as most are compiled together.
     fn run_examples(&self) -> anyhow::Result<Finished> {
         let mut command = build::cargo(&["test", "--locked", "--workspace", "--doc", "--no-fail-fast", "--"]);
-        command.args(self.arguments).envs(self.building.iter().copied()).envs(self.running.iter().copied());
+        command.args(self.arguments).envs(self.environment.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let begin = Instant::now();
         let mut child = command.spawn().with_context(|| format!("cannot run `{}`", steps::line(&command)))?;

@@ -49,7 +49,8 @@ impl HostImports for Small {
 }
 
 pub(crate) fn sandbox() -> Sandbox {
-    Sandbox::new(Options { concurrent_calls: 2, ..Options::default() }).unwrap()
+    let cache_dir = Some(gyre_artifacts::CODE_CACHE.into());
+    Sandbox::new(Options { concurrent_calls: 2, cache_dir, ..Options::default() }).unwrap()
 }
 
 /// Loads a file.

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
+use super::selection::Extent;
 use super::times::{self, Ended};
 use crate::build;
 use crate::steps;
 
 /// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Suite {
+pub(super) struct Suite {
     /// The package, and the target in it unless these are the unit tests of its library or only program.
     pub(super) name: String,
     program: PathBuf,
@@ -34,11 +35,11 @@ pub(super) struct Run {
     pub(super) tests: Vec<(String, Duration)>,
 }
 
-/// Compiles the test programs, and says which there are. `environment` is added to that of Cargo.
-pub(super) fn build(environment: &[(&str, &str)]) -> anyhow::Result<Vec<Suite>> {
-    let mut command =
-        build::cargo(&["build", "--locked", "--workspace", "--all-targets", "--message-format=json-render-diagnostics"]);
-    command.envs(environment.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped());
+/// Compiles the test programs, and returns those that were compiled.
+pub(super) fn build(extent: Extent) -> anyhow::Result<Vec<Suite>> {
+    // All packages in each case: with fewer, Cargo would compile dependencies again, with fewer features.
+    let mut command = build::cargo(&["test", "--no-run", "--locked", "--workspace", "--message-format=json-render-diagnostics"]);
+    command.args(extent.targets()).stdin(Stdio::null()).stdout(Stdio::piped());
     let line = steps::line(&command);
     eprintln!("  $ {line}");
     let mut child = command.spawn().context("cannot run Cargo")?;
@@ -101,6 +102,12 @@ fn suites(metadata: &Value, messages: &[Value]) -> Vec<Suite> {
 }
 
 impl Suite {
+    /// A suite without a program.
+    #[cfg(test)]
+    pub(super) fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), program: PathBuf::new(), folder: PathBuf::new(), environment: BTreeMap::new() }
+    }
+
     fn command(&self, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).envs(&self.environment).args(arguments).stdin(Stdio::null());
