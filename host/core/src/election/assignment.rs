@@ -1,20 +1,21 @@
-//! Which replica is to lead which mount.
+//! Assigns mounts to replicas.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-/// Assigns mounts to replicas, each of which says which mounts it can lead. Every mount that any of them can lead has a replica.
+/// Assigns each mount that any replica can lead to one of these replicas.
 ///
-/// It is rendezvous hashing with a bound to the load: each pair of a mount and a replica has a weight that follows from their names, and
-/// pairs come together in the order of their weights, as long as the mount is still free and the replica not full.
+/// This is rendezvous hashing with bounded loads: each pair of a mount and a replica has a weight
+/// that follows from their names. Pairs are taken in the order of their weights, if the mount is
+/// free and the replica not full.
 ///
-/// - The same replicas give the same result, wherever and by whichever build it is made.
-/// - If each replica can lead each mount, all have equally many of them, or one more. If not, what is left over goes to
-///   the replica that has the fewest.
-/// - When a replica comes or goes, the mounts that it takes or leaves behind move, and few others: with 12 mounts and 3 replicas one
-///   more on average, three at the worst that has been found.
+/// - The same replicas give the same result, in every process and build.
+/// - If every replica can lead every mount, their numbers of mounts differ by at most one. If not,
+///   the rest goes to the replica with the fewest mounts.
+/// - When a replica comes or goes, few mounts move besides its own: with 12 mounts and 3 replicas
+///   one on average, at most three in the tests.
 pub fn assignments<'offer>(
     leadable: impl IntoIterator<Item = (&'offer str, &'offer BTreeSet<String>)>,
 ) -> BTreeMap<&'offer str, &'offer str> {
@@ -43,7 +44,7 @@ pub fn assignments<'offer>(
     assigned
 }
 
-/// Sorts by weight, the heaviest first; and then by name, though no weights are equal.
+/// Sorts by weight, the heaviest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Pair<'offer> {
     weight: Reverse<[u8; 32]>,
@@ -53,7 +54,7 @@ struct Pair<'offer> {
 
 impl<'offer> Pair<'offer> {
     fn new(mount: &'offer str, replica: &'offer str) -> Self {
-        // Not the standard library's hash: another build may have another.
+        // Not the standard library's hash, which may differ between builds.
         let mut hash = Sha256::new();
         hash.update(replica.as_bytes());
         hash.update([0]);
@@ -62,9 +63,9 @@ impl<'offer> Pair<'offer> {
     }
 }
 
-/// The number of mounts that each replica has, and the limit.
+/// The number of mounts of each replica, and its limit.
 struct LoadLimits<'offer> {
-    /// The number that each may have.
+    /// The number that every replica may have.
     each: usize,
     /// The number of replicas that may have one more.
     extra: usize,
@@ -166,7 +167,8 @@ mod tests {
         }
     }
 
-    /// Of a thousand memberships each: how many mounts move, beside those that must, when a replica comes (or, read backwards, goes).
+    /// The number of mounts that move needlessly when a replica comes (or, read backwards, goes):
+    /// the mean and the maximum of a thousand memberships.
     fn moved_needlessly(mounts: usize, replicas: usize) -> (f64, usize) {
         let mut moved = Vec::new();
         for membership in 0..1000 {
@@ -189,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Replicas of different builds meet while a deployment rolls over: changing this is a change of the protocol.
+    /// Replicas of different builds meet during a rollout: changing this changes the protocol.
     #[test]
     fn a_later_build_assigns_as_this_one_does() {
         let leadable = everywhere(&numbered("mount", 6), numbered("replica", 3));

@@ -1,15 +1,15 @@
-//! The other replicas, by the Leases that say that they are there.
+//! The other replicas, known by their Leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Lease, Timing};
 use crate::queue::Time;
 
-/// After so many lease durations the Lease of a replica that is gone is deleted. Long enough that nobody takes it for alive, or
-/// itself comes back to it.
+/// The number of lease durations after which the Lease of a dead replica is deleted: long enough
+/// that nobody counts it as alive, and that it does not return.
 const SWEPT_AFTER: u32 = 4;
 
-/// A Lease that was found when all were listed.
+/// A Lease from a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Its name.
@@ -54,7 +54,7 @@ impl Peers {
         Self { timing, known: BTreeMap::new() }
     }
 
-    /// Takes in the Leases of all other replicas.
+    /// Records the Leases of all other replicas.
     pub(super) fn see(&mut self, found: impl IntoIterator<Item = Found>, now: Time) {
         let mut before = std::mem::take(&mut self.known);
         let sweep_at = now + self.timing.lease_duration() * SWEPT_AFTER;
@@ -74,19 +74,19 @@ impl Peers {
         alive.map(|peer| (peer.lease.record.holder.as_str(), &peer.leadable))
     }
 
-    /// Since when that replica has been alive; none: it is not.
+    /// Since when that replica has been alive, or `None` if it is not.
     pub(super) fn alive_since(&self, identity: &str, now: Time) -> Option<Time> {
         let peer = self.known.values().find(|peer| peer.lease.record.holder == identity)?;
         (now < peer.alive_until(&self.timing)).then_some(peer.alive_since)
     }
 
-    /// When the next of those that are alive is not any more, if it does not say so again.
+    /// When the next alive replica expires if it does not renew.
     pub(super) fn next_end(&self, now: Time) -> Option<Time> {
         self.known.values().map(|peer| peer.alive_until(&self.timing)).filter(|until| now < *until).min()
     }
 
-    /// The Leases that are to be deleted, each with its version: of replicas that are long gone. One that cannot be is tried
-    /// again later.
+    /// The Leases to delete, with their versions: those of long dead replicas. They are returned
+    /// again later if the deletion fails.
     pub(super) fn sweep(&mut self, now: Time) -> Vec<(String, String)> {
         let again = now + self.timing.lease_duration() * SWEPT_AFTER;
         let mut swept = Vec::new();

@@ -1,4 +1,4 @@
-//! What an elector does, request by request, and what holds whatever it is told.
+//! Single cases and laws of an elector.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::queue::Time;
 
-/// In milliseconds.
 fn at(milliseconds: u64) -> Time {
     Time::from_duration(Duration::from_millis(milliseconds))
 }
@@ -30,7 +29,7 @@ fn released(version: u32, transitions: i32) -> Action {
 
 const READ: Action = Action::Send(Request::Read);
 
-/// An elector that is called "me".
+/// An elector with the identity "me".
 struct Told(Elector);
 
 impl Told {
@@ -38,7 +37,7 @@ impl Told {
         Self(Elector::new("me".to_owned(), Timing::default(), goal, 1).unwrap())
     }
 
-    /// One that has the lease since the first second, at version 1.
+    /// An elector that has held the lease at version 1 since the first second.
     fn holder() -> Self {
         let mut told = Self::new(Goal::Lead);
         told.check(1000, Input::Tick, READ);
@@ -52,7 +51,7 @@ impl Told {
         assert_eq!(self.0.step(input, at(now)), expected, "at {now} ms");
     }
 
-    /// Goes on until another round begins, in milliseconds.
+    /// Ticks until the next round begins, and returns its time in milliseconds.
     fn waits(&mut self, now: u64, input: Input) -> u64 {
         let Action::Wait(until) = self.0.step(input, at(now)) else { panic!("does not wait") };
         u64::try_from(until.as_duration().as_millis()).unwrap() + 1
@@ -282,7 +281,7 @@ fn any_input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Whatever an API server says.
+    /// Holds for any answers of the API server.
     #[test]
     fn it_waits_for_the_future_writes_what_is_valid_and_has_a_claim_by_its_own_renewals_alone(
         inputs in vec((0..3_000_u64, any_input()), 1..60)
@@ -312,8 +311,9 @@ proptest! {
         }
     }
 
-    /// Answers come at once, and say anything. Three requests of the seven are for a lease that expires within the round: a lease lasts
-    /// a second or longer, so within the 1.4 seconds of the shortest round no second one expires.
+    /// Answers come at once and are arbitrary. Three of the seven requests are for a lease that
+    /// expires within the round: a lease lasts at least a second, so no second one expires within
+    /// the 1.4 seconds of the shortest round.
     #[test]
     fn it_sends_no_more_than_seven_requests_in_a_round(answers in vec(any_input(), 1..60)) {
         let mut told = Told::new(Goal::Lead);

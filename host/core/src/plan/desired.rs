@@ -1,4 +1,4 @@
-//! From what the plugin returned to what would be written: checked, normalised and marked as ours.
+//! Checks, normalises and marks what the plugin returned.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,38 +15,36 @@ use crate::names::{is_dns_label, is_object_name};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use crate::response::Child;
 
-/// Names an object whatever the version, since an object is the same in all versions: group, kind, namespace, name.
+/// Names an object by group, kind, namespace and name: it is the same in all versions.
 pub(super) type Identity = (String, String, Option<String>, String);
 
 pub(super) fn identity(kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Identity {
     (kind.group.clone(), kind.kind.clone(), namespace.map(str::to_owned), name.to_owned())
 }
 
-/// A child to write, and how.
 pub(super) struct Target {
     pub(super) desired: Desired,
     pub(super) strategy: Strategy,
     pub(super) propagation: Propagation,
 }
 
-/// The desired children, checked.
 #[derive(Default)]
 pub(super) struct DesiredSet {
     pub(super) targets: Vec<Target>,
     pub(super) refusals: Vec<Refusal>,
     retained: HashSet<Identity>,
     unnamed: Unnamed,
-    /// The children on the parent's list, and those that will be added to it. A child is refused when the list has no room for it.
+    /// The parent's list with the children that will be added to it.
     listed: ChildList,
 }
 
-/// Children that cannot be told apart because what the plugin returned does not name them. Nothing may be lost because of a bad
-/// output, so objects that could be them are not pruned.
+/// Children that the plugin did not name. Objects that could be them are not pruned, so that a bad
+/// output loses nothing.
 #[derive(Default)]
 struct Unnamed {
-    /// Of these groups and kinds.
+    /// The groups and kinds that such a child may have.
     kinds: BTreeSet<(String, String)>,
-    /// One of them could be of any kind.
+    /// Whether one of them could be of any kind.
     any: bool,
 }
 
@@ -65,7 +63,7 @@ impl DesiredSet {
         wanted
     }
 
-    /// Whether the plugin wants this object to exist, or may want it.
+    /// Returns whether the plugin wants this object to exist, or may want it.
     pub(super) fn retains(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         self.unnamed.any
             || self.unnamed.kinds.contains(&(kind.group.clone(), kind.kind.clone()))
@@ -91,7 +89,7 @@ impl DesiredSet {
         self.refusals.push(*refusal);
     }
 
-    /// The parent has to list a child that no ownerReference can name.
+    /// Adds a child that no ownerReference can name to the parent's list.
     fn list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
         if !is_out_of_reach(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
             return Ok(());
@@ -102,7 +100,7 @@ impl DesiredSet {
         Err(Box::new(Refusal { child: Some(child.clone()), reason: RefusalReason::ChildListFull, message }))
     }
 
-    /// Keeping writes nothing, so it needs neither a declared kind nor a grant.
+    /// Keeps an object. This writes nothing, so it needs neither a declared kind nor a grant.
     fn keep(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut HashMap<Identity, Seen>) {
         let ObjectRef { kind, key } = reference;
         if key.name.is_empty() {
@@ -121,7 +119,8 @@ impl DesiredSet {
         }
     }
 
-    /// Whether a kind has namespaces may be unknown here, so both meanings of the name are retained: for one of them there is no object.
+    /// Retains both meanings of a name if the kind may or may not have namespaces: for one of them
+    /// there is no object.
     fn retain(&mut self, input: &Input<'_>, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) {
         self.retained.insert(identity(kind, None, name));
         match namespace.or(input.parent.key.namespace.as_deref()) {
@@ -138,7 +137,7 @@ impl DesiredSet {
         self.unnamed.kinds.insert((kind.group.clone(), kind.kind.clone()));
     }
 
-    /// Which object it is, and that it may be written. Retains what it names even if not.
+    /// Finds out which object it is, and whether it may be written. Retains it even if not.
     fn locate(
         &mut self,
         input: &Input<'_>,
@@ -163,7 +162,7 @@ impl DesiredSet {
             scope_of(input, kind).map_err(|(reason, message)| Box::new(Refusal { child: child_as_named, reason, message }))?;
         let (namespace, name) = named?;
         let namespace = match scope {
-            // As kubectl does: the namespace of an object that has none is of no consequence.
+            // As kubectl does, the namespace of a cluster-scoped object is ignored.
             Scope::Cluster => None,
             Scope::Namespaced => Some(namespace.or(input.parent.key.namespace.as_deref()).ok_or_else(|| {
                 let message = format!(
@@ -191,7 +190,7 @@ enum Seen {
     Kept,
 }
 
-/// To keep an object twice says the same twice; anything else is a contradiction, and the first one stands.
+/// Refuses the second child of a name. Only keeping an object twice is no contradiction.
 fn first_of_its_name(child: &ObjectRef, now: Seen, seen: &mut HashMap<Identity, Seen>) -> Result<(), Box<Refusal>> {
     let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
     let message = match seen.insert(identity.clone(), now) {
@@ -209,7 +208,7 @@ fn invalid(child: Option<ObjectRef>, message: String) -> Box<Refusal> {
     Box::new(Refusal { child, reason: RefusalReason::InvalidChild, message })
 }
 
-/// The mount's key `grants.writeNamespaces` does not include its namespace.
+/// The refusal outside of the mount's key `grants.writeNamespaces`.
 fn not_writable(child: &ObjectRef, parent_namespace: Option<&str>) -> String {
     let namespace = child.key.namespace.as_deref().unwrap_or_default();
     let where_it_is = match parent_namespace {
@@ -219,7 +218,7 @@ fn not_writable(child: &ObjectRef, parent_namespace: Option<&str>) -> String {
     format!("{child} is in {where_it_is}: add {namespace:?} to the mount's key grants.writeNamespaces")
 }
 
-/// The mount's key `namespaces` does not include its namespace.
+/// The refusal outside of the mount's key `namespaces`.
 pub(super) fn not_in_mount(child: &ObjectRef) -> String {
     match &child.key.namespace {
         Some(namespace) => format!(
@@ -281,7 +280,8 @@ fn name_of<'a>(kind: &GroupVersionKind, object: &'a Map<String, Value>) -> Resul
     }
 }
 
-/// Fields of the metadata that are the API server's to set. A plugin that changes an object which it has read returns them too.
+/// Fields of the metadata that the API server sets. A plugin that changes an object it has read
+/// returns them too.
 const SERVER_FIELDS: &[&str] = &[
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -289,7 +289,7 @@ const SERVER_FIELDS: &[&str] = &[
     "generateName",
     "generation",
     "managedFields",
-    // Ownership is the host's: with a reference of its own making a plugin could have the garbage collector delete what it may not.
+    // With a reference of its own, a plugin could have the garbage collector delete other objects.
     "ownerReferences",
     "resourceVersion",
     "selfLink",
@@ -311,7 +311,7 @@ fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String
     Ok(Target { desired, strategy: child_kind.strategy, propagation: child_kind.propagation })
 }
 
-/// What the plugin wants, and nothing that is not the plugin's to say.
+/// The plugin's object without the fields that it may not set.
 fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut object = object.clone();
     object.remove("status");
@@ -348,7 +348,7 @@ fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<Stri
     Ok(object)
 }
 
-/// Adds what makes the object ours.
+/// Adds the labels, annotation and reference that make the object ours.
 fn mark(input: &Input<'_>, child: &ObjectRef, scope: Scope, digest: &str, object: &mut Map<String, Value>) {
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
     let mut set = |field: &str, key: &str, text: &str| {

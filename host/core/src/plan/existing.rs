@@ -71,7 +71,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
                     "{child} exists, and nothing marks it as a child of this parent: {hand_over}, or allow the mount to adopt objects"
                 ),
             ),
-            // To adopt it would mean to write over what was created only once, and not by us.
+            // Adoption would overwrite an object that was created only once, and not by us.
             (Adoption::Allowed, Strategy::CreateOnly) => refuse(
                 RefusalReason::ForeignObject,
                 format!(
@@ -79,7 +79,8 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
                     input.plugin, input.parent.uid
                 ),
             ),
-            // In place even for kinds that are otherwise replaced: the consent to adopt is none to delete.
+            // In place even for kinds that are otherwise replaced: consent to adopt is not consent
+            // to delete.
             (Adoption::Allowed, Strategy::Apply | Strategy::Recreate) => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
     }

@@ -1,4 +1,4 @@
-//! The refusals of one reconcile, as many as are worth telling.
+//! The refusals of one reconcile, bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use super::{Refusal, RefusalReason};
 use crate::object::ObjectRef;
 use crate::text::cut_owned;
 
-/// Up to this many refusals for one reason are reported one by one, each as an Event. If there are more, a single one is reported, with
-/// their number.
+/// The most refusals for one reason that are reported one by one, each as an Event. More of them
+/// are reported as one, with their number.
 pub const TOLD_ONE_BY_ONE: usize = 5;
 
-/// The longest message that is kept of a refusal, in bytes: what the API server takes as the note of an Event.
+/// The longest kept message, in bytes: the limit of the API server for the note of an Event.
 const MESSAGE: usize = 1_024;
-/// The longest texts that name a child, in bytes. None that exists has longer ones.
+/// The longest names of a child, in bytes. No existing object has longer ones.
 const NAME: usize = 1_024;
 
-/// The refusals of one reconcile: the first ones for each reason, and the number of all. The size is bounded, whatever a plugin returns.
+/// The refusals of one reconcile: the first ones for each reason, and the number of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// At most [`TOLD_ONE_BY_ONE`] for each reason, in the order in which they came.
+    /// At most [`TOLD_ONE_BY_ONE`] for each reason, in the order of their arrival.
     first: Vec<Refusal>,
     counts: BTreeMap<RefusalReason, usize>,
 }
 
 impl Refusals {
-    /// Adds one.
+    /// Adds a refusal.
     pub fn add(&mut self, refusal: Refusal) {
         let count = self.counts.entry(refusal.reason).or_default();
         *count = count.saturating_add(1);
@@ -35,12 +35,12 @@ impl Refusals {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no refusals.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// Forgets all that have this reason; returns how many there were.
+    /// Removes all refusals for this reason, and returns their number.
     pub fn forget(&mut self, reason: RefusalReason) -> usize {
         self.first.retain(|refusal| refusal.reason != reason);
         self.counts.remove(&reason).unwrap_or_default()
@@ -51,7 +51,8 @@ impl Refusals {
         self.counts.iter().map(|(reason, count)| (*reason, *count))
     }
 
-    /// The refusals to report, in the order in which they came: each of a few for one reason, or one that gives the number of many.
+    /// The refusals to report, in the order of their arrival: each of a few for one reason, or one
+    /// with the number of many.
     pub fn told(&self) -> Vec<Refusal> {
         let mut summed = BTreeSet::new();
         let told = |refusal: &Refusal| {
@@ -59,7 +60,7 @@ impl Refusals {
             if count <= TOLD_ONE_BY_ONE {
                 return Some(refusal.clone());
             }
-            // The number stands first, since long messages are cut.
+            // The number comes first, because long messages are cut.
             let message = format!("{count} children are refused for this reason, the first of them: {}", refusal.message);
             summed.insert(refusal.reason).then(|| Refusal { message: cut_owned(message, MESSAGE), ..refusal.clone() })
         };

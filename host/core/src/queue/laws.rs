@@ -1,4 +1,4 @@
-//! What holds for the queue whatever happens to it.
+//! Laws that hold for the queue after any operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,19 +12,18 @@ const MOUNTS: MountName = 3;
 const KEYS: Key = 4;
 const START: Time = Time::from_duration(Duration::ZERO);
 
-/// One thing that happens.
 #[derive(Clone, Debug)]
 enum Operation {
     Add(MountName, Key, Priority),
     AddAfter(MountName, Key, Duration),
     Take,
-    /// For one of the keys in progress, or, with an index past them, for one that may not be.
+    /// Ends the run of one of the keys in progress or, with an index past them, of any key.
     Done(usize, Retry),
     Pass(Duration),
     AddMount(MountName, MountOptions),
     RemoveMount(MountName),
     Remove(MountName, Key),
-    /// All but that one.
+    /// Removes all keys but this one.
     RetainOnly(MountName, Key),
 }
 
@@ -62,7 +61,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Small delays, so that back-off comes to its end within a test.
+/// Small delays, so that back-off reaches its cap within a test.
 fn options() -> impl Strategy<Value = Options> {
     (proptest::option::of(0..4_u32), any::<u64>()).prop_map(|(max_retries, seed)| Options {
         base_delay: Duration::from_millis(2),
@@ -72,7 +71,6 @@ fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// A queue, what is in progress, and the time.
 struct World {
     queue: Queue<MountName, Key>,
     in_progress: Vec<(MountName, Key)>,
@@ -80,7 +78,6 @@ struct World {
     now: Time,
 }
 
-/// What came of one operation.
 #[derive(Debug)]
 enum Effect {
     Added(MountName, Key, Added),
@@ -137,7 +134,7 @@ impl World {
         }
     }
 
-    /// Lets changes stop and everything succeed: returns what was taken until nothing was left, not even for later.
+    /// Stops all changes and lets every run succeed; returns the keys taken until none is left.
     fn settle(&mut self) -> Vec<(MountName, Key)> {
         let mut taken = Vec::new();
         for mount in 0..MOUNTS {
@@ -145,7 +142,7 @@ impl World {
                 self.apply(&Operation::AddMount(mount, MountOptions::workers(1)));
             }
         }
-        // Many more than there are keys, so that a queue which never comes to rest fails.
+        // Far more rounds than keys, so that a queue that never becomes idle fails.
         for _ in 0..1000 {
             while !self.in_progress.is_empty() {
                 self.apply(&Operation::Done(0, Retry::Forget));
@@ -406,7 +403,7 @@ proptest! {
     }
 }
 
-/// However many turns the low keys of three mounts have had or waited for.
+/// Holds however many turns the low keys of three mounts have had or waited for.
 #[test]
 fn a_fresh_change_overtakes_a_relist_of_100_000() {
     const FRESH: u32 = u32::MAX;

@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use super::{Added, Delayed, InProgress, MountOptions, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Time};
 
-/// Tells apart what has the same time, and keeps the order in which it came.
+/// Orders entries of the same time by when they came.
 type Position = u64;
 
-/// The keys of one mount: the state of each, and an index for each state so that nothing is ever searched for.
+/// The keys of one mount: the state of each, and an index for each state, so that nothing is
+/// searched.
 #[derive(Debug)]
 pub(super) struct Mount<K> {
     admission: Admission,
     own: MountOptions,
-    /// How often others were taken while a low key of this mount could have been.
+    /// The number of times that others were taken while a low key of this mount was ready.
     passed_over: u32,
     next_position: Position,
     entries: BTreeMap<K, Entry>,
-    // The indexes. Only `enter` and `leave` change them and `entries`, except that `close` empties
-    // them all and `promote` pops what it is about to make leave.
+    // The indexes. Only `enter` and `remove_entry` change them and `entries`, except that `close`
+    // empties them and `promote` pops the key that it then removes.
     normal: BTreeMap<Position, K>,
     low: BTreeMap<Position, K>,
     delayed: BTreeMap<(Time, Position), K>,
@@ -26,11 +27,11 @@ pub(super) struct Mount<K> {
     parked: BTreeSet<K>,
 }
 
-/// Whether keys are welcome.
+/// Whether the mount accepts keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     Open,
-    /// The mount was removed, and is here only until its runs are done.
+    /// The mount was removed and stays only until its runs are done.
     Closed,
 }
 
@@ -55,11 +56,11 @@ struct Run {
     again: Rerun,
 }
 
-/// Whether the result of a run says anything about its key.
+/// Whether the result of a run counts for its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Validity {
     Valid,
-    /// The mount or the key was removed meanwhile, and if it is back, it is another one.
+    /// The mount or the key was removed meanwhile. If it is back, it is another one.
     Orphaned,
 }
 
@@ -72,12 +73,12 @@ enum Rerun {
         priority: Priority,
         since: Time,
     },
-    /// The key is to be run at that time at the latest.
+    /// Run the key at this time at the latest.
     At(Time),
 }
 
 impl Run {
-    /// Its mount or key was removed.
+    /// Marks the run as one of a removed mount or key.
     fn orphan(&mut self) {
         self.validity = Validity::Orphaned;
         self.again = Rerun::No;
@@ -100,7 +101,7 @@ pub(super) enum Rank {
     Behind,
 }
 
-/// A key that was taken.
+/// A taken key.
 #[derive(Debug)]
 pub(super) struct Work<K> {
     pub(super) key: K,
@@ -108,7 +109,7 @@ pub(super) struct Work<K> {
     pub(super) failures: u32,
 }
 
-/// Without workers, until it is opened.
+/// Closed, without workers.
 impl<K> Default for Mount<K> {
     fn default() -> Self {
         Self {
@@ -132,7 +133,7 @@ impl<K: Clone + Ord> Mount<K> {
         self.own = own;
     }
 
-    /// Forgets everything but the runs in progress, whose results no longer matter.
+    /// Forgets everything but the runs in progress, whose results are then ignored.
     pub(super) fn close(&mut self) {
         self.admission = Admission::Closed;
         self.passed_over = 0;
@@ -149,7 +150,7 @@ impl<K: Clone + Ord> Mount<K> {
         });
     }
 
-    /// Forgets a key; whether it was there.
+    /// Forgets a key, and returns whether it was there.
     pub(super) fn remove(&mut self, key: &K) -> bool {
         match self.entries.get_mut(key) {
             Some(Entry { state: State::Processing { run, .. }, .. }) => {
@@ -161,7 +162,6 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Forgets the keys for which `is_there` is false.
     pub(super) fn retain(&mut self, is_there: impl Fn(&K) -> bool) {
         let gone: Vec<K> = self.entries.keys().filter(|key| !is_there(key)).cloned().collect();
         for key in &gone {
@@ -197,7 +197,7 @@ impl<K: Clone + Ord> Mount<K> {
             State::Processing { run, .. } => {
                 run.again = match run.again {
                     Rerun::Now { priority: before, since } => Rerun::Now { priority: before.min(priority), since },
-                    // Like a delayed retry, a time that was asked for is overtaken by a change.
+                    // As with a delayed retry, a change comes before the requested time.
                     Rerun::No | Rerun::At(_) => Rerun::Now { priority, since: now },
                 };
                 Added::WhileProcessing
@@ -210,8 +210,8 @@ impl<K: Clone + Ord> Mount<K> {
                 }
                 Added::AlreadyQueued
             }
-            // At the priority of this change even if the retry's was higher: a relist would otherwise lift every delayed key to
-            // where it is in the way of fresh changes.
+            // Takes the priority of this change, even if the retry's was higher: a relist would
+            // otherwise lift every delayed key in front of fresh changes.
             State::Delayed { .. } => {
                 self.remove_entry(&key);
                 self.enqueue(key, failures, priority, now);
@@ -281,7 +281,7 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Notes that a normal key, of this mount or another, is taken although a low one of this mount could be.
+    /// Counts that a normal key, of any mount, is taken although a low one of this mount was ready.
     pub(super) fn pass_over(&mut self) {
         if self.low.is_empty() {
             self.passed_over = 0;
@@ -290,7 +290,7 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Takes the key that has been queued longest at that priority.
+    /// Takes the key that was queued first at this priority.
     pub(super) fn take(&mut self, priority: Priority, now: Time) -> Option<Work<K>> {
         let (_, key) = self.queued(priority).first_key_value()?;
         let key = key.clone();
@@ -421,19 +421,19 @@ impl<K: Clone + Ord> Mount<K> {
         self.next_position
     }
 
-    /// A key that left is queued, as the last of its priority.
+    /// Queues a key without an entry, as the last of its priority.
     fn enqueue(&mut self, key: K, failures: u32, priority: Priority, since: Time) {
         let position = self.position();
         self.enter(key, Entry { failures, state: State::Queued { priority, since, position } });
     }
 
-    /// A key that left is delayed.
+    /// Delays a key without an entry.
     fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time) {
         let position = self.position();
         self.enter(key, Entry { failures, state: State::Delayed { priority, until, position } });
     }
 
-    /// A key that left is delayed if it is due some time, and forgotten otherwise.
+    /// Delays a key without an entry if it is due, and leaves it forgotten otherwise.
     fn rest(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
         match due {
             Some(until) => {

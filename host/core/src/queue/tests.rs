@@ -1,4 +1,4 @@
-//! What the queue does in single cases.
+//! Single cases of the queue.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn take_key(queue: &mut Queue<&'static str, u32>, now: Time) -> Option<u32> {
     queue.take(now).map(|taken| taken.key)
 }
 
-/// Everything that is ready, taken and done at once.
+/// Takes and ends everything that is ready.
 fn drain(queue: &mut Queue<&'static str, u32>, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| {
         let taken = queue.take(now)?;

@@ -1,4 +1,4 @@
-//! What a replica does about mounts, step by step.
+//! Single cases of a replica and its mounts.
 
 use super::super::{Record, Term};
 use super::*;
@@ -11,7 +11,7 @@ fn mounts(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// An API server that answers at once, and a replica called "me" that can lead mount "a" and "b".
+/// An API server that answers at once, and a replica "me" that can lead the mounts "a" and "b".
 struct Told {
     elector: MountElector,
     leases: BTreeMap<String, Found>,
@@ -63,7 +63,7 @@ impl Told {
         }
     }
 
-    /// Time passes, in steps of a second, and `each` says what else happens.
+    /// Lets seconds pass, and calls `each` in each of them.
     fn pass(&mut self, from: u64, to: u64, mut each: impl FnMut(&mut Self)) {
         for second in from..=to {
             each(self);
@@ -75,7 +75,7 @@ impl Told {
         self.elector.claims().map(|(mount, _)| mount).collect()
     }
 
-    /// The mount that the other replica, "peer", is to have: each has one.
+    /// The mount that is assigned to the other replica, "peer". Each replica has one.
     fn of_peer(&self) -> String {
         let of = self.elector.assigned().iter().find(|(_, replica)| *replica == "peer");
         of.unwrap().0.clone()
@@ -86,7 +86,7 @@ fn names() -> Names {
     Names::new("gyre")
 }
 
-/// There is a peer, and says so.
+/// Adds an alive peer.
 fn with_peer(told: &mut Told) {
     told.another(&names().replica("peer"), "peer", &["a", "b"]);
 }

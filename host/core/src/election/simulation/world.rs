@@ -1,4 +1,4 @@
-//! The world that elections are simulated in.
+//! The simulated world of elections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,14 +8,13 @@ use super::super::{Lease, Record, Request, RequestResult};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
-/// Real time, in microseconds. Nobody in the simulation knows it.
+/// Real time in microseconds, which no process knows.
 pub(super) type Moment = u64;
 
 pub(super) const SECOND: Moment = 1_000_000;
-/// What is sent during the chaos has arrived, or never will, so long after it.
+/// No request arrives later than this after it was sent.
 pub(super) const LONGEST_DELAY: Moment = 30 * SECOND;
 
-/// Random numbers that follow from a seed.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -37,12 +36,12 @@ impl Random {
     }
 }
 
-/// A clock of one process: it shows something arbitrary, and runs at a rate of its own.
+/// The clock of a process: it starts at any value and runs at its own rate.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     real: Moment,
     shown: u64,
-    /// Microseconds in a million real ones.
+    /// Microseconds per million real ones.
     rate: u64,
 }
 
@@ -52,7 +51,7 @@ impl Clock {
         Time::from_duration(Duration::from_micros(self.shown + passed as u64))
     }
 
-    /// When it shows this.
+    /// The real time at which the clock shows this.
     fn when(&self, time: Time) -> Moment {
         let shown = time.as_duration().as_nanos().div_ceil(1000);
         let ahead = shown.saturating_sub(u128::from(self.shown));
@@ -64,7 +63,6 @@ impl Clock {
     }
 }
 
-/// What a process asks the API server for.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Send { name: String, request: Request, leadable: BTreeSet<String> },
@@ -72,7 +70,6 @@ pub(super) enum Call {
     Delete { name: String, resource_version: String },
 }
 
-/// What the API server says.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Answer { name: String, answer: RequestResult },
@@ -80,18 +77,16 @@ pub(super) enum Reply {
     Deleted,
 }
 
-/// What a process does after a step.
 #[derive(Default)]
 pub(super) struct Effects {
     pub(super) calls: Vec<Call>,
     pub(super) wake: Option<Time>,
 }
 
-/// A process: it elects, and may write while it has a claim.
 pub(super) trait Process {
     fn wake(&mut self, now: Time) -> Effects;
     fn answered(&mut self, reply: Reply, now: Time) -> Effects;
-    /// What it may write to, and until when.
+    /// The names of the leases with a claim, and the end of each.
     fn claims(&self) -> impl Iterator<Item = (&str, Time)>;
     fn request_timeout(&self) -> Duration;
 }
@@ -106,21 +101,20 @@ enum Event {
 struct Running<P> {
     process: P,
     clock: Clock,
-    /// The calls without an answer yet.
+    /// The calls without an answer.
     open: BTreeSet<u64>,
     alarm: u64,
     paused_until: Moment,
     cut_off_until: Moment,
 }
 
-/// What the network does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Network {
     Chaos,
     Calm,
 }
 
-/// How far the rates of clocks may be apart: between the two, in microseconds to a million real ones.
+/// The range of the rates of clocks, in microseconds per million real ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     pub(super) slowest: u64,
@@ -128,14 +122,13 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// The slowest is slower than the fastest by this.
+    /// Rates whose slowest is slower than the fastest by this fraction.
     pub(super) fn apart(slowness: f64) -> Self {
         let root = (1.0 - slowness).sqrt();
         Self { slowest: (1e6 * root).ceil() as u64, fastest: (1e6 / root).floor() as u64 }
     }
 }
 
-/// The API server, the network and the processes.
 pub(super) struct World<P> {
     pub(super) now: Moment,
     pub(super) random: Random,
@@ -143,12 +136,12 @@ pub(super) struct World<P> {
     rates: Rates,
     events: BTreeMap<(Moment, u64), Event>,
     next: u64,
-    /// All versions that there ever were; none: it was deleted.
+    /// All versions, with `None` for a deletion.
     leases: BTreeMap<String, Vec<Option<Found>>>,
     resource_version: u64,
     running: BTreeMap<usize, Running<P>>,
     pub(super) violations: Vec<String>,
-    /// How many writes the API server did.
+    /// The number of writes that the API server did.
     pub(super) writes: u64,
 }
 
@@ -169,7 +162,7 @@ impl<P: Process> World<P> {
         }
     }
 
-    /// Starts a process. Its clock may show anything.
+    /// Starts a process with any time on its clock.
     pub(super) fn start(&mut self, id: usize, process: P) {
         let clock = Clock {
             real: self.now,
@@ -181,7 +174,7 @@ impl<P: Process> World<P> {
         self.step(id, |process, now| process.wake(now));
     }
 
-    /// What it has sent may arrive all the same.
+    /// Kills a process. Its requests may still arrive.
     pub(super) fn kill(&mut self, id: usize) {
         self.running.remove(&id);
     }
@@ -210,7 +203,6 @@ impl<P: Process> World<P> {
         self.running.entry(id).and_modify(|running| running.alarm = alarm);
     }
 
-    /// Lets a process do something.
     pub(super) fn step(&mut self, id: usize, act: impl FnOnce(&mut P, Time) -> Effects) {
         let Some(running) = self.running.get_mut(&id) else { return };
         let now = running.clock.at(self.now);
@@ -237,7 +229,6 @@ impl<P: Process> World<P> {
         }
     }
 
-    /// Goes on until then.
     pub(super) fn run_until(&mut self, end: Moment) {
         while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= end) {
             let ((now, _), event) = entry.remove_entry();
@@ -247,7 +238,7 @@ impl<P: Process> World<P> {
         self.now = end;
     }
 
-    /// Who has a claim to what now.
+    /// The processes with a claim to each lease now.
     pub(super) fn who_may_write(&self) -> BTreeMap<&str, Vec<usize>> {
         let mut held: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (id, running) in &self.running {
@@ -263,20 +254,19 @@ impl<P: Process> World<P> {
         &self.running[&id].process
     }
 
-    /// The lease as it is.
     pub(super) fn lease(&self, name: &str) -> Option<&Lease> {
         Some(&self.leases.get(name)?.last()?.as_ref()?.lease)
     }
 
-    /// Somebody changes something about the lease that has nothing to do with its holder.
+    /// Changes the lease without changing its holder.
     pub(super) fn touch(&mut self, name: &str) {
         if let Some(found) = self.leases.get(name).and_then(|versions| versions.last()?.clone()) {
             self.write(name, found.lease.record, found.leadable);
         }
     }
 
-    /// The law: at no moment have two processes a claim to the same. Claims end by themselves and begin with a step, so it is enough to
-    /// look at who has made one.
+    /// Checks the law: at no time do two processes have a claim to the same lease. Claims end by
+    /// themselves and begin with a step, so it is enough to check the process that made one.
     fn check(&mut self, id: usize) {
         let valid = |running: &Running<P>, until| running.clock.at(self.now) < until;
         let Some(stepped) = self.running.get(&id) else { return };
@@ -295,7 +285,7 @@ impl<P: Process> World<P> {
         self.events.insert((at, number), event(number));
     }
 
-    /// Something is sent, and arrives some time, or never.
+    /// Sends a message that arrives at some time, or never.
     fn travels(&mut self, is_cut_off: bool, event: Event) {
         let delay = match self.network {
             Network::Calm => self.random.between(500, 20_000),
@@ -324,13 +314,13 @@ impl<P: Process> World<P> {
         }
         let Some(running) = self.running.get_mut(&id) else { return };
         if self.now < running.paused_until {
-            // When it goes on, it comes upon what happened meanwhile in any order.
+            // A resumed process sees the events from the meantime in any order.
             let resumes = running.paused_until + self.random.between(0, 3);
             self.push(resumes, |_| event);
             return;
         }
         match event {
-            // Pushed events get new numbers, so an alarm is known by the one that it was set with.
+            // Pushed events get new numbers, so an alarm is known by its first number.
             Event::Wake { alarm, .. } if alarm == running.alarm => self.step(id, |process, now| process.wake(now)),
             Event::Replied { call, reply, .. } if running.open.remove(&call) => {
                 self.step(id, |process, now| process.answered(reply, now));
@@ -343,7 +333,7 @@ impl<P: Process> World<P> {
     }
 
     fn serve(&mut self, call: Call) -> Reply {
-        // An overloaded server fails before, or after it has done what was asked.
+        // An overloaded server fails before or after it does the request.
         let (fails_before, fails_after) = match self.network {
             Network::Calm => (false, false),
             Network::Chaos => (self.random.percent(5), self.random.percent(5)),
@@ -384,7 +374,7 @@ impl<P: Process> World<P> {
         }
     }
 
-    /// Nothing rests on reads being of the newest version.
+    /// Returns an old version at times, because reads need not be of the newest.
     fn read(&mut self, name: &str) -> Option<Found> {
         let versions = self.leases.entry(name.to_owned()).or_default();
         let mut age = 0;

@@ -166,7 +166,8 @@ fn a_child_that_is_being_deleted_is_waited_for() {
 fn owned_objects_that_are_not_desired_are_deleted_last() {
     let base = world();
     let (map, old_job) = (created(&base, config_map("old", "x")), created(&base, job("old", "x")));
-    // A kind that an earlier version of the plugin declared, and a child that the plugin made under another version of its kind.
+    // A kind that an earlier version of the plugin declared, and a child in another version of its
+    // kind.
     let mut pod = map.clone();
     pod["kind"] = json!("Pod");
     let mut beta = created(&base, job("kept", "x"));
@@ -207,7 +208,8 @@ fn an_object_that_two_caches_hold_is_one_object() {
             assert_eq!(steps(&base.clone().sees(observed).wants(wanted.clone()).plan()), expected);
         }
     }
-    // Only the other version is watched: its digest still tells, while its fields cannot be compared.
+    // Only the other version is watched: the digest still decides, while the fields cannot be
+    // compared.
     assert_eq!(base.clone().sees([beta.clone()]).wants([job("j", "x")]).plan(), Plan::default());
     assert_eq!(base.sees([beta]).wants([job("j", "y")]).plan().steps.len(), 1);
 }
@@ -466,7 +468,7 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
     assert!(shown(decide(&secret, &bare)).contains("hand it over with the labels gyre.dev/plugin=echo"));
 }
 
-/// Kubernetes' CronJob controller takes each Job whose controller has the name of a CronJob for one of that CronJob's.
+/// The CronJob controller would take a Job whose controller has the name of a CronJob.
 #[test]
 fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     let world = world().wants([job("a", "v1")]);
@@ -497,7 +499,8 @@ fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     assert_eq!(decide(&|metadata| metadata["ownerReferences"] = controlled.clone()), Existing::Nothing);
     let of_the_last = reference(&|reference| reference["uid"] = json!("old"));
     assert!(matches!(decide(&|metadata| metadata["ownerReferences"] = of_the_last.clone()), Existing::Wait(_)));
-    // A user adds such a reference so that the garbage collector deletes their object with the parent.
+    // A user adds such a reference so that the garbage collector deletes their object with the
+    // parent.
     assert!(is_refused(decide(&|metadata| {
         metadata["labels"] = json!({});
         metadata["annotations"] = json!({});
@@ -516,7 +519,7 @@ fn the_digest_is_of_what_the_plugin_wants_and_of_nothing_else() {
     assert_eq!(digest(&upgraded, config_map("a", "x")), expected);
     assert_eq!(digest(&world(), returned), expected, "returning the object as it was read changes nothing");
     assert_ne!(digest(&world(), config_map("a", "y")), expected);
-    // Fixed, since a change of how it is computed would write every child in every cluster.
+    // Fixed, because a change of the computation would write every child in every cluster.
     assert_eq!(expected, "597cbb7c4bfe4309a1fefa8c9ba52a96");
     let canonical =
         r#"{"apiVersion":"v1","data":{"text":"x"},"kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}"#;

@@ -23,19 +23,21 @@ fn leaving(world: &World, teardown: Option<&Response>) -> DeletionPlan {
     world.with_input(|input| plan_deletion(input, teardown))
 }
 
-/// As the host does: for a parent that goes, and whose plugin is done, nothing outside of its namespace is wanted.
+/// As the host does: a parent that is being deleted, with a plugin that is done, wants nothing
+/// outside of its namespace.
 fn execute(world: &mut World, plan: &Plan) {
     let desired = world.desired.replace(Vec::new());
     world.execute(plan);
     world.desired = desired;
 }
 
-/// Stated anew: the garbage collector follows references within a namespace, and from anything to what has no namespace.
+/// States it independently: the garbage collector follows references within a namespace, and to
+/// cluster-scoped owners.
 fn is_reached_by_the_garbage_collector(world: &World, live: &Live) -> bool {
     world.parent.key.namespace.is_none() || world.parent.key.namespace == live.key.namespace
 }
 
-/// Whether what the plugin returned names the object, or may mean it.
+/// Returns whether the plugin's output names the object, or may mean it.
 fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
     children.iter().any(|child| {
         let (kind, namespace, name) = match child {
@@ -60,7 +62,7 @@ fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
     })
 }
 
-/// What may not remain at the release.
+/// The objects that may not remain at the release.
 fn must_go<'world>(world: &'world World, teardown: Option<&Response>) -> Vec<&'world Live> {
     let wanted = teardown.and_then(|teardown| teardown.children.as_deref());
     let owned = world.observed.iter().filter(|live| is_owned(world, &parsed(live)));
@@ -83,7 +85,7 @@ proptest! {
             let left = must_go(&world, teardown.as_ref());
             if finalizer == FinalizerAction::Remove {
                 prop_assert!(left.is_empty(), "{:?} is left after {:?}", left, plan);
-                // As long as the finalizer is not removed yet, it stays so.
+                // This stays so until the finalizer is removed.
                 prop_assert_eq!(leaving(&world, teardown.as_ref()).finalizer, FinalizerAction::Remove);
                 return Ok(());
             }
@@ -165,7 +167,7 @@ proptest! {
         let before = out_of_reach(&world);
         world.execute(&plan);
         prop_assert!(finalizer || !(before || out_of_reach(&world)), "{:?} without a finalizer", plan);
-        // Nor is it held for nothing.
+        // Nor does a finalizer stay without a reason.
         let rest = world.plan();
         world.finish_deletions();
         let held = world.with_input(|input| needs_finalizer(input, &rest, false));

@@ -1,19 +1,19 @@
-//! A small model of what the API server does with a plan, and of what may go wrong on the way.
+//! A small model of how the API server executes a plan, and of the faults on the way.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// What becomes of one write.
+/// The fate of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is done, and the host remembers the answer.
     Done,
-    /// It is done, and the host never learns of it: a time-out after the commit, or a crash.
+    /// It is done, and the host does not know: a time-out after the commit, or a crash.
     AnswerLost,
-    /// It is not done. Of a replacement, both writes are not.
+    /// It is not done; nor is either write of a replacement.
     NotSent,
-    /// Of a replacement, the deletion is done and the creation is not; all else is done.
+    /// The deletion of a replacement is done and the creation is not; anything else is done.
     Half,
 }
 
@@ -25,13 +25,12 @@ pub(super) struct Count {
 }
 
 impl World {
-    /// Executes the plan as the host would, on the objects in `observed`, which here are all that the cluster has of these names. What
-    /// is foreign is in the way of a creation, as it would be in a cluster.
+    /// Executes the plan as the host would, on `observed`, which is all that this cluster has.
+    /// Foreign objects are in the way of a creation, as in a real cluster.
     pub(super) fn execute(&mut self, plan: &Plan) {
         self.execute_with(plan, |_| Fate::Done);
     }
 
-    /// As `execute`, with a fate for each step.
     pub(super) fn execute_with(&mut self, plan: &Plan, fate: impl Fn(usize) -> Fate) {
         let makes_list = self.parent.children.is_missing() && self.desired.is_some();
         let listing = self.parent_listing(plan);
@@ -52,7 +51,7 @@ impl World {
         }
     }
 
-    /// The parent as it is before the steps are carried out.
+    /// The parent as it is before the steps are executed.
     fn parent_listing(&self, plan: &Plan) -> Parent {
         let mut parent = self.parent.clone();
         if self.desired.is_some() || !parent.children.is_missing() {
@@ -62,7 +61,7 @@ impl World {
     }
 
     fn carry_out(&mut self, step: &Step, fate: Fate) {
-        // What the step was decided for is gone: the precondition fails.
+        // The object of this step is gone: the precondition fails.
         if step.uid().is_some_and(|uid| self.place(uid).is_none()) {
             return;
         }
@@ -92,13 +91,13 @@ impl World {
         self.observed.iter().find(|live| same_kind(live) && live.key == child.key)
     }
 
-    /// What is decided about an object that bears the name; none: there is no object.
+    /// The decision about an object that has the name; `None` if there is no object.
     fn on_existing(&self, desired: &Desired) -> Option<Existing> {
         let live = parsed(self.live(&desired.child)?);
         Some(self.with_input(|input| on_existing(input, desired, &live)))
     }
 
-    /// The steps that come to a write, and not to a look at something foreign that is in the way.
+    /// The steps that write, and do not only read a foreign object that is in the way.
     pub(super) fn writes(&self, plan: &Plan) -> Vec<Step> {
         let listing = World { parent: self.parent_listing(plan), ..self.clone() };
         let comes_to_a_write = |step: &&Step| match step {
@@ -110,7 +109,7 @@ impl World {
         plan.steps.iter().filter(comes_to_a_write).cloned().collect()
     }
 
-    /// Plans and executes until nothing is left to do, and says how the cluster looks then.
+    /// Plans and executes until nothing is left to do, and returns the state of the cluster.
     pub(super) fn converge(&mut self) -> BTreeMap<String, Value> {
         for _ in 0..6 {
             let plan = self.plan();
@@ -124,7 +123,7 @@ impl World {
         panic!("{:?} never ends", self.plan());
     }
 
-    /// The objects by name, without what is different each time.
+    /// The objects by name, without the fields that differ each time.
     pub(super) fn state(&self) -> BTreeMap<String, Value> {
         let state = self.observed.iter().map(|live| {
             let mut object = parsed(live);
@@ -147,7 +146,7 @@ impl World {
         self.observed[place].json = object.to_string();
     }
 
-    /// What carries a finalizer is only marked as going.
+    /// Only marks an object with a finalizer as being deleted.
     fn delete(&mut self, uid: &str) {
         let Some(place) = self.place(uid) else { return };
         let live = &mut self.observed[place];
@@ -164,12 +163,13 @@ impl World {
         }
     }
 
-    /// What is going is gone.
+    /// Removes the objects that are being deleted.
     pub(super) fn finish_deletions(&mut self) {
         self.observed.retain(|live| !live.json.contains("deletionTimestamp"));
     }
 
-    /// The object as server-side apply would make it: merged, with defaults, and with some values written in the server's own way.
+    /// The object after server-side apply: merged, with defaults, and some values in the server's
+    /// notation.
     fn applied(&mut self, desired: &Desired, uid: Option<&str>) -> Value {
         let mut object = match uid.and_then(|uid| self.place(uid)) {
             Some(place) => parsed(&self.observed[place]),
@@ -201,7 +201,8 @@ impl World {
         self.observed.push(live);
     }
 
-    /// Asks the API server whether an object that seems to have drifted is only written in another way.
+    /// Asks the API server whether an object that seems to have drifted is only written
+    /// differently.
     fn nothing_has_drifted(&mut self, desired: &Desired, uid: &str, fate: Fate) -> bool {
         let Some(place) = self.place(uid) else { return true };
         let live = parsed(&self.observed[place]);
@@ -212,7 +213,7 @@ impl World {
         unchanged
     }
 
-    /// Somebody writes to every status, which moves every resourceVersion.
+    /// Changes every status, and so every resourceVersion.
     pub(super) fn touch_every_status(&mut self) {
         for live in &mut self.observed {
             let Ok(mut object) = serde_json::from_str::<Value>(&live.json) else { continue };
@@ -223,14 +224,14 @@ impl World {
         }
     }
 
-    /// The host restarts, and remembers nothing.
+    /// Restarts the host, which remembers nothing.
     pub(super) fn forget(&mut self) {
         for live in &mut self.observed {
             live.accepted = None;
         }
     }
 
-    /// The objects of another world that have been changed or deleted, other than those that were going anyhow.
+    /// The changed or deleted objects, except for those that were being deleted before.
     pub(super) fn changed_since(&self, before: &Self) -> BTreeSet<String> {
         let stayed = before.observed.iter().filter(|live| !live.json.contains("deletionTimestamp"));
         let changed = stayed.filter(|live| self.place(&live.uid).is_none_or(|place| self.observed[place].json != live.json));
