@@ -1,24 +1,25 @@
 //! The Events that wait to be published.
 //!
-//! A reconcile adds its Events here and goes on; the host publishes them later. Events are best effort: there are
-//! limits to how many wait and to how many are published, and what exceeds them is dropped and counted.
+//! Events are best effort: the numbers of waiting and published ones are limited, and the excess is
+//! dropped and counted.
 //!
 //! ```text
 //!   add ── the same Event already waits ─────────▶ merged: the count of its series grows
 //!       ── its object has no token ──────────────▶ dropped, or merged if its series was published
-//!       ── the byte limit of the mount is reached ▶ dropped, or another Event is
+//!       ── the byte limit of the mount is reached ▶ this or another Event is dropped
 //!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ its name is kept for the series
 //! ```
 //!
 //! - The Events of an object are published in the order in which they were added.
-//! - Mounts take turns, and in a mount its namespaces do: nobody waits for all Events of somebody else.
-//! - The Events that wait have a limit in bytes for each mount. When it is reached, the namespace with the most loses
-//!   the newest Event of its last object.
-//! - Publishing takes a token of the object and one of the mount (see [`OBJECT_LIMIT`] and [`MOUNT_LIMIT`]).
+//! - Mounts take turns, and so do the namespaces of a mount.
+//! - At the byte limit of a mount, the namespace with the most bytes loses the newest Event of its
+//!   last object.
+//! - Publishing takes a token of the object ([`OBJECT_LIMIT`]) and one of the mount
+//!   ([`MOUNT_LIMIT`]).
 //!
-//! The same Event again, within [`SERIES_END`], becomes a series (`series` of `events.k8s.io/v1`): one Event with a count. So do many that
-//! differ only in their message (see [`SIMILAR`]). The numbers are those of client-go's recorders, in `tools/record/events_cache.go` and
-//! `tools/events/event_broadcaster.go`.
+//! Equal Events within [`SERIES_END`] become a series (`series` of `events.k8s.io/v1`): one Event
+//! with a count. So do many that differ only in their message (see [`SIMILAR`]). The numbers are
+//! those of client-go's `tools/record/events_cache.go` and `tools/events/event_broadcaster.go`.
 
 mod mount;
 
@@ -35,23 +36,24 @@ use crate::response::Event;
 use crate::token_bucket::Limit;
 use mount::Mount;
 
-/// The Events that are published about one object (`defaultSpamBurst`, `defaultSpamQPS`).
+/// The Events about one object (`defaultSpamBurst`, `defaultSpamQPS`).
 pub const OBJECT_LIMIT: Limit = Limit { burst: 25, interval: Duration::from_secs(300) };
 
-/// The Events that are published for one mount: 1,000 at once, and then 20 per second. This was the request rate of a whole operator in older
-/// versions of controller-runtime (`QPS`). By default, an API server keeps each Event for an hour.
+/// The Events of one mount: 1,000 at once, then 20 per second, once the request rate of a whole
+/// operator in controller-runtime (`QPS`). By default, an API server keeps an Event for an hour.
 pub const MOUNT_LIMIT: Limit = Limit { burst: 1_000, interval: Duration::from_millis(50) };
 
-/// The bytes of the Events of one mount that may wait: some 10,000 Events.
+/// The most bytes of a mount's waiting Events: some 10,000 Events.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// A series ends after this time without the Event (`finishTime`): the next one is a new Event.
+/// The time without the Event after which a series ends (`finishTime`).
 pub const SERIES_END: Duration = Duration::from_secs(6 * 60);
 
-/// After so many Events of an object that differ only in their messages, the next ones become one series (`defaultAggregateMaxEvents`).
+/// The Events of an object with different messages after which they become one series
+/// (`defaultAggregateMaxEvents`).
 pub const SIMILAR: usize = 10;
 
-/// The beginning of the message of a series of Events with different messages; the first of them follows.
+/// The prefix of the message of such a series, before the first message.
 pub const COMBINED: &str = "(combined from similar events): ";
 
 /// The object that an Event is about.
@@ -66,7 +68,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Tells objects apart, also where the API server gives no UIDs.
+    /// Identifies an object, also if the API server gives no UIDs.
     fn key(&self) -> String {
         format!("{} {}", self.uid, self.object.key)
     }
@@ -75,17 +77,17 @@ impl Subject {
 /// The result of [`EventQueue::add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddResult {
-    /// It waits. Events of other namespaces may have been dropped to make room for it.
+    /// It waits. Events of other namespaces may have been dropped to make room.
     Waits {
         /// The number of others that were dropped.
         displaced: usize,
     },
-    /// It was counted in a series, and needs no request: an Event of the series already waits, or the series was published and its object has no
-    /// token. In the second case, the count is written if the Event happens again when there is a token.
+    /// It was counted in a series and needs no request: an Event of the series waits, or the series
+    /// is published and the object has no token. Then the next Event with a token writes the count.
     Merged,
-    /// It was dropped: its object has no token left.
+    /// It was dropped: its object has no token.
     ObjectLimit,
-    /// It was dropped, because the byte limit is reached and no other namespace uses more. Others may have been dropped before that.
+    /// It was dropped: the byte limit is reached and no other namespace uses more.
     QueueFull {
         /// The number of others that were dropped.
         displaced: usize,
@@ -101,7 +103,7 @@ pub enum MountLimit {
     Ignored,
 }
 
-/// An Event to publish. Another one of its mount is taken only after [`EventQueue::done`].
+/// An Event to publish. The next one of its mount is taken after [`EventQueue::done`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication<M, T> {
     /// The mount that it is from.

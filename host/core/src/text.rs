@@ -1,13 +1,11 @@
-//! Texts of others, which may have any length: cut to what is worth keeping.
+//! Cuts texts that may have any length.
 
 use std::fmt::{self, Write as _};
 
-/// The end of a text that was cut.
 const MARK: char = '…';
 
-/// The text itself if it has at most `limit` bytes; else as many whole characters of it as fit beside an ellipsis.
-///
-/// With a limit of fewer bytes than the ellipsis has, a longer text becomes empty.
+/// The text, or as many of its characters as fit in `limit` bytes with an ellipsis. Empty if the
+/// ellipsis does not fit.
 pub fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -17,16 +15,16 @@ pub fn cut(text: &str, limit: usize) -> String {
     format!("{kept}{MARK}")
 }
 
-/// As [`cut`], for a text that need not be copied if it fits.
+/// As [`cut`], without a copy if the text fits.
 pub fn cut_owned(text: String, limit: usize) -> String {
     if text.len() <= limit { text } else { cut(&text, limit) }
 }
 
-/// What is displayed, as [`cut`] leaves it. No more of it is made than the limit needs, if its `Display` ends at the first error, as
-/// those do that use `?` or `write!` in the usual way.
+/// The displayed value as [`cut`] would leave it. If its `Display` stops at the first error, as
+/// usual, only as much is formatted as fits.
 pub fn displayed(value: &(impl fmt::Display + ?Sized), limit: usize) -> String {
     let mut bounded = Bounded { text: String::new(), limit };
-    // The only error is that there is no more room.
+    // The only error is that the limit is reached.
     let _ = write!(bounded, "{value}");
     cut_owned(bounded.text, limit)
 }
@@ -41,7 +39,7 @@ pub fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
     }
 }
 
-/// Takes text until there is more than the limit, of which it keeps one character.
+/// Takes at most one character more than the limit.
 struct Bounded {
     text: String,
     limit: usize,

@@ -1,14 +1,12 @@
-//! What a crate may not do, Cargo enforces by what it does not depend on. These tests hold the crates to it.
+//! Asserts what crates do not depend on, and therefore cannot do.
 
 #[cfg(test)]
 mod dependencies {
     use std::collections::BTreeSet;
     use std::process::Command;
 
-    /// The names of the crates that this one is built from with these arguments of Cargo, itself included.
-    ///
-    /// Cargo reads the lock file and what the build has fetched. Not with `--offline`, so that it may fetch the rest where only
-    /// this crate was built.
+    /// The crates that this one is built from, itself included. Without `--offline`, because Cargo
+    /// may have to fetch some if only this crate was built.
     fn closure(package: &str, arguments: &[&str]) -> BTreeSet<String> {
         let output = Command::new(env!("CARGO"))
             .args(["tree", "--locked", "--edges", "normal", "--prefix", "none"])
@@ -22,8 +20,8 @@ mod dependencies {
         listing.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
     }
 
-    /// Asserts that `package` depends on `present`, so that an empty listing fails, and on nothing that begins with one of
-    /// `absent`.
+    /// Asserts that `package` depends on `present`, so that an empty list fails, and on nothing
+    /// that begins with one of `absent`.
     fn check(package: &str, present: &str, absent: &[&str]) {
         check_closure(package, &closure(package, &[]), present, absent);
     }

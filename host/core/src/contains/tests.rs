@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Values with the field names that the heuristics look at among others.
+/// Values whose field names include those that the comparison treats specially.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -41,7 +41,8 @@ fn fields() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Adds fields everywhere, as defaulting does; with `elements`, nowhere that could clash with what is there.
+/// Adds fields everywhere, as defaulting does.
+/// clashes.
 fn with_more_fields(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -104,7 +105,7 @@ proptest! {
         let mut live = value.clone();
         *live.pointer_mut(pointer).expect("the pointer was made from this value") = json!("something else");
         let named = first_difference(&value, &live).expect("there is a difference");
-        // The key of an element, or an element of a set, is named by what it is a part of.
+        // The key of an element, or an element of a set, is reported as its container.
         prop_assert!(path.starts_with(&named), "{} is not at {}", named, path);
         prop_assert!(!equal(&value, &live));
     }
@@ -218,7 +219,7 @@ fn drift_is_a_difference() {
             json!({"spec": {"ports": [{"port": 53, "protocol": "UDP"}]}}),
             "spec.ports[0]",
         ),
-        // Names that do not tell the elements apart.
+        // Names that are not unique.
         (
             json!({"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}),
             json!({"spec": {"containers": [{"name": "a"}, {"name": "a"}, {"name": "b"}]}}),
@@ -247,7 +248,7 @@ fn of_kind(api_version: &str, kind: &str, fields: Value) -> Value {
     object
 }
 
-/// Objects with the value at a place where a quantity is.
+/// Objects with the value in each field of a quantity.
 fn with_quantity(value: &Value) -> Vec<Value> {
     let resources = json!({"limits": {"cpu": value}, "requests": {"cpu": value}});
     let spec = json!({
@@ -293,7 +294,7 @@ fn with_quantity(value: &Value) -> Vec<Value> {
     ]
 }
 
-/// Whether a desired quantity is held by a live one, which is the same everywhere.
+/// Returns whether the live quantity contains the desired one, which is the same in all fields.
 fn is_held(desired: &Value, live: &Value) -> bool {
     let held = |(desired, live): (&Value, &Value)| first_difference(desired, live).is_none();
     let (desired, live) = (with_quantity(desired), with_quantity(live));
@@ -330,7 +331,7 @@ fn quantities_of_one_amount_are_the_same_wherever_there_are_quantities() {
         (json!("1"), json!("-1")),
         (json!("1m"), json!("1M")),
         (json!(1), json!("2")),
-        // As floats they are the same.
+        // They are equal as floats.
         (json!("9007199254740993"), json!("9007199254740992")),
         (json!("9007199254740993"), json!(9_007_199_254_740_992_u64)),
         (json!("1e-3"), json!("1e3")),
@@ -362,7 +363,7 @@ fn what_looks_like_a_quantity_elsewhere_is_text() {
         ("v1", "Pod", &env as &dyn Fn(&str) -> Value, "spec.containers[0].env[0].value"),
         ("v1", "ConfigMap", &|value: &str| json!({"data": {"capacity": value}}), "data.capacity"),
         ("v1", "ConfigMap", &|value: &str| json!({"metadata": {"labels": {"sizeLimit": value}}}), "metadata.labels.sizeLimit"),
-        // The API server keeps what a custom kind says as it is, whatever it means.
+        // The API server keeps the values of custom kinds as they are.
         ("example.com/v1", "Pod", &limits, "spec.containers[0].resources.limits.cpu"),
         ("autoscaling.k8s.io/v1", "Pod", &limits, "spec.containers[0].resources.limits.cpu"),
     ] {
@@ -416,7 +417,7 @@ fn the_string_data_of_a_secret_is_in_its_data() {
         json!({"stringData": {"empty": ""}}),
         json!({"stringData": {}}),
         json!({"stringData": {"b": "B"}, "data": {"a": "QQ=="}}),
-        // For `b` there is another value, which goes first.
+        // The `stringData` overrules `b`.
         json!({"stringData": {"b": "B"}, "data": {"a": "QQ==", "b": "QQ=="}}),
     ] {
         check(secret(desired), secret(live.clone()), None);

@@ -11,14 +11,14 @@ use crate::queue::Time;
 use crate::response::Event;
 use crate::token_bucket::TokenBucket;
 
-/// The estimated size of a waiting Event without its texts, in bytes.
+/// The estimated bytes of a waiting Event without its texts.
 const OVERHEAD: usize = 256;
 
-/// The number of objects in one generation. When a generation is full, the one before it is forgotten. In the worst case, the series of both take
-/// some 4 MB for each mount, without the names of their Events.
+/// The objects of one generation. When it is full, the one before is forgotten. The series of both
+/// take at most some 4 MB per mount, without the names of their Events.
 const GENERATION: usize = 512;
 
-/// See the module's documentation.
+/// The Events of one mount.
 #[derive(Debug)]
 pub(super) struct Mount<T> {
     tokens: TokenBucket,
@@ -28,14 +28,14 @@ pub(super) struct Mount<T> {
     waiting: usize,
     /// The objects with Events that wait or are being published.
     objects: HashMap<String, Object<T>>,
-    /// Objects whose Events were published, first those of this generation, then those of the one before.
+    /// Objects whose Events were published: this generation and the one before.
     remembered: [HashMap<String, Object<T>>; 2],
     /// By namespace; that of cluster-scoped objects is empty.
     lanes: BTreeMap<String, Lane>,
     last_turn: Option<String>,
 }
 
-/// The Events of one namespace that wait.
+/// The waiting Events of one namespace.
 #[derive(Debug, Default)]
 struct Lane {
     /// The keys of the objects that have some, each once, without the object whose Event is being published.
@@ -50,7 +50,6 @@ struct Object<T> {
     series: Vec<Series<T>>,
 }
 
-/// An Event that waits.
 #[derive(Debug)]
 struct Waiting<T> {
     subject: Subject,
@@ -59,7 +58,7 @@ struct Waiting<T> {
     added: T,
 }
 
-/// An Event that happened once or more.
+/// An Event that happened at least once.
 #[derive(Debug)]
 struct Series<T> {
     /// A hash of its severity, reason and message.
@@ -107,7 +106,7 @@ impl<T: Copy> Mount<T> {
         added
     }
 
-    /// Makes room for an Event that is to wait. Its object is in `objects`.
+    /// Makes room for an Event and adds it. Its object is in `objects`.
     fn wait(&mut self, key: &str, waiting: Waiting<T>) -> AddResult {
         let (bytes, namespace) = (waiting.bytes(), waiting.namespace().to_owned());
         let mut displaced = 0;
@@ -133,13 +132,13 @@ impl<T: Copy> Mount<T> {
         AddResult::Waits { displaced }
     }
 
-    /// Whether [`Self::take`] has something.
+    /// Returns whether [`Self::take`] would return an Event.
     pub(super) fn is_ready(&self, limit: MountLimit, now: Time) -> bool {
         let has_token = limit == MountLimit::Ignored || self.tokens.empty_until(MOUNT_LIMIT, now).is_none();
         has_token && self.taken.is_none() && self.waiting > 0
     }
 
-    /// The earliest time at which [`Self::take`] returns an Event; none: nothing waits, or a publication is in progress.
+    /// The time of the next Event, or `None` if nothing waits or a publication is in progress.
     pub(super) fn ready_at(&self, now: Time) -> Option<Time> {
         let is_waiting = self.taken.is_none() && self.waiting > 0;
         is_waiting.then(|| self.tokens.empty_until(MOUNT_LIMIT, now).unwrap_or(now))
@@ -164,7 +163,7 @@ impl<T: Copy> Mount<T> {
     }
 
     pub(super) fn done<M>(&mut self, publication: &Publication<M, T>, name: Option<String>) {
-        // It may be of a mount that was removed before this one, with the same name, was added.
+        // A mount of the same name may have been removed and added again.
         let Some((_, key)) = self.taken.take_if(|(ticket, _)| *ticket == publication.ticket) else { return };
         if let Some(object) = self.objects.get_mut(&key) {
             let series = object.series.iter_mut().find(|series| series.id == publication.series);
@@ -204,7 +203,6 @@ impl<T: Copy> Mount<T> {
         dropped.len()
     }
 
-    /// Drops the newest waiting Event of an object.
     fn drop_newest(&mut self, key: &str) {
         let Some(object) = self.objects.get_mut(key) else { return };
         let Some(waiting) = object.waiting.pop_back() else { return };
@@ -234,7 +232,7 @@ impl<T: Copy> Mount<T> {
         self.taken.as_ref().is_some_and(|(_, taken)| taken == key)
     }
 
-    /// The object, with what is remembered of it.
+    /// The object, with its history.
     fn recall(&mut self, key: &str) -> &mut Object<T> {
         let remembered = self.remembered.iter_mut().find_map(|generation| generation.remove(key));
         let object = self.objects.entry(key.to_owned());
@@ -244,7 +242,7 @@ impl<T: Copy> Mount<T> {
         }
     }
 
-    /// Moves an object to those that are remembered, if none of its Events waits or is being published.
+    /// Moves an object to the remembered ones if none of its Events waits or is being published.
     fn settle(&mut self, key: &str) {
         if self.is_taken(key) || self.objects.get(key).is_none_or(|object| !object.waiting.is_empty()) {
             return;
@@ -259,11 +257,9 @@ impl<T: Copy> Mount<T> {
     }
 }
 
-/// The result of counting an Event in its series.
 enum Counted {
-    /// It needs no request now: it is counted in a waiting Event, or in a published one.
+    /// It is counted in a waiting or published Event.
     Merged,
-    /// The object has no token left.
     ObjectLimit,
     Publish {
         event: Event,
@@ -272,7 +268,6 @@ enum Counted {
 }
 
 impl<T: Copy> Object<T> {
-    /// Counts an Event in its series, or begins one.
     fn count(&mut self, mut event: Event, at: T, now: Time) -> Counted {
         let Self { tokens, waiting, series: known } = self;
         known.retain(|series| series.ends > now || waiting.iter().any(|waiting| waiting.series == series.id));

@@ -22,7 +22,7 @@ fn event(reason: &str, message: &str) -> Event {
     Event { severity: Severity::Normal, reason: reason.to_owned(), message: message.to_owned() }
 }
 
-/// Takes all Events that may be published now, one after the other, and says that they were published under their number.
+/// Takes all Events that may be published now, and publishes each under its number.
 fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> {
     let mut published = Vec::new();
     while let Some(publication) = queue.take(MountLimit::Enforced, now, |_| true) {
@@ -32,7 +32,7 @@ fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> 
     published
 }
 
-/// Adds an Event of the object `default/a` of the mount `mount`.
+/// Adds an Event of `default/a` of the mount `mount`.
 fn add(queue: &mut Queue, event: Event, at: u64) -> AddResult {
     queue.add(&"mount", subject("default", "a"), event, at, seconds(at))
 }
@@ -90,7 +90,7 @@ fn many_events_that_differ_only_in_their_message_become_one_series() {
 #[test]
 fn an_object_publishes_25_events_and_then_one_in_five_minutes() {
     let mut queue = Queue::default();
-    // A series each, with a reason of its own.
+    // A series each, with its own reason.
     let added: Vec<AddResult> = (0..30).map(|number| add(&mut queue, event(&format!("Reason{number}"), ""), 0)).collect();
     assert_eq!(added.iter().filter(|added| **added == WAITS).count(), 25);
     assert_eq!(added.iter().filter(|added| **added == AddResult::ObjectLimit).count(), 5);
@@ -186,7 +186,6 @@ fn done_is_ignored_after_the_mount_was_replaced() {
     assert_eq!(publish(&mut queue, seconds(0)).len(), 1);
 }
 
-/// One step of a host and its plugins.
 #[derive(Clone, Debug)]
 enum Step {
     Add { mount: usize, namespace: usize, object: usize, reason: usize, message: usize },
@@ -210,13 +209,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// What is true of any order of steps: the limits, the order of an object's Events, one publication of a mount at once, no count that
-    /// exceeds what was added, and an empty queue in the end.
+    /// Holds for any order of steps: the limits, the order of an object's Events, one publication
+    /// per mount at a time, no count above the additions, and an empty queue in the end.
     #[test]
     fn limits_and_order_hold_for_any_sequence_of_steps(steps in steps()) {
         let (mounts, mut queue, mut now) = (["one", "two"], Queue::default(), 0_u64);
         let mut taken: Vec<Publication<&str, u64>> = Vec::new();
-        // By mount and object: the moments of additions that were not dropped, and of publications.
+        // By mount and object: the times of additions and of publications.
         let mut published: BTreeMap<(&str, String), Vec<(u64, u64)>> = BTreeMap::new();
         let mut happened: BTreeMap<(&str, String, String), u32> = BTreeMap::new();
         let mut waiting = 0;

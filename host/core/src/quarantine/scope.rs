@@ -1,4 +1,4 @@
-//! The calls about one scope, as far as they are remembered.
+//! What is remembered of the calls about one scope.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -8,17 +8,17 @@ use super::{FIRST_PROBE, Hold, SUSPECT_FOR};
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-/// Objects that may be one tenant's.
+/// Objects that may belong to one tenant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QuarantineScope {
-    /// Those of a namespace.
+    /// The objects of a namespace.
     Namespace(String),
-    /// One that is cluster-scoped, by its name.
+    /// A cluster-scoped object, by its name.
     Object(String),
 }
 
 impl QuarantineScope {
-    /// The scope that an object belongs to.
+    /// The scope of an object.
     pub fn of(object: &ObjectKey) -> Self {
         match &object.namespace {
             Some(namespace) => Self::Namespace(namespace.clone()),
@@ -26,7 +26,7 @@ impl QuarantineScope {
         }
     }
 
-    /// From how many objects with faults on it is suspect. Of one in a namespace the others are not to blame.
+    /// The number of faulted objects from which the scope is suspect.
     fn suspect_after(&self) -> usize {
         match self {
             Self::Namespace(_) => 2,
@@ -35,21 +35,20 @@ impl QuarantineScope {
     }
 }
 
-/// Stands for an object within its scope, in eight bytes. Two objects whose names have the same hash are treated as one; both are of the
-/// same tenant.
+/// Identifies an object within its scope in eight bytes. Two names with the same hash count as one;
+/// both are of the same tenant.
 pub(super) fn id(object: &ObjectKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.name.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The result of the last call about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     Answered,
-    /// In a fault, as have all before it.
+    /// It faulted, as all calls before it.
     Faulted,
-    /// In a fault, but an earlier call had an answer.
+    /// It faulted, but an earlier call answered.
     Relapsed,
 }
 
@@ -63,26 +62,25 @@ impl Record {
     }
 }
 
-/// See the module's documentation.
+/// The calls about one scope.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoped {
     /// By [`id`].
     objects: BTreeMap<u64, Record>,
-    /// How many of them have ever answered.
     answered_objects: usize,
     last_answer: Option<Time>,
-    /// Whether an object that had answered has ended in a fault since the last answer.
+    /// Whether an object that had answered has faulted since the last answer.
     has_relapsed: bool,
-    /// The object of the last fault, and when that was.
+    /// The object and time of the last fault.
     last_fault: Option<(u64, Time)>,
-    /// Until when it is suspect, and for how long after each fault.
+    /// The end of the suspicion, and its duration after each fault.
     suspicion: Option<(Time, Duration)>,
-    /// The objects of the last faults in a row.
+    /// The objects of the last consecutive faults.
     culprits: BTreeSet<u64>,
-    /// How many faults in a row there were.
+    /// The number of consecutive faults.
     pub(super) faults: u32,
     pub(super) hold: Hold,
-    /// Whether it is among those that are looked at until their past does not count.
+    /// Whether it is in `Quarantine::empty`.
     pub(super) is_listed_as_empty: bool,
 }
 
@@ -107,13 +105,12 @@ impl Scoped {
         self.last_answer.is_some()
     }
 
-    /// Whether the last call about it ended in a fault.
     pub(super) fn ended_in_fault(&self) -> bool {
         self.faults > 0
     }
 
-    /// Whether its faults speak against the plugin, and not against what is new in it: nothing of it has ever answered, or something that
-    /// had does not any more.
+    /// Returns whether the plugin may be the cause of its faults, because nothing in it has ever
+    /// answered, or something that had answered does not any more.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.faults > 0 && (self.has_relapsed || self.last_answer.is_none())
     }
@@ -122,7 +119,7 @@ impl Scoped {
         self.last_answer.is_some_and(|at| now < at + SUSPECT_FOR)
     }
 
-    /// Until when its past counts even if its objects are gone.
+    /// Until when its past counts even without objects.
     pub(super) fn counts_until(&self) -> Time {
         let of_hold = self.hold.held.map(|held| held.until + SUSPECT_FOR);
         let of_fault = self.last_fault.map(|(_, at)| at + SUSPECT_FOR);
@@ -138,7 +135,7 @@ impl Scoped {
         self.note(id, Record::Answered);
     }
 
-    /// Until when the scope is suspect; none: it is not.
+    /// Records a fault. Returns until when the scope is suspect, or `None` if it is not.
     pub(super) fn faulted(&mut self, scope: &QuarantineScope, id: u64, now: Time) -> Option<Time> {
         self.faults = self.faults.saturating_add(1);
         let last = self.record(id);
@@ -156,7 +153,8 @@ impl Scoped {
         Some(now + duration)
     }
 
-    /// Counts an object among those of the faults in a row, and says how many there are. Of a scope that is one object, its faults count.
+    /// Counts the object of a fault, and returns the number of consecutive ones. In a scope of one
+    /// object, its faults count.
     pub(super) fn count(&mut self, scope: &QuarantineScope, id: u64) -> usize {
         self.culprits.insert(id);
         match scope {

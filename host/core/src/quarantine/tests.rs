@@ -7,14 +7,14 @@ use super::*;
 
 const TRAP: CallEnd = CallEnd::PluginFault { reason: "Trapped" };
 const HOUR: Duration = Duration::from_secs(3600);
-/// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth comes after 55 minutes and a half, the tenth 10 minutes later.
+/// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth after 55.5 minutes, the tenth 10
+/// minutes later.
 const PROBES_AN_HOUR: usize = 9;
 
 fn at(seconds: u64) -> Time {
     Time::from_duration(Duration::from_secs(seconds))
 }
 
-/// Of a namespace, or without one.
 fn object(scope: u8, number: u8) -> ObjectKey {
     if scope == 0 {
         ObjectKey::new(None::<String>, format!("cluster-{number}"))
@@ -30,7 +30,7 @@ fn namespaced(namespace: &str, number: u8) -> ObjectKey {
 #[derive(Clone, Debug)]
 enum Operation {
     Ask(u8, u8),
-    /// One of the calls in progress ends.
+    /// Ends one of the calls in progress.
     End(usize, CallEnd),
     Forget(u8, u8),
     Pass(Duration),
@@ -58,21 +58,20 @@ fn limits() -> impl Strategy<Value = Option<u32>> {
     proptest::option::weighted(0.9, 0..5_u32)
 }
 
-/// What is known of a scope that was looked at naively.
+/// The naive record of a scope.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
     faults: usize,
     answers: usize,
 }
 
-/// A quarantine, the calls that it admitted and that have not ended, and the time.
 struct World {
     quarantine: Quarantine,
     calls: Vec<(ObjectKey, Admission)>,
     past: BTreeMap<QuarantineScope, Past>,
     /// The objects whose last call answered.
     answered: BTreeSet<ObjectKey>,
-    /// The scopes in which one of these has ended in a fault since the last answer.
+    /// The scopes in which such an object has faulted since the last answer.
     relapsed: BTreeSet<QuarantineScope>,
     now: Time,
 }
@@ -122,7 +121,7 @@ impl World {
     fn apply(&mut self, operation: &Operation) {
         match operation {
             Operation::Ask(scope, number) => {
-                // The queue works on no object twice at once.
+                // The queue processes no object twice at once.
                 let object = object(*scope, *number);
                 if !self.calls.iter().any(|(other, _)| *other == object) {
                     self.ask(&object);
@@ -150,7 +149,7 @@ impl World {
         self.past.get(&QuarantineScope::of(object)).copied().unwrap_or_default()
     }
 
-    /// Calls about that object once, which ends like this.
+    /// Makes a call about an object, with this end.
     fn call(&mut self, object: &ObjectKey, end: CallEnd) -> Ended {
         let admission = self.quarantine.admit(object, self.now);
         assert!(matches!(admission, Admission::Call(_) | Admission::Probe(_)), "{object}: {admission:?}");
@@ -236,7 +235,7 @@ proptest! {
             let mut quarantine = world.quarantine.clone();
             if let Admission::Held { until, extent } = quarantine.admit(&object, world.now) {
                 prop_assert!(until > world.now && until <= world.now + LONGEST_WAIT + PREFERENCE);
-                // Unless it is somebody else's turn, who may need no call any more.
+                // Unless the lane is reserved for an object that needs no call any more.
                 let until = until.max(world.now + KEPT_FOR);
                 prop_assert_eq!(quarantine.admit(&object, until), Admission::Probe(extent));
             }
@@ -313,7 +312,7 @@ fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
         for object in objects.iter().take(answered) {
             world.call(object, CallEnd::Answered);
         }
-        // All ask all the time, without back-offs of their own.
+        // All ask all the time, without back-off.
         let mut calls = Vec::new();
         for second in (0..4 * 3600).step_by(2) {
             world.now = at(second);
@@ -325,7 +324,7 @@ fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
             }
         }
         assert!(world.quarantine.view().is_some());
-        // Until the last answer does not count any more, each scope has its own quarantine.
+        // Until the last answer no longer counts, each scope has its own quarantine.
         let until = at(0) + SUSPECT_FOR + Duration::from_secs(60);
         let calls: Vec<Time> = calls.into_iter().filter(|call| *call > until).collect();
         for (index, first) in calls.iter().enumerate() {
@@ -405,7 +404,7 @@ fn one_bad_object_of_a_namespace_does_not_have_it_held_because_of_another_one() 
         world.call(&namespaced("quiet", number), CallEnd::Answered);
     }
     world.call(&namespaced("quiet", 10), TRAP);
-    // Long after all that the namespace answered.
+    // Long after the last answer of the namespace.
     world.now = world.now + SUSPECT_FOR * 2;
     for number in 0..4 {
         world.call(&namespaced("attacker", number), TRAP);
@@ -442,7 +441,7 @@ fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
     }
     assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Call(Lane::Suspects));
     world.end(0, TRAP).unwrap();
-    // Whoever needs no call any more does not keep others waiting.
+    // An object that needs no call any more does not delay others.
     world.now = world.now + KEPT_FOR;
     assert_eq!(world.ask(&namespaced("attacker", 60)), Admission::Call(Lane::Suspects));
 }

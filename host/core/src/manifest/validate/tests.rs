@@ -41,7 +41,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// The one place that calls the API: what is wrong after this change?
+/// Asserts the problems of the manifest after a change.
 fn check(change: impl FnOnce(&mut Manifest), expected: &[&str]) {
     let mut manifest = manifest();
     change(&mut manifest);
