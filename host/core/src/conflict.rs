@@ -1,9 +1,8 @@
-//! Decides what to do when server-side apply reports that others manage fields that the plugin
-//! sets.
+//! Decides what to do when server-side apply reports that others manage the plugin's fields.
 //!
-//! Applies are not forced, so that two controllers that disagree become visible and do not undo
-//! each other's work for ever. But `kubectl edit` takes a field over too, and nobody sets it again
-//! after that, so a person's edit is undone.
+//! Applies are not forced, so that controllers that disagree do not undo each other's work for
+//! ever. But `kubectl edit` takes a field over too, and never sets it again, so a person's edit is
+//! undone.
 
 use std::time::Duration;
 
@@ -12,8 +11,7 @@ use serde::Serialize;
 use crate::outcome::RECHECK;
 use crate::queue::Time;
 
-/// The number of forced applies to one object within [`WINDOW`]. After that many, it is not a
-/// person who edits.
+/// The forced applies to an object within [`WINDOW`]: a person does not edit more often.
 pub const FORCED_APPLIES: u32 = 3;
 
 /// The period in which forced applies are counted.
@@ -52,9 +50,8 @@ pub enum Resolution {
 }
 
 impl Conflict {
-    /// Parses one cause of the API server's answer: its field, and its message `conflict with
-    /// "NAME"`, with ` with subresource "NAME"` for a subresource and ` using VERSION` for an
-    /// update (`printManager` in `structured-merge-diff`'s use by
+    /// Parses a cause of the API server's answer. The message is `conflict with "NAME"`, then `
+    /// with subresource "NAME"` or ` using VERSION` for an update (`printManager` in
     /// `k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
     pub fn parse(field: &str, message: &str) -> Self {
         let (manager, rest) = message
@@ -73,7 +70,6 @@ impl Conflict {
     }
 }
 
-/// A text in Go's quotes, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut unescaped = String::new();
@@ -186,7 +182,6 @@ mod tests {
                     moments.push(now);
                 }
             }
-            // Two adjacent windows may both fall into this one.
             for (index, first) in moments.iter().enumerate() {
                 let near = moments.iter().skip(index).take_while(|moment| moment.saturating_since(*first) < WINDOW);
                 prop_assert!(near.count() <= 2 * FORCED_APPLIES as usize);

@@ -1,9 +1,8 @@
 //! Finds out whether a live object still contains the desired one.
 //!
-//! The API server adds defaults, and webhooks and other field managers add fields, so the two are
-//! never equal. Where only the schema could tell, the answer is "different": that costs one apply,
-//! whose answer is remembered ([`crate::plan::AcceptedForm`]), while a wrong "contained" would hide
-//! drift.
+//! The API server, webhooks and other field managers add fields, so the two are never equal. Where
+//! only the schema could tell, they differ: that costs one apply, whose answer is remembered
+//! ([`crate::plan::AcceptedForm`]), while the opposite would hide drift.
 
 mod spelling;
 
@@ -13,25 +12,21 @@ use serde_json::{Map, Number, Value};
 
 use self::spelling::Kind;
 
-/// The depth from which values count as different. `serde_json` parses no deeper ones, so this only
-/// bounds the stack.
+/// Deeper values count as different. `serde_json` parses none, so this only bounds the stack.
 const DEPTH_LIMIT: usize = 128;
 
-/// A list that server-side apply merges by key, so that it may hold elements of others, e.g. a
-/// sidecar.
+/// A list that server-side apply merges by key, so that others may add elements (a sidecar).
 struct KeyedList {
     /// The field with the object (or its elements) that has the list; empty for the root.
     parents: &'static [&'static str],
     fields: &'static [&'static str],
-    /// The fields that form the key of an element.
     keys: &'static [&'static str],
 }
 
 const CONTAINERS: &[&str] = &["containers", "initContainers", "ephemeralContainers"];
 
-/// The lists of built-in kinds that are merged by key and that others add to, each with its parent,
-/// because the same field may mean something else elsewhere: an added port is ignored in a
-/// container and drift in a NetworkPolicy's rule.
+/// The keyed lists of built-in kinds, each with its parent, because a field may mean something else
+/// elsewhere: others may add ports to a container, but not to a NetworkPolicy's rule.
 const KEYED_LISTS: &[KeyedList] = &[
     KeyedList { parents: &["spec"], fields: CONTAINERS, keys: &["name"] },
     KeyedList { parents: &["spec"], fields: &["volumes", "resourceClaims", "schedulingGates"], keys: &["name"] },
@@ -49,23 +44,18 @@ const KEYED_LISTS: &[KeyedList] = &[
     KeyedList { parents: &[""], fields: &["webhooks"], keys: &["name"] },
 ];
 
-/// Maps that the API server omits if they are empty. Elsewhere `{}` has a meaning, as in a volume
-/// with `emptyDir: {}`.
+/// Maps that the API server omits if empty. Elsewhere `{}` matters, as in `emptyDir: {}`.
 const OMITTED_WHEN_EMPTY: &[&str] =
     &["labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "limits", "requests"];
 
-/// The first place where the live value differs from what is desired, such as
-/// `spec.template.spec.containers[0].image`, or `None` if it contains all of it.
+/// The first difference, e.g. `spec.template.spec.containers[0].image`, or `None`.
 ///
 /// - Every desired field must have the desired value; live objects may have more fields.
-/// - A desired null or `[]` may be absent, and so may `{}`, `false`, `0` and `""` where the API
-///   server omits them.
-/// - Lists that server-side apply merges by key may have more elements. All others must be equal,
-///   element by element.
+/// - A desired null, `[]`, or an empty value that the API server omits may be absent.
+/// - Only lists that server-side apply merges by key may have more elements.
 /// - Numbers are compared by value: `1` is `1.0`.
-/// - In Kubernetes' own kinds, quantities are compared by amount (`1000m` is `1`) and base64 by its
-///   bytes. The `stringData` of a Secret is compared with the live `data`, and overrules the
-///   desired `data`.
+/// - In Kubernetes' own kinds, quantities are compared by amount (`1000m` is `1`), base64 by its
+///   bytes, and the `stringData` of a Secret with the live `data`.
 ///
 /// Indices in the path count the desired elements.
 pub fn first_difference(desired: &Value, live: &Value) -> Option<String> {
@@ -73,7 +63,6 @@ pub fn first_difference(desired: &Value, live: &Value) -> Option<String> {
     comparison.value(desired, live).err().map(|Different { path }| path)
 }
 
-/// As [`first_difference`], but only for some fields of an object.
 pub(crate) fn first_difference_in(desired: &Map<String, Value>, live: &Value, asked: fn(&str) -> bool) -> Option<String> {
     let fields = desired.iter().filter(|(field, _)| asked(field));
     let mut comparison = Comparison::of(desired);
@@ -182,12 +171,10 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Returns whether the current value is the `stringData` of a Secret, which is never live.
     fn is_string_data(&self) -> bool {
         self.string_data.is_some() && matches!(self.path.as_slice(), [Segment::Field("stringData")])
     }
 
-    /// Returns whether `stringData` has another value for this field of a Secret's `data`.
     fn is_overwritten(&self, field: &str) -> bool {
         matches!(self.path.as_slice(), [Segment::Field("data")])
             && self.string_data.is_some_and(|texts| texts.contains_key(field))
@@ -246,7 +233,6 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The field of the current value, and the one around it.
     fn last_fields(&self) -> (&'a str, &'a str) {
         let mut fields = self.fields();
         let field = fields.next().unwrap_or_default();
@@ -289,8 +275,7 @@ fn may_be_absent(field: &str, desired: &Value) -> bool {
     }
 }
 
-/// The key of each element, or `None` if the keys are not unique, e.g. because two environment
-/// variables have the same name.
+/// The key of each element, or `None` if keys are missing or repeated.
 fn element_keys(elements: &[Value], keys: &[&str]) -> Option<Vec<String>> {
     let mut distinct = BTreeSet::new();
     let mut found = Vec::with_capacity(elements.len());

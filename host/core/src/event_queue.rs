@@ -1,21 +1,16 @@
-//! The Events that wait to be published.
-//!
-//! Events are best effort: the numbers of waiting and published ones are limited, and the excess is
-//! dropped and counted.
+//! The Events that wait to be published. They are best effort: what exceeds a limit is dropped.
 //!
 //! ```text
 //!   add ── the same Event already waits ─────────▶ merged: the count of its series grows
 //!       ── its object has no token ──────────────▶ dropped, or merged if its series was published
 //!       ── the byte limit of the mount is reached ▶ this or another Event is dropped
-//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ its name is kept for the series
+//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ kept for the series
 //! ```
 //!
 //! - The Events of an object are published in the order in which they were added.
 //! - Mounts take turns, and so do the namespaces of a mount.
-//! - At the byte limit of a mount, the namespace with the most bytes loses the newest Event of its
-//!   last object.
-//! - Publishing takes a token of the object ([`OBJECT_LIMIT`]) and one of the mount
-//!   ([`MOUNT_LIMIT`]).
+//! - At its byte limit, a mount drops the newest Event of the largest namespace's last object.
+//! - Publishing takes a token of the object ([`OBJECT_LIMIT`]) and of the mount ([`MOUNT_LIMIT`]).
 //!
 //! Equal Events within [`SERIES_END`] become a series (`series` of `events.k8s.io/v1`): one Event
 //! with a count. So do many that differ only in their message (see [`SIMILAR`]). The numbers are
@@ -49,8 +44,7 @@ pub const MOST_BYTES: usize = 4 << 20;
 /// The time without the Event after which a series ends (`finishTime`).
 pub const SERIES_END: Duration = Duration::from_secs(6 * 60);
 
-/// The Events of an object with different messages after which they become one series
-/// (`defaultAggregateMaxEvents`).
+/// The different messages of an object before a series (`defaultAggregateMaxEvents`).
 pub const SIMILAR: usize = 10;
 
 /// The prefix of the message of such a series, before the first message.

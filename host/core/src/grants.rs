@@ -52,8 +52,7 @@ pub enum Adoption {
     Refused,
 }
 
-/// The namespaces that a plugin may read. Mounting it grants those that its manifest names, unless
-/// the mount is confined to others.
+/// The namespaces that a plugin may read. Mounting it grants those that its manifest names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReadNamespaces {
     /// That of the parent, and those that the manifest names.
@@ -78,8 +77,7 @@ impl Default for ReadGrants {
     }
 }
 
-/// The namespaces that a parent's children may be written to, within the mount's [`Namespaces`].
-/// For cluster-scoped kinds the grant of the kind is enough.
+/// The namespaces that a parent's namespaced children may be written to, within the mount's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WriteNamespaces {
     /// That of the parent. The children of a cluster-scoped parent may be in every namespace.
@@ -161,14 +159,13 @@ impl Grants {
         self.children.iter().any(|child| child.kind == *kind)
     }
 
-    /// Returns whether the configuration allows this kind, declared or not. If so, children of a
-    /// kind that an upgraded plugin no longer declares are deleted.
+    /// Returns whether the configuration allows this kind, declared or not: undeclared children of
+    /// an allowed kind are deleted after an upgrade.
     pub fn allows_kind(&self, kind: &GroupVersionKind) -> bool {
         self.kinds.allow(kind)
     }
 
-    /// Checks whether a parent in `parent_namespace` may have a child in `namespace`; `None` is
-    /// cluster-scoped.
+    /// Checks that a parent may have a child in `namespace`; `None` is cluster-scoped.
     ///
     /// # Errors
     ///
@@ -188,8 +185,7 @@ impl Grants {
     }
 
     /// Returns whether owned children in `namespace` may be deleted: in all of the mount's
-    /// [`Namespaces`], so that children from before [`WriteNamespaces`] were narrowed do not stay.
-    /// `None` is cluster-scoped.
+    /// [`Namespaces`], so that none stay when [`WriteNamespaces`] are narrowed.
     pub fn allows_deletion_in(&self, namespace: Option<&str>) -> bool {
         match (&self.namespaces, namespace) {
             (Namespaces::All, _) => true,
@@ -203,8 +199,7 @@ impl Grants {
         &self.write_namespaces
     }
 
-    /// How objects of this kind, in any version, are deleted: in the background if it is
-    /// undeclared.
+    /// How objects of this kind, in any version, are deleted: by default in the background.
     pub fn propagation(&self, kind: &GroupVersionKind) -> Propagation {
         self.children
             .iter()

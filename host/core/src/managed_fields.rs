@@ -1,21 +1,17 @@
 //! Converts the managed fields of a POST to those of a server-side apply.
 //!
-//! A POST leaves an `Update` in `metadata.managedFields`, which would conflict with an apply by the
-//! same manager and keep fields that are no longer applied. So before the first apply it becomes an
-//! `Apply`, as in `k8s.io/client-go/util/csaupgrade`. It also holds defaulted fields: the next
-//! apply gives them up, and the API server fills them in again.
+//! A POST leaves an `Update` in `metadata.managedFields`, which would conflict with applies by the
+//! same manager and keep removed fields. So before the first apply it becomes an `Apply`, as in
+//! `k8s.io/client-go/util/csaupgrade`, and the next apply gives up the defaulted fields.
 
 use serde_json::{Map, Value};
 
-/// The member of a field set that stands for the field itself (`FieldsV1` in
-/// `k8s.io/apimachinery`).
+/// The member of a field set for the field itself (`FieldsV1` in `k8s.io/apimachinery`).
 const ITSELF: &str = ".";
 
-/// The entries with `manager`'s updates as an apply, or `None` if it has no update. Other entries
-/// stay.
-///
-/// Updates for another version of the kind than the kept entry's are dropped, as in `csaupgrade`:
-/// their paths may mean other fields.
+/// The entries with `manager`'s updates as an apply, or `None` if it has no update. As in
+/// `csaupgrade`, updates for another version than the kept entry's are dropped: their paths may
+/// differ.
 pub fn as_applied(entries: &[Value], manager: &str) -> Option<Vec<Value>> {
     let is_by = |entry: &Value, operation: &str| is_entry(entry, manager, operation);
     let updated: Vec<&Value> = entries.iter().filter(|entry| is_by(entry, "Update")).collect();
@@ -132,7 +128,6 @@ mod tests {
         check(&[without_fields], Some(&[expected]));
     }
 
-    /// The paths in a set.
     fn places(fields: &Map<String, Value>) -> std::collections::BTreeSet<String> {
         fn add(fields: &Map<String, Value>, path: &str, places: &mut std::collections::BTreeSet<String>) {
             if fields.is_empty() || fields.contains_key(ITSELF) {

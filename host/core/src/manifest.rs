@@ -1,5 +1,4 @@
-//! The manifest of a plugin, in the host's own form, whatever the contract's version. The WIT
-//! contract documents each field.
+//! The manifest of a plugin, in the host's own form. The WIT contract documents each field.
 
 mod validate;
 

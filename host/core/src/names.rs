@@ -25,9 +25,8 @@ pub fn is_dns_subdomain(text: &str) -> bool {
         })
 }
 
-/// Returns whether an object of this group may have this name. Roles and their bindings may have
-/// colons and capitals (`system:node`); all other kinds that a plugin could create have DNS
-/// subdomains. The name becomes part of a URL, so this also confines what a plugin can address.
+/// Returns whether an object of this group may have this name: a DNS subdomain, but for Roles and
+/// their bindings (`system:node`). The name becomes part of a URL, so this confines a plugin.
 pub(crate) fn is_object_name(group: &str, name: &str) -> bool {
     if group != "rbac.authorization.k8s.io" {
         return is_dns_subdomain(name);
@@ -39,10 +38,8 @@ pub(crate) fn is_object_name(group: &str, name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
 }
 
-/// Returns whether an object of any kind may have this name, as a segment of a path
-/// (`IsValidPathSegmentName` in `k8s.io/apimachinery/pkg/api/validation/path`) of at most 253
-/// bytes. Most kinds allow less, but some do not: an OpenShift User may be `kube:admin`, an
-/// IPAddress `2001:db8::1`.
+/// Returns whether an object of any kind may have this name (`IsValidPathSegmentName` in
+/// `k8s.io/apimachinery/pkg/api/validation/path`), e.g. `kube:admin` or `2001:db8::1`.
 pub fn may_name_an_object(name: &str) -> bool {
     !name.is_empty() && name.len() <= 253 && name != "." && name != ".." && !name.contains(['/', '%', '\0'])
 }

@@ -111,8 +111,7 @@ pub mod kind_text {
     }
 }
 
-/// References as one object, e.g. `{"kind": "Job.v1.batch", "namespace": "default", "name": "a"}`,
-/// for serde's `with`.
+/// References as one object, e.g. `{"kind": "Job.v1.batch", "namespace": "a", "name": "b"}`.
 pub(crate) mod flat_reference {
     use super::{Deserialize, Deserializer, GroupVersionKind, ObjectKey, ObjectRef, Serialize, Serializer, kind_text};
 

@@ -12,30 +12,25 @@ use crate::response::Failure;
 use crate::status::{NextAttempt, Readiness};
 use crate::text::cut_owned;
 
-/// The longest message of a problem, in bytes. It is logged as a whole; conditions and Events have
-/// less of it.
+/// The most bytes of a problem's message, for the log. Conditions and Events keep less.
 const PROBLEM_TEXT: usize = 4 << 10;
 
-/// The shortest `requeue-after`, unless an operator sets another. 10,000 objects that each ask for
-/// a millisecond would leave the host no time for anything else.
+/// The shortest `requeue-after`, unless an operator sets another: 10,000 objects that each ask for
+/// a millisecond would take all of the host's time.
 pub const REQUEUE_FLOOR: Duration = Duration::from_secs(1);
 
-/// The time after which a plugin that requested `asked` is called again. Zero, which requests a
-/// back-off, stays zero.
+/// The pause that follows from a requested one. Zero stays zero: it requests a back-off.
 pub fn requeue_after(asked: Option<Duration>, floor: Duration) -> Option<Duration> {
     asked.map(|asked| if asked.is_zero() { asked } else { asked.max(floor) })
 }
 
-/// The shortest pause before a plugin is called again about an object whose call ended by the
-/// plugin's fault.
+/// The shortest pause after a call about an object that ended by the plugin's fault.
 ///
-/// Such a call is expensive: it may fill its memory, its answer or its log. Back-off alone would
-/// begin with eight calls in the first second, and a retry rarely cures a fault. A change of the
-/// object or the plugin ends the pause.
+/// Such a call may fill its memory, its answer or its log. Back-off alone would begin with eight
+/// calls in the first second, and a retry rarely cures a fault. A change ends the pause.
 pub const FAULT_PAUSE: Duration = Duration::from_secs(1);
 
-/// The least ratio of the pause to the duration of the call before it, so that an object whose
-/// calls spin takes at most a fifth of a processor.
+/// The pause as a multiple of the call, so that spinning calls take a fifth of a processor.
 const PAUSE_PER_CALL: u32 = 4;
 
 /// The pause after a call that ended by the plugin's fault: see [`FAULT_PAUSE`].
@@ -43,22 +38,19 @@ pub fn pause_after_fault(lasted: Duration) -> Duration {
     FAULT_PAUSE.max(lasted.saturating_mul(PAUSE_PER_CALL))
 }
 
-/// The time between attempts if no retry helps, but the cause may go away unseen: a foreign object,
+/// The time between attempts if no retry helps, but the cause may go away unseen: foreign objects,
 /// CRD schemas and admission policies are in no cache of the host. Back-off would begin with dozens
-/// of futile attempts; never retrying would leave an object refused for ever. Five minutes is what
-/// a person who removed the cause will wait for, and no load.
+/// of futile attempts. Five minutes is what a person will wait for, and no load.
 pub const RECHECK: Duration = Duration::from_secs(5 * 60);
 
-/// How often a parent that waits for its turn asks again. It is notified when it has its turn; this
-/// is for turns that others let pass, such as parents that were deleted.
+/// How often a parent asks for its turn, in case that none of the notified ones took theirs.
 const DEFERRED_RECHECK: Duration = Duration::from_secs(5);
 
 /// How often the host checks its claim: the interval in which client-go tries to take one
 /// (`RetryPeriod` in `k8s.io/component-base/config/v1alpha1/defaults.go`).
 pub const CLAIM_RECHECK: Duration = Duration::from_secs(2);
 
-/// How often a parent that waits for the inventory is reconciled: each time calls the plugin, and
-/// the host itself retries the inventory at least once a minute.
+/// How often a parent that waits for the inventory is reconciled. Each time calls the plugin.
 pub const INVENTORY_RECHECK: Duration = Duration::from_secs(30);
 
 /// Whether the cluster was changed.
@@ -77,8 +69,7 @@ pub enum Outcome {
     Reconciled {
         /// Whether any request changed the cluster.
         changed: Changed,
-        /// The time after which the plugin wants to be called again. Zero requests a retry with
-        /// back-off.
+        /// When the plugin wants to be called again. Zero requests a retry with back-off.
         requeue_after: Option<Duration>,
     },
     /// Part of the desired state was refused. The rest was reached.
@@ -90,8 +81,7 @@ pub enum Outcome {
         /// As in [`Self::Reconciled`], but at most [`RECHECK`].
         requeue_after: Option<Duration>,
     },
-    /// It did not begin, because the object is written again and again without a change: see
-    /// [`crate::pace`].
+    /// It did not begin, because it keeps writing without a change: see [`crate::pace`].
     SlowedDown {
         /// The time until it may begin.
         after: Duration,
@@ -117,7 +107,6 @@ impl Outcome {
                 Some(delay) => Retry::After((*delay).min(RECHECK)),
                 None => Retry::After(RECHECK),
             },
-            // Nothing was tried.
             Self::SlowedDown { after } => Retry::Postpone(*after),
             Self::Failed(problem) => problem.retry(),
             Self::Gone => Retry::Forget,
@@ -125,10 +114,8 @@ impl Outcome {
     }
 
     /// The label `result` of `controller_runtime_reconcile_total`: `success`, `error`, `requeue` or
-    /// `requeue_after`, as in controller-runtime (`reconcileHandler` in
-    /// `pkg/internal/controller/controller.go`).
-    ///
-    /// Every failure is an `error`, a terminal one too. A refusal and a deferral are not.
+    /// `requeue_after` (`reconcileHandler` in `pkg/internal/controller/controller.go`). A terminal
+    /// failure is an `error`; a refusal and a deferral are not.
     pub fn result_label(&self) -> &'static str {
         match (self, self.retry()) {
             (Self::Failed(problem), _) if problem.is_failure() => "error",
@@ -147,15 +134,12 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// A sentence, for people.
     pub message: String,
-    /// The shortest wait before a retry with back-off: from the plugin, or the API server's
-    /// `Retry-After`.
+    /// The shortest back-off, from the plugin or the API server's `Retry-After`.
     pub retry_after: Option<Duration>,
 }
 
-/// The kinds of problem, each with its own reason and retry.
-///
-/// Problems of the API concern requests that the whole reconcile depends on, such as that for the
-/// status. If only one child is rejected, it is a [`Refusal`], and the other children go on.
+/// The kinds of problem, each with its own reason and retry. A rejected child is no problem but a
+/// [`Refusal`], and the other children go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
     /// The plugin said that it failed.
@@ -171,16 +155,14 @@ pub enum ProblemKind {
         /// The party at fault.
         fault: Fault,
     },
-    /// The plugin is quarantined and was not called, because calls about this or related parents
-    /// keep ending by its fault.
+    /// The plugin is quarantined, because calls about such parents keep ending by its fault.
     Quarantined,
-    /// The plugin is not called yet, because calls that may end by its fault are made one at a
-    /// time.
+    /// The plugin is not called yet: calls that may end by its fault are made one at a time.
     Deferred,
     /// A write was not sent, because the host does not hold the claim.
     NoClaim,
-    /// The parent needs a finalizer, but the inventory could not be written. Without it, a later
-    /// start without this mount would not remove the finalizer.
+    /// The inventory could not be written, so the parent cannot get its finalizer: a later start
+    /// without this mount would not remove it.
     InventoryNotWritten,
     /// Another field manager owns a field that the plugin sets (409 to a server-side apply).
     Conflict,
@@ -190,8 +172,8 @@ pub enum ProblemKind {
     Invalid,
     /// The change is to a field that cannot be changed in place (422 that says so).
     Immutable,
-    /// The host, or the service account that it impersonates, may not do this (403). Even for a
-    /// child the whole reconcile is retried, because the role may be created soon.
+    /// The host, or the service account that it impersonates, may not do this (403). The whole
+    /// reconcile is retried, because the role may be created soon.
     Forbidden,
     /// The namespace is missing or being deleted, or the kind is not served (404).
     NotFound,
@@ -213,16 +195,13 @@ pub enum Fault {
 }
 
 impl Problem {
-    /// A problem without a time to wait. The message is cut, because plugins and API servers may
-    /// send megabytes.
+    /// A problem without a time to wait. Its message is cut, because it may have megabytes.
     pub fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
         Self { kind, message: cut_owned(message.into(), PROBLEM_TEXT), retry_after: None }
     }
 
-    /// The problem that the plugin is quarantined for `whom`, e.g. `all objects`, until `until`.
-    ///
-    /// The message stays the same as long as the quarantine and its reason do, so that a probe does
-    /// not change the status of a thousand parents.
+    /// The plugin is quarantined for `whom`, e.g. `all objects`, until `until`. The message stays
+    /// the same, so that a probe does not change the status of a thousand parents.
     pub fn quarantined(held: &Held, whom: &str, until: Time, now: Time) -> Self {
         let message = format!(
             "the plugin is quarantined for {whom}, because its calls keep ending in {}: it is probed periodically, and called again once it answers or changes",
@@ -261,9 +240,8 @@ impl Problem {
         }
     }
 
-    /// The readiness for the parent's status, given the number of consecutive failures before. It
-    /// is written while the key is in progress, so `options`, those of the mount, say beforehand
-    /// whether it will be parked.
+    /// The readiness for the status, after `failures` consecutive failures. `options` are those of
+    /// the mount: they decide whether the key will be parked.
     pub fn readiness(&self, options: &Options, failures: u32) -> Readiness<'_> {
         let retry = self.retry();
         // A quarantined plugin is probed, but people have to mend it.
@@ -308,8 +286,7 @@ enum Persistence {
 }
 
 impl ProblemKind {
-    /// The reason in CamelCase: the metric label, and the reason of conditions and events. Problems
-    /// that may also be refusals share their word.
+    /// The reason in CamelCase, for metrics, conditions and events; the same as a refusal's.
     pub fn reason(self) -> &'static str {
         match self {
             Self::PluginTransient => "PluginTransient",
@@ -335,22 +312,18 @@ impl ProblemKind {
     fn persistence(self) -> Persistence {
         match self {
             Self::PluginTerminal => Persistence::UntilChanged,
-            // The parent causes none of these, so none may park it: nothing of it changes when the
-            // cause ends.
+            // The parent is not the cause, so it must not be parked: no change of it would follow.
             Self::Quarantined => Persistence::Postponed(quarantine::FIRST_PROBE),
             Self::Deferred => Persistence::Postponed(DEFERRED_RECHECK),
             Self::NoClaim => Persistence::Postponed(CLAIM_RECHECK),
             Self::InventoryNotWritten => Persistence::Postponed(INVENTORY_RECHECK),
-            // No watch of ours reports a released field, a corrected schema or policy. So neither
-            // `UntilChanged`, which would keep the object as it is, nor back-off, which would
-            // repeat the same rejection.
+            // No watch reports the end of the cause. So neither `UntilChanged`, which would keep
+            // the object as it is, nor back-off, which would repeat the same rejection.
             Self::Conflict | Self::Invalid | Self::Immutable => Persistence::Long,
-            // The same inputs would trap or exceed the same limit again, unless the host's load
-            // made the call slow. Back-off tells these apart at little cost, and soon waits for
-            // minutes.
+            // The same inputs would fault again, unless the host's load made the call slow.
+            // Back-off tells these apart at little cost.
             Self::Sandbox { .. } => Persistence::Passing,
-            // Roles and namespaces are often created moments after what needs them: soon at first,
-            // then rarely.
+            // Roles and namespaces are often created moments later: retry soon at first.
             Self::Forbidden | Self::NotFound => Persistence::Passing,
             Self::PluginTransient
             | Self::PluginRetryAfter

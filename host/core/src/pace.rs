@@ -1,12 +1,12 @@
 //! Limits how often an object may be written while none of its inputs changes but the time.
 //!
-//! A plugin may return something else each time it is called, by the clock or because of its own
-//! writes. Back-off does not help, because nothing fails. A reconcile that writes although only
-//! time has passed takes a token; a change of an input returns all tokens.
+//! A plugin may return something else in each call, by the clock or because of its own writes, and
+//! back-off does not help, because nothing fails. So each write that only time is the reason for
+//! takes a token; a change of an input returns all tokens.
 //!
 //! ```text
 //!   a reconcile begins ── an input changed ──▶ restore ──┐
-//!                      └─ only time passed ──▶ held_until ┼─ none ──▶ call, plan, write ── it wrote ──▶ spend
+//!                      └─ only time passed ──▶ held_until ┼─ none ──▶ call, plan, write ──▶ spend
 //!                                                         └─ a time ──▶ wait until then
 //! ```
 
@@ -15,12 +15,10 @@ use std::time::Duration;
 use crate::queue::Time;
 use crate::token_bucket::{Limit, TokenBucket};
 
-/// The reconciles in a row that may write before the object is slowed down, so that a plugin that
-/// takes a few rounds to settle is not.
+/// The writes before an object is slowed down: a plugin may take a few rounds to settle.
 pub const BURST: u32 = 20;
 
-/// The interval between writes after that: no load on the API server, and no longer than that of a
-/// crontab.
+/// The interval between writes after that: no load on the API server, and that of a crontab.
 pub const INTERVAL: Duration = Duration::from_secs(60);
 
 const LIMIT: Limit = Limit { burst: BURST, interval: INTERVAL };
@@ -30,8 +28,7 @@ const LIMIT: Limit = Limit { burst: BURST, interval: INTERVAL };
 pub struct Pace(TokenBucket);
 
 impl Pace {
-    /// When the next reconcile that is only due to time may begin, within [`INTERVAL`]; `None` is
-    /// now.
+    /// When the next reconcile without a changed input may begin; `None` is now.
     pub fn held_until(&self, now: Time) -> Option<Time> {
         self.0.empty_until(LIMIT, now)
     }
@@ -53,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// The times up to `until` at which an object writes that tries to each `period`.
+    /// The times at which an object writes that tries to each `period`.
     fn writes(period: Duration, until: Duration) -> Vec<Duration> {
         let (mut pace, mut now, mut writes) = (Pace::default(), Duration::ZERO, Vec::new());
         while now < until {
@@ -111,8 +108,7 @@ mod tests {
                         since_restored.push(now);
                     }
                 }
-                // Each window has no more writes than the burst, and one for each minute that has
-                // begun.
+                // The burst, and one write for each minute of the window that has begun.
                 for (index, from) in since_restored.iter().enumerate() {
                     let minutes = (now - *from).as_secs() / INTERVAL.as_secs() + 1;
                     prop_assert!((since_restored.len() - index) as u64 <= u64::from(BURST) + minutes);

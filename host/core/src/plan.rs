@@ -1,14 +1,13 @@
 //! Plans the writes that bring the observed children to the desired ones.
 //!
 //! ```text
-//!   desired children ──▶ desired (normalised, marked as ours, digest) ──┐
-//!                                                                     ├──▶ steps, refusals, what is still going away
-//!   observed children ──▶ ownership (ours by UID?) ───────────────────┘
+//!   desired children ──▶ normalised, marked as ours, digest ──┐
+//!                                                             ├──▶ steps, refusals, waiting, leaving
+//!   observed children ──▶ ours by UID? ───────────────────────┘
 //! ```
 //!
-//! What is absent: requests. Where only the API server knows the answer (whether a foreign object
-//! has the name, whether a difference is only another notation), a step says what to ask, and
-//! [`on_existing`] and [`AcceptedForm`] take the answer.
+//! What is absent: requests. Where only the API server knows the answer (e.g. whether a foreign
+//! object has the name), a step says what to ask, and [`on_existing`] and [`AcceptedForm`] take it.
 
 mod deletion;
 mod desired;
@@ -61,8 +60,8 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Returns whether an object with the labels of this parent is its child: always where an
-    /// ownerReference is possible, and elsewhere if the parent lists it.
+    /// Returns whether an object with the labels of this parent is its child: where no
+    /// ownerReference is possible, the parent has to list it.
     pub fn claims(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         ownership(self.key.namespace.as_deref(), key.namespace.as_deref()) == Ownership::Reference
             || self.children.is_missing()
@@ -87,9 +86,8 @@ pub struct Observed<'a> {
     pub accepted: Option<&'a AcceptedForm>,
 }
 
-/// What the API server made of a desired object. An object that still looks like this needs no
-/// write, even if it differs in a way that [`contains`](crate::contains) does not know (a default
-/// that replaces a desired value, a webhook's change).
+/// The API server's form of a desired object. A live object that looks like it needs no write, even
+/// if [`contains`](crate::contains) finds a difference, e.g. a webhook's change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedForm {
     /// The digest of what was desired.
@@ -101,8 +99,7 @@ pub struct AcceptedForm {
 }
 
 impl AcceptedForm {
-    /// Records the answer to a write of this digest. Any successful answer will do, even if nothing
-    /// changed.
+    /// Records a successful answer to a write of this digest, even if nothing changed.
     pub fn of(digest: &str, answer: &Value) -> Self {
         let resource_version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
         Self { digest: digest.to_owned(), resource_version: resource_version.to_owned(), fingerprint: fingerprint(answer) }
@@ -158,11 +155,10 @@ pub enum Cause {
 pub enum Confirm {
     /// The replacement is needed for certain.
     NotNeeded,
-    /// The drift may be only another notation of the API server, and then replacing would never
-    /// end. So first apply it, with the UID in the body, as a dry run. If the answer has the
-    /// [`fingerprint`] of the object as read in the same version, do not replace it but remember
-    /// `AcceptedForm::of(digest, &object)`. If it has another, or the field is immutable, replace
-    /// it.
+    /// The difference may be only another notation, and then replacing would never end. So apply it
+    /// first, with the UID in the body, as a dry run. If the answer has the [`fingerprint`] of the
+    /// object as read in the same version, remember `AcceptedForm::of(digest, &object)`. If it has
+    /// another, or the field is immutable, replace the object.
     ByDryRun,
 }
 
@@ -170,15 +166,13 @@ pub enum Confirm {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Create it with POST, because no object of ours is known. If the name is taken, read the
-    /// object that has it and call [`on_existing`].
+    /// Create it with POST. If the name is taken, read that object and call [`on_existing`].
     Create {
         /// The object to create.
         desired: Desired,
     },
-    /// Server-side apply. If the object was created by POST, turn its
-    /// [`managed_fields`](crate::managed_fields) into those of an apply first. The body carries
-    /// `metadata.uid`, so that the API server does not create it.
+    /// Server-side apply, with `metadata.uid`, so that it never creates. After a POST, the
+    /// [`managed_fields`](crate::managed_fields) have to become those of an apply first.
     Apply {
         /// The object to apply.
         desired: Desired,
@@ -187,8 +181,8 @@ pub enum Step {
         /// The reason.
         cause: Cause,
     },
-    /// Add the host's labels, as a merge patch with the UID, to an object of ours that must not be
-    /// changed otherwise. Child caches select by these labels.
+    /// Add the host's labels, by which child caches select, to an object that must not be changed
+    /// otherwise, as a merge patch with the UID.
     Label {
         /// Its kind and name.
         child: ObjectRef,
@@ -252,8 +246,7 @@ impl Step {
     }
 }
 
-/// Why something desired is not done. The names are reasons of conditions and events, and labels of
-/// metrics.
+/// Why something desired is not done: a reason of conditions and events, and a label of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum RefusalReason {
     /// The manifest does not declare the kind.
@@ -317,11 +310,10 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The refusals: in the plugin's order, then deletions by kind and key.
     pub refusals: Vec<Refusal>,
-    /// Desired children whose objects are being deleted, in the plugin's order. They are created
-    /// later.
+    /// Desired children to create later, because their objects are being deleted.
     pub waiting: Vec<ObjectRef>,
-    /// Owned, undesired objects that are already being deleted, by kind and key. The children of a
-    /// deleted parent are gone once there are neither deletions among the steps nor any of these.
+    /// Owned, undesired objects that are already being deleted, by kind and key. A deleted parent's
+    /// children are gone once there are none of these, nor deletions among the steps.
     pub leaving: Vec<ObjectRef>,
 }
 
@@ -332,8 +324,7 @@ pub enum Existing {
     Step(Step),
     /// It is ours and as desired; the cache was late.
     Nothing,
-    /// It is being deleted; the message says what is waited for. Try again soon, because no watch
-    /// may report its end.
+    /// It is being deleted, as the message says. Try again soon, because no watch may report it.
     Wait(String),
     /// It is not ours.
     Refuse(Refusal),
@@ -345,10 +336,10 @@ pub enum Existing {
 ///
 /// - The same input gives the same plan; the order of `observed` makes no difference.
 /// - Only objects that the parent owns, by UID, are changed or deleted.
-/// - Only granted kinds and namespaces are written; all else becomes a refusal. Unwanted owned
-///   objects are deleted in all namespaces of the mount, also where it may not write.
-/// - A refused child is not pruned. If its name is unknown, no object of its kind is pruned; if its
-///   kind is unknown, none at all. So a bad output loses nothing.
+/// - Only granted kinds and namespaces are written; all else becomes a refusal. But unwanted
+///   objects are deleted in all namespaces of the mount.
+/// - A bad output loses nothing: a refused child is not pruned, nor any object of its kind if its
+///   name is unknown, nor any object at all if its kind is unknown.
 /// - A child that is as desired gets no step.
 ///
 /// # Assumptions
@@ -370,23 +361,20 @@ pub fn plan(input: &Input<'_>) -> Plan {
     plan
 }
 
-/// Returns the children that a plugin wants written, in its order, whether or not they exist
-/// already. Refused and kept children are not among them.
+/// The children to write, in the plugin's order, whether or not they exist already.
 pub fn desired(input: &Input<'_>) -> Vec<Desired> {
     let wanted = DesiredSet::new(input, input.desired.unwrap_or_default());
     wanted.targets.into_iter().map(|target| target.desired).collect()
 }
 
-/// Decides about a live object that has the name of a child to create.
-///
-/// It may be ours without being observed: the cache is late, somebody removed its labels, or an
-/// operator without labels made it.
+/// Decides about a live object that has the name of a child to create. It may be ours: the cache
+/// may be late, or its labels were removed.
 pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {
     existing::decide(input, desired, live)
 }
 
-/// A hash of an object without what changes by itself: its status and the API server's
-/// book-keeping. `apiVersion` and `kind` do not count, because items of lists lack them.
+/// A hash of an object without its status, the API server's book-keeping, and `apiVersion` and
+/// `kind`, which items of lists lack.
 pub fn fingerprint(object: &Value) -> String {
     const BOOK_KEEPING: [&str; 4] = ["generation", "managedFields", "resourceVersion", "selfLink"];
     let mut hasher = Sha256::new();
@@ -407,11 +395,10 @@ pub fn fingerprint(object: &Value) -> String {
     hexadecimal(hasher)
 }
 
-/// The digest of the plugin's child, before the host adds its labels and references. So a new
-/// version of gyre, or of the parent's API, does not replace every child.
+/// The digest of the plugin's child without the host's labels and references, so that a new version
+/// of gyre, or of the parent's API, does not replace every child.
 fn digest_of(object: &Map<String, Value>) -> String {
-    // The map is sorted, so this is the canonical JSON of the object; a test asserts it of
-    // `serde_json`.
+    // A test asserts that `serde_json` sorts maps, so this is canonical JSON.
     let mut hasher = Sha256::new();
     let mut separator = '{';
     for (field, value) in object {
@@ -422,7 +409,7 @@ fn digest_of(object: &Map<String, Value>) -> String {
     hexadecimal(hasher)
 }
 
-/// The first half of a SHA-256: collisions gain nobody anything, and annotations are bytes in etcd.
+/// Half of a SHA-256: a collision gains nobody anything, and annotations are bytes in etcd.
 fn hexadecimal(hasher: Sha256) -> String {
     hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -439,15 +426,14 @@ impl<'a> ByIdentity<'a> {
             let identity = identity(object.kind, object.key.namespace.as_deref(), &object.key.name);
             objects.entry(identity).or_default().push(object);
         }
-        // An object may be in several caches: one for each version of its kind that was ever
-        // declared.
+        // An object may be in several caches: one for each declared version of its kind.
         for same in objects.values_mut() {
             same.sort_by_key(|object| (object.kind, object.uid, object.resource_version, object.json));
         }
         Self { objects }
     }
 
-    /// The objects of this identity; those in the child's own version come first.
+    /// The objects with this identity, first those in the child's own version.
     fn find(&self, child: &ObjectRef) -> impl Iterator<Item = &'a Observed<'a>> + use<'a, '_> {
         let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
         let same = self.objects.get(&identity).map_or(&[][..], Vec::as_slice);
@@ -479,14 +465,12 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ne
     Next::Step(Box::new(Step::Create { desired: target.desired.clone() }))
 }
 
-/// The metadata, if the object is ours.
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
     metadata.filter(|metadata| {
         metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind, object.key), Owner::Us)
     })
 }
 
-/// Returns whether the garbage collector does not delete this child when the parent is gone.
 fn is_out_of_reach(input: &Input<'_>, child: &ObjectKey) -> bool {
     ownership(input.parent.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Labels
 }
@@ -495,8 +479,7 @@ fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {
     owned(input, object, Metadata::read(object.json)).is_some()
 }
 
-/// The way to bring an object of ours to what is desired. `live` is `None` if the object is only
-/// known in another version, whose fields may differ; then the digest decides.
+/// `live` is `None` if the object is known in another version only; then the digest decides.
 fn step_for_existing(
     target: &Target,
     metadata: &Metadata,
@@ -533,7 +516,7 @@ fn step_for_existing(
     Next::Step(Box::new(Step::Replace { desired, uid, propagation: *propagation, cause, confirm }))
 }
 
-/// The first difference; those outside of the metadata come first. Kind and version are the same.
+/// The first difference, if possible outside of the metadata.
 fn difference(desired: &Desired, live: &Value) -> Option<String> {
     first_difference_in(&desired.object, live, |field| !matches!(field, "apiVersion" | "kind" | "metadata"))
         .or_else(|| first_difference_in(&desired.object, live, |field| field == "metadata"))
@@ -547,7 +530,6 @@ fn apply(desired: &Desired, uid: &str, cause: Cause) -> Step {
     Step::Apply { desired, uid: uid.to_owned(), cause }
 }
 
-/// Deletes owned objects that must go, from what exists now and not from a memory of the past.
 fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observed<'_>) -> bool, plan: &mut Plan) {
     let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
     for same in observed.objects.values() {

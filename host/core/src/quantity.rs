@@ -1,7 +1,6 @@
 //! `resource.Quantity`: amounts such as `100m` and `1Gi`, as the API server renders them.
 //!
-//! As in apimachinery, a text that is nearly canonical is kept (`1e3`, `+1`), and others are
-//! rendered again (`1000m` is `1`).
+//! As in apimachinery, `1e3` and `+1` are kept, and `1000m` is rendered as `1`.
 
 use std::cmp::Ordering;
 
@@ -139,7 +138,6 @@ impl Quantity {
         if self.is_negative() { None } else { self.whole_magnitude() }
     }
 
-    /// The absolute value, if it is whole and fits.
     fn whole_magnitude(&self) -> Option<u128> {
         if !self.is_whole() {
             return None;
@@ -166,7 +164,6 @@ impl Quantity {
         }
     }
 
-    /// Caps a binary quantity at 2^63 - 1.
     fn cap(&mut self) {
         let most = i64::MAX.unsigned_abs();
         let limit = Self {
@@ -252,7 +249,6 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// The format, the power of ten and the power of two of a suffix.
 fn interpret(suffix: &str) -> Result<(Format, i32, u32), &'static str> {
     if let Some((_, exponent)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
         return Ok((Format::Decimal, *exponent, 0));
@@ -319,14 +315,13 @@ mod tests {
 
     use super::*;
 
-    /// A quantity and its value in units of 10^-12, which no suffix with six places exceeds.
+    /// A quantity and its value in units of 10^-12.
     fn amounts() -> impl Strategy<Value = (String, i128)> {
         let decimal = select(DECIMAL.as_slice()).prop_filter("fits", |(_, exponent)| (-3..=9).contains(exponent));
         let decimal = decimal.prop_map(|(suffix, exponent)| (suffix.to_owned(), 10_i128.pow((exponent + 6) as u32)));
         let exponent = (-3_i32..=9).prop_map(|exponent| (format!("e{exponent}"), 10_i128.pow((exponent + 6) as u32)));
         let binary = select(BINARY.as_slice()).prop_filter("fits", |(_, shift)| *shift <= 30);
         let binary = binary.prop_map(|(suffix, shift)| (suffix.to_owned(), 1_000_000 << shift));
-        // Small numbers, so that some are equal.
         let number = (any::<bool>(), 0_u32..40, 0_u32..4, any::<bool>());
         (number, prop_oneof![decimal, exponent, binary]).prop_map(|((negative, whole, quarters, zeros), (suffix, unit))| {
             let sign = if negative { "-" } else { "" };

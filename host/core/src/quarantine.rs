@@ -1,15 +1,14 @@
 //! Decides which calls of a plugin that keeps failing by its own fault are held back.
 //!
-//! A plugin that traps or spins on every object is quarantined, because each call costs a worker.
-//! But faults may follow from one tenant's objects, and then they must hold back nobody else. The
-//! scopes of the objects tell these apart:
+//! A plugin that traps or spins is quarantined, because each call costs a worker. But faults that
+//! follow from one tenant's objects must not hold back others. The scopes of the objects tell:
 //!
 //! ```text
 //!   a call about an object of a scope ends in a fault
-//!     ├─ of that object once ─────────────────────▶ its next calls use the suspects' lane: one at a time
-//!     ├─ of two objects of the scope ─────────────▶ so do all calls about the scope, for a while
-//!     ├─ of many objects in a row, of the scope ──▶ the scope is held, but not objects that answered last
-//!     └─ … and no active scope answers ───────────▶ the mount is held, in all scopes that are in doubt
+//!     ├─ of that object once ─────────────────▶ its next calls use the suspects' lane: one at a time
+//!     ├─ of two objects of the scope ─────────▶ so do all calls about the scope, for a while
+//!     ├─ of many of its objects in a row ─────▶ the scope is held, but not objects that answered last
+//!     └─ … and no active scope answers ───────▶ the mount is held, in all scopes that are in doubt
 //!
 //!   held ── after 30 s, 1 min, 2 min … 10 min ──▶ one call: the probe ── an answer ──▶ the hold is over
 //!     ▲                                             │
@@ -17,39 +16,29 @@
 //! ```
 //!
 //! A [`QuarantineScope`] is a namespace, or one cluster-scoped object. A scope is in doubt if its
-//! last call ended in a fault, and either nothing in it has ever answered, or something that had
-//! answered has since ended in a fault: the cause may be the plugin. Otherwise the cause is what is
-//! new in the scope.
+//! last call faulted, and either nothing in it has ever answered, or something that had answered
+//! has faulted since: the cause may be the plugin. Otherwise it is what is new in the scope.
 //!
 //! # Guarantees
 //!
-//! - Calls about other scopes alone never hold an object: a mount is only held in scopes that are
-//!   in doubt themselves.
-//! - Calls about a scope without faults that has answered before, and still has objects, never wait
-//!   for the lane.
-//! - An object of a scope that has neither answered nor faulted waits in the lane only while
-//!   several scopes are suspect, or the plugin has never answered. It goes ahead of most suspects.
-//! - At most one call in the suspects' lane, probes included, is in progress: a plugin that spins
-//!   about everything takes one CPU.
-//! - Every held object is called again. One answer ends the hold of its scope, and that of the
-//!   mount.
-//! - The probe of a mount is made with an object that has answered before, if one asks within two
-//!   seconds.
-//! - Each known object, and each scope with objects, takes a few bytes. Scopes without objects are
-//!   kept while they are suspect, or deleting an object would restore trust; at most a thousand of
-//!   them.
+//! - A mount is only held in scopes that are in doubt themselves.
+//! - Calls about a scope with objects, that has answered and not faulted, never wait for the lane.
+//! - An object of a new scope waits in the lane only while several scopes are suspect, or the
+//!   plugin has never answered. It goes ahead of most suspects.
+//! - At most one call at a time is in the suspects' lane: a plugin that always spins takes one CPU.
+//! - Every held object is called again. An answer ends the holds of its scope and of the mount.
+//! - An object that has answered probes the mount, if one asks within two seconds.
+//! - Each known object, and each scope with objects, takes a few bytes. At most a thousand scopes
+//!   without objects are kept while they are suspect, or deleting an object would restore trust.
 //!
 //! # What is absent
 //!
-//! - The first calls about a scope may take all free workers. If objects of many scopes that
-//!   answered before begin to spin at once, each scope may take all workers for one deadline.
-//! - Faults count for the scope of the object that was called about, whoever wrote what the call
-//!   read.
-//! - Several scopes of one tenant count separately: among new scopes, a tenant with a hundred
-//!   namespaces has a hundred turns where another has one.
+//! - The first calls about a scope may take all free workers for one deadline.
+//! - Faults count for the scope of the object that was called about, whatever the call read.
+//! - A tenant with many namespaces has many turns.
 //!
-//! Each mount and digest of its plugin has one state. Until the plugin has answered for the first
-//! time, all calls are made in the suspects' lane.
+//! Each mount and digest of its plugin has a state. Before the first answer, all calls use the
+//! lane.
 
 mod lane;
 mod scope;
@@ -64,31 +53,28 @@ use crate::queue::Time;
 
 pub use self::scope::QuarantineScope;
 
-/// The wait before the first probe: short enough that people do not notice a passing cause, such as
-/// a host short of CPU.
+/// The wait before the first probe: people should not notice a passing cause, e.g. a busy host.
 pub const FIRST_PROBE: Duration = Duration::from_secs(30);
 
-/// The longest wait for a probe, and so for someone who removed the cause without changing the
-/// plugin.
+/// The longest wait for a probe, e.g. of someone who removed the cause without an upgrade.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
 
 /// How long a fault or an answer counts. A scope is suspect for [`FIRST_PROBE`] after its last
-/// fault, and twice as long each time it becomes so again within this time, up to this time.
-/// Otherwise removing what provoked the faults would restore trust each time.
+/// fault, and twice as long each time it becomes so again, up to this time: otherwise removing what
+/// provoked the faults would restore trust each time.
 pub const SUSPECT_FOR: Duration = LONGEST_WAIT;
 
 /// How much sooner than others an object that answered before may probe the mount.
 const PREFERENCE: Duration = Duration::from_secs(2);
 
 /// How long the lane is reserved for objects that were told to ask: longer than the way through the
-/// queue, so that whoever floods the queue is not ahead, and short if they need no call.
+/// queue, and short if they need no call.
 const KEPT_FOR: Duration = Duration::from_secs(2);
 
 /// The number of suspect scopes at which scopes that have not answered yet are suspect too.
 const MANY_SUSPECTS: usize = 2;
 
-/// The most scopes without objects that are kept. Otherwise each cluster-scoped object that was
-/// created, faulted and deleted within [`SUSPECT_FOR`] would leave one.
+/// The most scopes without objects that are kept, e.g. of deleted cluster-scoped objects.
 const MOST_EMPTY: usize = 1000;
 
 /// Whether the plugin of one mount is called.
@@ -96,11 +82,8 @@ const MOST_EMPTY: usize = 1000;
 pub struct Quarantine {
     after: Option<u32>,
     scopes: BTreeMap<QuarantineScope, Scoped>,
-    /// The suspect scopes, and until when.
     suspects: BTreeMap<QuarantineScope, Time>,
-    /// The scopes without objects, and until when their past counts.
     empty: BTreeSet<(Time, QuarantineScope)>,
-    /// The number of objects that have ever answered.
     answered_objects: usize,
     has_answered: bool,
     /// The objects of the last consecutive faults over all scopes, at most `after`.
@@ -111,7 +94,6 @@ pub struct Quarantine {
     waiting: Waiting,
     /// The objects that were told to ask for the lane: the first that asks gets it.
     told: Vec<ObjectKey>,
-    /// Until then, no other object gets the lane.
     told_until: Time,
     held: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
     held_scopes: usize,
@@ -120,7 +102,6 @@ pub struct Quarantine {
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     held: Option<Held>,
-    /// The wait of the probe after the next one.
     wait: Duration,
 }
 
@@ -136,7 +117,6 @@ impl Hold {
         self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
     }
 
-    /// Extends the hold after a probe that ended in a fault.
     fn go_on(&mut self, reason: &'static str, now: Time) {
         if let Some(held) = &mut self.held {
             *held = Held { faults: held.faults.saturating_add(1), reason, until: now + self.wait, ..*held };
@@ -144,22 +124,19 @@ impl Hold {
         }
     }
 
-    /// Ends the hold, and returns whether there was one.
     fn end(&mut self) -> bool {
         std::mem::take(self).held.is_some()
     }
 }
 
-/// Whether to make a call. [`Self::Call`] and [`Self::Probe`] must be passed to
-/// [`Quarantine::ended`].
+/// Whether to make a call. Pass [`Self::Call`] and [`Self::Probe`] to [`Quarantine::ended`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Make it.
     Call(Lane),
     /// Make it in the suspects' lane: it decides whether the plugin is called again.
     Probe(Extent),
-    /// Not now: another call in the suspects' lane is in progress. [`Ended::next`] says when to ask
-    /// again.
+    /// Not now: the suspects' lane is in use. [`Ended::next`] says when to ask again.
     Wait,
     /// Do not make it.
     Held {
@@ -209,8 +186,7 @@ pub struct Ended {
     pub changes: Vec<Change>,
     /// The objects that were held, or waited, and may ask again: there may be many.
     pub released: Vec<ObjectKey>,
-    /// The objects whose turn it is in the suspects' lane: a few, of which the first that asks gets
-    /// it.
+    /// The objects whose turn it is in the suspects' lane. The first that asks gets it.
     pub next: Vec<ObjectKey>,
 }
 
@@ -238,8 +214,7 @@ pub struct Held {
 
 impl Quarantine {
     /// A state for a plugin that has not been called. It is quarantined after consecutive faults
-    /// about `after` different objects (0 counts as 1), or never if `None`. So one bad object meets
-    /// its own back-off, and no quarantine that holds back others.
+    /// about `after` different objects (at least 1), or never if `None`.
     pub fn new(after: Option<u32>) -> Self {
         Self {
             after,
@@ -284,10 +259,8 @@ impl Quarantine {
         }
     }
 
-    /// Records the end of an admitted call about an object.
-    ///
-    /// Faults of calls that began before the quarantine do not count. After a host's fault, a probe
-    /// may be repeated at once.
+    /// Records the end of an admitted call. Faults of calls from before a quarantine do not count,
+    /// and a probe that ended by the host's fault may be repeated at once.
     pub fn ended(&mut self, object: &ObjectKey, admission: Admission, end: CallEnd, now: Time) -> Ended {
         let mut ended = Ended::default();
         match admission {
@@ -472,7 +445,6 @@ impl Quarantine {
         }
     }
 
-    /// Returns whether the plugin answers about an active scope, or has not been asked.
     fn may_answer_elsewhere(&self, now: Time) -> bool {
         let is_bad = |scope: &QuarantineScope| self.scopes.get(scope).is_some_and(Scoped::is_in_doubt);
         self.scopes.values().any(|scoped| scoped.answered_lately(now) && !scoped.is_in_doubt())
@@ -495,7 +467,6 @@ impl Quarantine {
                 self.held_scopes -= usize::from(scoped.hold.held.is_some());
                 self.scopes.remove(&scope);
                 self.suspects.remove(&scope);
-                // They were told to ask at a time that has passed.
                 self.held.remove(&scope);
             }
         }

@@ -1,4 +1,4 @@
-//! The work queue: which key is worked on next, and which is due later.
+//! The work queue: it decides which key is processed next, and which is due later.
 //!
 //! ```text
 //!    absent     ── add ───────────────▶ queued
@@ -12,20 +12,19 @@
 //!    parked     ── add ───────────────▶ queued
 //! ```
 //!
-//! A key is in exactly one of these states, per mount. What follows from it:
+//! A key is in exactly one of these states per mount. It follows that:
 //!
-//! - A key is never worked on twice at once. A change during a run is remembered, and causes exactly one more run.
+//! - A key is never processed twice at once. Changes during a run cause exactly one more run.
 //! - No change is lost: every [`Queue::add`] is followed by a [`Queue::take`] of that key.
 //! - A relist does not delay a fresh change: see [`Priority`].
 //! - Mounts take turns, and none has more keys in progress than its workers.
 //!
-//! Only keys that are queued, delayed, parked or in progress take memory. A key whose object is
-//! gone leaves when it is taken and nothing is due. If nobody takes keys, as in a mount without
-//! workers, [`Queue::remove`] removes it.
+//! Only keys in one of these states take memory. A key whose object is gone leaves when it is taken
+//! and nothing is due; without workers, [`Queue::remove`] removes it.
 //!
-//! The semantics are those of client-go's `workqueue` and controller-runtime's `priorityqueue`, as
-//! one state machine. What is absent: threads, locks, timers and waiting. The host takes keys until
-//! there are none, then sleeps until [`Queue::next_wakeup`].
+//! The semantics are those of client-go's `workqueue` and controller-runtime's `priorityqueue`.
+//! What is absent: threads, locks, timers and waiting. The host takes keys until there are none,
+//! then sleeps until [`Queue::next_wakeup`].
 
 mod backoff;
 mod mount;
@@ -47,17 +46,14 @@ use mount::{Mount, Rank};
 
 pub use time::Time;
 
-/// The number of times that [`Priority::Low`] keys of a mount are passed over before they take a
-/// turn.
+/// The times that [`Priority::Low`] keys of a mount are passed over before they take a turn.
 ///
-/// Without it, a mount that changes all the time would delay a relist for ever. With it, low keys
-/// get at least one turn in nine, and a fresh change waits for at most one low key of each mount.
+/// Without it, a mount that always changes would delay a relist for ever. With it, low keys get at
+/// least one turn in nine, and a fresh change waits for at most one low key of each mount.
 pub const PASSED_OVER_LIMIT: u32 = 8;
 
-/// The priority of a key. The more urgent sorts first.
-///
-/// A retry or a later run keeps the priority of the run that requested it, so that 100,000 relisted
-/// keys that all fail stay behind a fresh change.
+/// The priority of a key; the more urgent sorts first. A retry keeps the priority of its run, so
+/// that 100,000 relisted keys that all fail stay behind a fresh change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// A change has just been seen.
@@ -74,15 +70,13 @@ pub struct Options {
     pub base_delay: Duration,
     /// The longest back-off.
     pub max_delay: Duration,
-    /// The number of retries after which a failing key is parked until it changes; `None` is no
-    /// limit.
+    /// The failed retries after which a key is parked until it changes; `None` is no limit.
     pub max_retries: Option<u32>,
     /// The seed of the jitter. Hosts with different seeds do not retry in step.
     pub seed: u64,
 }
 
-/// 5 ms to 1000 s and no limit to the retries, as client-go's `DefaultTypedControllerRateLimiter`
-/// and therefore controller-runtime have it.
+/// As client-go's `DefaultTypedControllerRateLimiter`, and so controller-runtime.
 impl Default for Options {
     fn default() -> Self {
         Self { base_delay: Duration::from_millis(5), max_delay: Duration::from_secs(1000), max_retries: None, seed: 0 }
@@ -102,8 +96,8 @@ impl Options {
     }
 
     /// Returns whether `retry` parks a key that had failed `failures` times before, unless it
-    /// changes meanwhile. The status is written before [`Queue::done`], so it is known beforehand.
-    /// `self` has to be the options of the key's mount.
+    /// changes meanwhile. The status says so before [`Queue::done`]. `self` are the mount's
+    /// options.
     pub fn parks(&self, retry: Retry, failures: u32) -> bool {
         let failed = matches!(retry, Retry::Backoff | Retry::BackoffAtLeast(_));
         failed && self.max_retries.is_some_and(|retries| failures >= retries)
@@ -113,8 +107,7 @@ impl Options {
 /// The options of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountOptions {
-    /// The most keys in progress at once. With 0 the mount is paused: its keys are kept and not
-    /// taken.
+    /// The most keys in progress at once. With 0 the mount is paused.
     pub workers: usize,
     /// Overrules [`Options::max_retries`] if it is set.
     pub max_retries: Option<u32>,
@@ -231,7 +224,6 @@ pub struct Queue<M, K> {
     mounts: BTreeMap<M, Mount<K>>,
     /// The mount that had the last turn among the offers ahead. Turns go in the order of `M`.
     last_ahead: Option<M>,
-    /// The mount that had the last turn among the offers behind.
     last_behind: Option<M>,
 }
 
@@ -241,10 +233,8 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         Self { options, mounts: BTreeMap::new(), last_ahead: None, last_behind: None }
     }
 
-    /// Opens a mount or changes its options. Keys in progress are not interrupted.
-    ///
-    /// A mount that is removed and added again may still have runs from before. Their keys are not
-    /// taken until they are done, and they count against the workers.
+    /// Opens a mount or changes its options. Keys in progress are not interrupted: also after a
+    /// removal they count against the workers, and are not taken again until they are done.
     pub fn add_mount(&mut self, mount: M, options: MountOptions) {
         self.mounts.entry(mount).or_default().open(options);
     }
@@ -272,9 +262,8 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
 
     /// Requests a run after a time even if the key does not change.
     ///
-    /// The earliest of several such times counts, and any earlier run cancels it. A time requested
-    /// during a run counts when that is done, unless the key is parked then. A key that is new to
-    /// the queue gets [`Priority::Normal`].
+    /// The earliest such time counts, and any earlier run cancels it. During a run it counts when
+    /// that is done, unless the key is parked then. A new key gets [`Priority::Normal`].
     pub fn add_after(&mut self, mount: &M, key: K, delay: Duration, now: Time) -> Scheduled {
         match self.open_mount(mount) {
             Some(mount) => mount.add_after(key, delay, now),
@@ -282,8 +271,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         }
     }
 
-    /// Takes the next key, or `None` if nothing is ready or all workers that could take it are
-    /// busy.
+    /// Takes the next key, or `None` if nothing is ready or the workers for it are busy.
     ///
     /// Normal comes before low (within [`PASSED_OVER_LIMIT`]); within a priority mounts take turns;
     /// within a mount the key that was ready first comes first.
@@ -307,9 +295,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         Some(Taken { mount, key: work.key, priority, waited: work.waited, failures: work.failures })
     }
 
-    /// Ends a run. If the key changed during the run, it is queued again at once and not parked.
-    ///
-    /// Does nothing for a key that is not in progress.
+    /// Ends a run. If the key changed meanwhile, it is queued again at once and not parked.
     pub fn done(&mut self, mount: &M, key: &K, retry: Retry, now: Time) -> Next {
         let Some(processing) = self.mounts.get_mut(mount) else { return Next::Idle };
         let options = &self.options;
@@ -319,8 +305,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         next
     }
 
-    /// Forgets a key whose object is gone, and returns whether it was there. The result of a run in
-    /// progress is ignored.
+    /// Forgets a key whose object is gone, also in progress. Returns whether it was there.
     pub fn remove(&mut self, mount: &M, key: &K) -> bool {
         let was_there = self.mounts.get_mut(mount).is_some_and(|mount| mount.remove(key));
         self.drop_if_finished(mount);
@@ -340,8 +325,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.get(mount).map_or(0, Mount::entries)
     }
 
-    /// The time of the earliest delayed key, or `now` if that is past; `None` if nothing is
-    /// delayed.
+    /// The time of the earliest delayed key, at least `now`, or `None` if nothing is delayed.
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
         self.mounts.values().filter_map(Mount::earliest).min().map(|earliest| earliest.max(now))
     }
@@ -356,8 +340,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.get(mount).is_some_and(Mount::has_backlog)
     }
 
-    /// The number of queued keys of a priority (`workqueue_depth`). Delayed keys count once
-    /// [`Self::take`] has found them due.
+    /// The queued keys of a priority (`workqueue_depth`), and delayed ones once they are promoted.
     pub fn depth(&self, priority: Priority) -> usize {
         self.mounts.values().map(|mount| mount.depth(priority)).sum()
     }
@@ -425,7 +408,6 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.get_mut(mount).filter(|mount| mount.is_open())
     }
 
-    /// The first mount with an offer of this rank, starting after the one that had the last turn.
     fn next_turn(&self, rank: Rank) -> Option<M> {
         let last = match rank {
             Rank::Ahead => &self.last_ahead,

@@ -1,8 +1,7 @@
 //! Records what calls have read, and finds the readers that a change affects.
 //!
-//! A plugin is called again when the answer to one of its reads would differ: also when a missing
-//! object appears, or a list changes. Children are not recorded here, because their changes queue
-//! the owner anyway.
+//! A plugin is called again when an answer to its reads would differ: also when a missing object
+//! appears, or a list changes. Children are not recorded: their changes queue the owner anyway.
 //!
 //! ```text
 //!   a call reads ──▶ add ──▶ (the cache answers)       a change ──▶ affected_by ──▶ queue
@@ -49,10 +48,8 @@ impl Read {
 /// The value of each label of an object.
 pub type Labels<'borrow, 'object> = &'borrow dyn Fn(&str) -> Option<Cow<'object, str>>;
 
-/// An index of the reads. `R` is a reader: a parent and its mount.
-///
-/// A change costs one look-up by key, and one match for each different selector of the kind,
-/// however many readers there are.
+/// An index of the reads. `R` is a reader: a parent and its mount. A change costs one look-up by
+/// key, and one match per different selector, however many readers there are.
 #[derive(Debug)]
 pub struct ReadIndex<R> {
     kinds: HashMap<GroupVersionKind, OfKind<R>>,
@@ -63,11 +60,9 @@ pub struct ReadIndex<R> {
 #[derive(Debug)]
 struct OfKind<R> {
     gets: HashMap<ObjectKey, Audience<R>>,
-    /// By namespace.
     lists: HashMap<Option<String>, BTreeMap<Selector, Audience<R>>>,
 }
 
-/// The readers with the same read.
 #[derive(Debug)]
 struct Audience<R> {
     /// Shared with the readers, of whom thousands may list the same.

@@ -1,5 +1,4 @@
-//! The answer of a plugin, in the host's own form, whatever the contract's version. The WIT
-//! contract documents each field.
+//! The answer of a plugin, in the host's own form. The WIT contract documents each field.
 //!
 //! `gyre_sandbox` converts the contract's types to these, and recordings contain them. `Json` is
 //! the form of objects: parsed, or the plugin's text.
@@ -17,8 +16,7 @@ use crate::object::{ObjectRef, flat_reference};
 pub enum Child<Json = Map<String, Value>> {
     /// The object should exist with these fields.
     Apply(Json),
-    /// The object is left if it exists, and not created if not. The namespace defaults to the
-    /// parent's.
+    /// Leave the object if it exists. The namespace defaults to the parent's.
     Keep(#[serde(with = "flat_reference")] ObjectRef),
 }
 

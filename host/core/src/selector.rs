@@ -145,10 +145,8 @@ mod tests {
         check("app)", Err("`app)` lacks a `(`"));
     }
 
-    /// Whether a label with this value, or without one, meets a requirement with these values.
     type Meets = fn(Option<&str>, &[&str]) -> bool;
 
-    /// A requirement as text, and its meaning, key and values.
     fn requirements() -> impl Strategy<Value = (String, Meets, &'static str, Vec<&'static str>)> {
         let key = proptest::sample::select(vec!["app", "tier", "example.com/zone"]);
         let values = proptest::collection::vec(proptest::sample::select(vec!["", "a", "b", "c"]), 1..3);

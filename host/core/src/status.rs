@@ -1,4 +1,4 @@
-//! Computes the parent's status. The conditions follow kstatus: `Ready` is what people wait for;
+//! Computes the parent's status. The conditions follow kstatus: people wait for `Ready`, and
 //! `Reconciling` and `Stalled` only exist while they hold.
 
 mod capabilities;
@@ -15,8 +15,7 @@ use crate::text::cut;
 
 pub use self::capabilities::{Fields, StatusCapabilities};
 
-/// The most bytes of a message. The API allows 32,768, but a list of a thousand conflicts fills
-/// etcd and helps nobody.
+/// The most bytes of a message. The API allows 32,768, but long lists help nobody and fill etcd.
 pub const MESSAGE_LIMIT: usize = 1024;
 /// The limit of `metav1.Condition`.
 const REASON_LIMIT: usize = 1024;
@@ -119,8 +118,8 @@ fn restore(status: &mut Map<String, Value>, live: Option<&Map<String, Value>>, f
     };
 }
 
-/// The conditions of the plugin, then those of the host. The host's overrule the plugin's even
-/// where the status has no room for them: what was refused is not ready.
+/// The conditions of the plugin, then those of the host. If something was refused, the host's
+/// overrule the plugin's even where the status has no room for more.
 fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
     let hosts = host_conditions(&input.readiness);
     let healthy = matches!(input.readiness, Readiness::Ready | Readiness::Refused([]));
@@ -225,8 +224,8 @@ fn written(condition: &Condition, old: Option<&Value>, input: &StatusInput<'_>) 
     Value::Object(value)
 }
 
-/// The condition in a form that the API server accepts, or `None` if nothing is left of its type.
-/// One bad condition must not prevent the whole status.
+/// The condition as the API server accepts it, or `None` if its type is empty: one bad condition
+/// must not prevent the whole status.
 fn valid(condition: &Condition) -> Option<Condition> {
     Some(Condition {
         kind: valid_kind(&condition.kind)?,
@@ -236,8 +235,7 @@ fn valid(condition: &Condition) -> Option<Condition> {
     })
 }
 
-/// A qualified name: `[prefix/]name`, of letters, digits, `-`, `_` and `.`, without other
-/// characters.
+/// A qualified name, `[prefix/]name` of letters, digits, `-`, `_` and `.`. Others are dropped.
 fn valid_kind(kind: &str) -> Option<String> {
     let (prefix, name) = match kind.split_once('/') {
         Some((prefix, name)) if is_dns_subdomain(prefix) => (Some(prefix), name),
@@ -255,8 +253,7 @@ fn valid_kind(kind: &str) -> Option<String> {
     }
 }
 
-/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`, without other characters; `Unknown` if nothing is
-/// left.
+/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`. Others are dropped; `Unknown` if none are left.
 fn valid_reason(reason: &str) -> String {
     let fitting = reason.chars().filter(|letter| letter.is_ascii_alphanumeric() || "_,:".contains(*letter));
     let reason: String = fitting.skip_while(|letter| !letter.is_ascii_alphabetic()).take(REASON_LIMIT).collect();

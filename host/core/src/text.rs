@@ -4,8 +4,7 @@ use std::fmt::{self, Write as _};
 
 const MARK: char = '…';
 
-/// The text, or as many of its characters as fit in `limit` bytes with an ellipsis. Empty if the
-/// ellipsis does not fit.
+/// The text, or as many of its characters as fit in `limit` bytes with an ellipsis.
 pub fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -20,8 +19,7 @@ pub fn cut_owned(text: String, limit: usize) -> String {
     if text.len() <= limit { text } else { cut(&text, limit) }
 }
 
-/// The displayed value as [`cut`] would leave it. If its `Display` stops at the first error, as
-/// usual, only as much is formatted as fits.
+/// The displayed value as [`cut`] would leave it. Formatting stops when the limit is reached.
 pub fn displayed(value: &(impl fmt::Display + ?Sized), limit: usize) -> String {
     let mut bounded = Bounded { text: String::new(), limit };
     // The only error is that the limit is reached.
@@ -39,7 +37,6 @@ pub fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
     }
 }
 
-/// Takes at most one character more than the limit.
 struct Bounded {
     text: String,
     limit: usize,

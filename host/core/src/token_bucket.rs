@@ -13,8 +13,7 @@ pub struct Limit {
     pub interval: Duration,
 }
 
-/// The spent tokens of one bucket; the default is full. The limit is an argument of each method,
-/// because many buckets share one.
+/// The spent tokens of a bucket; the default is full. Many buckets share one limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket {
     spent: u32,
@@ -45,7 +44,6 @@ impl TokenBucket {
         has_one
     }
 
-    /// The bucket with the tokens that have come back.
     fn at(&self, limit: Limit, now: Time) -> Self {
         let intervals = now.saturating_since(self.since).as_nanos() / limit.interval.as_nanos().max(1);
         let returned = u32::try_from(intervals).unwrap_or(u32::MAX).min(self.spent);

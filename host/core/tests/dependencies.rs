@@ -5,8 +5,7 @@ mod dependencies {
     use std::collections::BTreeSet;
     use std::process::Command;
 
-    /// The crates that this one is built from, itself included. Without `--offline`, because Cargo
-    /// may have to fetch some if only this crate was built.
+    /// The crates that `package` is built from. Without `--offline`: Cargo may have to fetch some.
     fn closure(package: &str, arguments: &[&str]) -> BTreeSet<String> {
         let output = Command::new(env!("CARGO"))
             .args(["tree", "--locked", "--edges", "normal", "--prefix", "none"])
@@ -20,8 +19,8 @@ mod dependencies {
         listing.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
     }
 
-    /// Asserts that `package` depends on `present`, so that an empty list fails, and on nothing
-    /// that begins with one of `absent`.
+    /// Asserts that `package` depends on `present`, so that an empty list fails, and on no
+    /// `absent`.
     fn check(package: &str, present: &str, absent: &[&str]) {
         check_closure(package, &closure(package, &[]), present, absent);
     }

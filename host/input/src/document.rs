@@ -9,8 +9,7 @@ use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFlo
 
 use crate::problem::{Place, Position, Problem};
 
-/// The deepest nesting. Without optimisation, a level takes up to 40 KiB of a thread's 2 MiB of
-/// stack.
+/// The deepest nesting. A level takes up to 40 KiB (unoptimised) of a thread's 2 MiB of stack.
 const DEEPEST: usize = 32;
 
 /// A value and its position.
@@ -165,7 +164,6 @@ impl Part {
         self.pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
     }
 
-    /// The last existing value on the way to the part, and its path, e.g. `mounts[0].workers`.
     fn nearest(&self) -> (&Node, String) {
         let (mut node, mut path) = (&self.document.root, String::new());
         for step in self.steps() {
@@ -200,7 +198,6 @@ impl Node {
         }
     }
 
-    /// The value at a key or index.
     fn step(&self, step: &str) -> Option<&Self> {
         match &self.value {
             Value::List(items) => items.get(step.parse::<usize>().ok()?),

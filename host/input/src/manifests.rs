@@ -39,7 +39,6 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
     Ok(objects)
 }
 
-/// The file itself, or the manifests in a directory, sorted by name.
 fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -116,7 +115,6 @@ fn check(object: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The objects of a YAML stream, with the items of lists.
 fn documents(name: &str, text: &str) -> Result<Vec<Value>, Problem> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {

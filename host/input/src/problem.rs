@@ -52,8 +52,7 @@ impl Place {
     }
 }
 
-/// `gyre.yaml:12:5: mounts[0].workers`, `gyre.yaml`, `--plugin`: editors turn the beginning into a
-/// link.
+/// `gyre.yaml:12:5: mounts[0].workers`, `--plugin`: editors turn the beginning into a link.
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.location().fmt(formatter)?;
@@ -115,7 +114,6 @@ impl Problems {
     }
 }
 
-/// One problem per line.
 impl fmt::Display for Problems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();

@@ -14,8 +14,7 @@ pub fn schema_of<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Valu
     keyword.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent)).unwrap_or(&Value::Null)
 }
 
-/// Reports keys that a schema does not know, each with the most similar known one, or all known
-/// ones.
+/// Reports unknown keys, each with the most similar known one, or all known ones.
 pub fn report_unknown(
     map: &Part,
     what: &str,

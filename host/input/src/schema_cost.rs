@@ -1,8 +1,7 @@
 //! Limits what validating by a schema costs, because a plugin's schema may be hostile.
 //!
-//! Validators follow each reference: twenty definitions that each refer to the next one twice are a
-//! million visits. The limit is for the visits of subschemas for one value. The operator decides
-//! how many values there are, and how deep they nest.
+//! Twenty definitions that each refer to the next one twice are a million visits. The limit is for
+//! one value; the operator decides how many values there are, and how deep they nest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -47,13 +46,11 @@ pub(crate) fn check(schema: &Value) -> Result<(), String> {
 struct Visits<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
-    /// The visits of each subschema, by its address.
     known: HashMap<*const Value, u64>,
     under_way: HashSet<*const Value>,
 }
 
 impl<'a> Visits<'a> {
-    /// The number of subschemas that are visited for one value, with this one.
     fn of(&mut self, schema: &'a Value) -> Result<u64, String> {
         let Value::Object(object) = schema else { return Ok(1) };
         let address: *const Value = schema;
@@ -106,7 +103,6 @@ mod tests {
 
     use super::*;
 
-    /// Definitions that each refer to the next one `references` times.
     fn chain(definitions: usize, references: usize, around: impl Fn(Value) -> Value) -> Value {
         let mut schema = json!({"$defs": {}, "$ref": "#/$defs/0"});
         for index in 0..definitions {

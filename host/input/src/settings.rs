@@ -37,8 +37,8 @@ pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Valu
     if problems.0.is_empty() { Ok(json) } else { Err(problems) }
 }
 
-/// Checks the settings of a mount and returns them as JSON. Without any they are `{}`, and problems
-/// are at the place of the `mount`.
+/// Checks the settings of a mount and returns them as JSON: without any, `{}`. Problems are then at
+/// the place of the `mount`.
 pub fn check(plugin: &Plugin, settings: Option<&Part>, mount: &Place, limits: &Limits, problems: &mut Problems) -> Value {
     let json = settings.and_then(Part::node).map_or_else(|| Value::Object(serde_json::Map::new()), Node::to_json);
     let check = Check { manifest: plugin.manifest(), settings, mount };

@@ -1,9 +1,7 @@
 //! Values that the API server renders differently although they are the same.
 //!
-//! It renders `1000m` of CPU as `1`, the `stringData` of a Secret as its `data`, and omits `tty:
-//! false`. This depends on the field: an environment variable with the value `1000m` stays. Custom
-//! kinds keep what they were given, so only Kubernetes' own kinds matter; a test of the devcluster
-//! compares these with its schemas.
+//! It renders `1000m` of CPU as `1`, and omits `tty: false`, depending on the field. Custom kinds
+//! keep their values, so only Kubernetes' own kinds matter; a test of the devcluster checks them.
 
 use std::borrow::Cow;
 
@@ -13,8 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
 
-/// Kubernetes' own groups with such kinds. Others with this suffix have custom kinds
-/// (`gateway.networking.k8s.io`).
+/// Kubernetes' own groups with such kinds, unlike e.g. `gateway.networking.k8s.io`.
 const GROUPS: &[&str] =
     &["admissionregistration.k8s.io", "apiextensions.k8s.io", "networking.k8s.io", "node.k8s.io", "storage.k8s.io"];
 
@@ -76,8 +73,8 @@ const PLACES: &[Place] = &[
     base64(&["clientConfig", "caBundle"]),
 ];
 
-/// Fields that the API server omits if they are false, 0 or empty, after the fields that contain
-/// them. Elsewhere such a value has a meaning, e.g. `automountServiceAccountToken: false`.
+/// Fields that the API server omits if they are false, 0 or empty, after their parents. Other
+/// fields matter, e.g. `automountServiceAccountToken: false`.
 const LEFT_OUT: &[(&[&str], &[&str])] = &[
     (&["spec"], &["hostNetwork", "hostPID", "hostIPC", "paused", "minReadySeconds", "publishNotReadyAddresses"]),
     (&["spec"], &["hostname", "subdomain", "priorityClassName"]),
@@ -94,12 +91,9 @@ const LEFT_OUT: &[(&[&str], &[&str])] = &[
 /// `data` is text in a ConfigMap and bytes in a Secret.
 const SECRET_DATA: &[&str] = &["", "data", "*"];
 
-/// Whether the API server renders the values of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A Secret of the core group.
     Secret,
-    /// Another of Kubernetes' own kinds.
     BuiltIn,
     /// A custom kind, or no kind: values are kept as they are.
     #[default]
@@ -143,8 +137,7 @@ impl Kind {
         LEFT_OUT.iter().any(|(parents, left_out)| parents.contains(&parent) && left_out.contains(&field))
     }
 
-    /// Returns whether both values are the same to the API server. `fields` lead to them, the last
-    /// one first.
+    /// Returns whether the values are the same. `fields` lead to them, the last one first.
     pub(super) fn is_same<'a>(self, fields: impl Iterator<Item = &'a str> + Clone, desired: &Value, live: &Value) -> bool {
         match self.spelling(fields) {
             None => false,
@@ -163,7 +156,6 @@ impl Kind {
 }
 
 fn is_at<'a>(place: &[&str], fields: impl Iterator<Item = &'a str>) -> bool {
-    // The object itself comes before its first field.
     let mut fields = fields.chain([""]);
     place.iter().rev().all(|expected| fields.next().is_some_and(|field| *expected == "*" || *expected == field))
 }
@@ -185,7 +177,6 @@ fn amount(value: &Value, spelling: Spelling) -> Option<Quantity> {
     Some(quantity)
 }
 
-/// Returns whether a value of `data` is the encoded one of `stringData`.
 pub(super) fn is_text_in_base64(text: &Value, data: &Value) -> bool {
     match (text, data) {
         (Value::String(text), Value::String(data)) => STANDARD.encode(text) == *data,

@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::*;
 
-/// Values whose field names include those that the comparison treats specially.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -41,8 +40,6 @@ fn fields() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Adds fields everywhere, as defaulting does.
-/// clashes.
 fn with_more_fields(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -54,7 +51,6 @@ fn with_more_fields(value: &Value) -> Value {
     }
 }
 
-/// The paths of all scalars that are not null.
 fn leaves(value: &Value, path: String, found: &mut Vec<(String, String)>, pointer: String) {
     match value {
         Value::Object(fields) => {
@@ -187,7 +183,6 @@ fn drift_is_a_difference() {
             json!({"metadata": {"labels": {}}}),
             "metadata.labels[\"gyre.dev/x\"]",
         ),
-        // The volume is another one now.
         (
             json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
             json!({"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}}),
@@ -219,7 +214,6 @@ fn drift_is_a_difference() {
             json!({"spec": {"ports": [{"port": 53, "protocol": "UDP"}]}}),
             "spec.ports[0]",
         ),
-        // Names that are not unique.
         (
             json!({"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}),
             json!({"spec": {"containers": [{"name": "a"}, {"name": "a"}, {"name": "b"}]}}),
@@ -248,7 +242,6 @@ fn of_kind(api_version: &str, kind: &str, fields: Value) -> Value {
     object
 }
 
-/// Objects with the value in each field of a quantity.
 fn with_quantity(value: &Value) -> Vec<Value> {
     let resources = json!({"limits": {"cpu": value}, "requests": {"cpu": value}});
     let spec = json!({
@@ -294,7 +287,6 @@ fn with_quantity(value: &Value) -> Vec<Value> {
     ]
 }
 
-/// Returns whether the live quantity contains the desired one, which is the same in all fields.
 fn is_held(desired: &Value, live: &Value) -> bool {
     let held = |(desired, live): (&Value, &Value)| first_difference(desired, live).is_none();
     let (desired, live) = (with_quantity(desired), with_quantity(live));
@@ -331,7 +323,6 @@ fn quantities_of_one_amount_are_the_same_wherever_there_are_quantities() {
         (json!("1"), json!("-1")),
         (json!("1m"), json!("1M")),
         (json!(1), json!("2")),
-        // They are equal as floats.
         (json!("9007199254740993"), json!("9007199254740992")),
         (json!("9007199254740993"), json!(9_007_199_254_740_992_u64)),
         (json!("1e-3"), json!("1e3")),
@@ -417,7 +408,6 @@ fn the_string_data_of_a_secret_is_in_its_data() {
         json!({"stringData": {"empty": ""}}),
         json!({"stringData": {}}),
         json!({"stringData": {"b": "B"}, "data": {"a": "QQ=="}}),
-        // The `stringData` overrules `b`.
         json!({"stringData": {"b": "B"}, "data": {"a": "QQ==", "b": "QQ=="}}),
     ] {
         check(secret(desired), secret(live.clone()), None);

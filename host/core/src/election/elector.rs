@@ -85,7 +85,6 @@ pub struct Elector {
     goal: Goal,
     state: State,
     view: View,
-    /// The end of the claim from the last renewal.
     claim: Option<Time>,
     due: Time,
     conflicts: u32,
@@ -93,12 +92,10 @@ pub struct Elector {
     settled: Time,
     /// Whether a request without an answer may have acquired the lease.
     is_claim_in_doubt: bool,
-    /// The time after which it stops trying to release the lease.
     leave_by: Option<Time>,
     random: u64,
 }
 
-/// The request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
@@ -115,16 +112,14 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct View {
-    /// The lease, and since when it is unchanged. Kept when it is deleted: see [`super`].
+    /// Kept when the lease is deleted: see [`super`]. The time is since when it is unchanged.
     last: Option<(Lease, Time)>,
-    /// Since when it is known not to exist.
     absent: Option<Time>,
     source: Source,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// From an answer to its own write.
     Written,
     Read,
     /// Must be read at once, before any decision.
@@ -133,7 +128,6 @@ enum Source {
     Doubtful,
 }
 
-/// The owner of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeaseOwner {
     Own,
@@ -144,8 +138,7 @@ enum LeaseOwner {
 }
 
 impl Elector {
-    /// An elector that has not read the lease yet. The `identity` must be unique; the `seed` should
-    /// be, so that processes do not act in step.
+    /// An elector of a unique `identity`, and a `seed` that is best unique too: it is the jitter's.
     ///
     /// # Errors
     ///
@@ -180,9 +173,8 @@ impl Elector {
     ///
     /// # Guarantees
     ///
-    /// See the module's documentation. If requests are answered at once, there are at most four in
-    /// a round, which takes at least 0.7 retry periods, and three more if a lease expires within
-    /// it.
+    /// See the module's documentation. A round takes at least 0.7 retry periods, and has at most
+    /// four requests if they are answered at once, and three more if a lease expires within it.
     pub fn step(&mut self, input: Input, now: Time) -> Action {
         match input {
             Input::Tick => {}
@@ -211,7 +203,6 @@ impl Elector {
         Some(holder.as_str()).filter(|holder| !holder.is_empty())
     }
 
-    /// The lease as last seen, or `None` if it is not known to exist.
     pub(super) fn lease(&self) -> Option<&Lease> {
         self.view.lease()
     }
@@ -279,8 +270,8 @@ impl Elector {
                 RequestResult::Lease(_) | RequestResult::Conflict | RequestResult::NotFound,
             ) => {
                 self.conflicts = self.conflicts.saturating_add(1);
-                // After a second conflict in a round, someone writes without pause or the namespace
-                // is missing: wait for the next round.
+                // Someone writes without pause, or the namespace is missing: wait for the next
+                // round.
                 self.view.source = if self.conflicts == 1 { Source::Outdated } else { Source::Doubtful };
             }
             (State::Claiming { .. }, RequestResult::Unknown) => {
@@ -326,8 +317,7 @@ impl Elector {
             Some(lease) => self.view.shows(lease, now, Source::Read),
             None => self.view.shows_none(now),
         }
-        // The claim ended before another could take the lease, unless somebody wrote the lease by
-        // hand.
+        // Only a lease written by hand can be another's before the claim has ended.
         if self.holder() != Some(&self.identity) {
             self.claim = None;
         }
@@ -371,7 +361,7 @@ impl Elector {
             (Goal::Follow | Goal::Leave, LeaseOwner::Own) => self.release(),
             _ if is_due => self.ask(now),
             (Goal::Lead, LeaseOwner::Free(_)) => {
-                // A lease may expire between two rounds: the next round comes a pause after this
+                // A lease may expire between two rounds: the next one comes a pause after this
                 // attempt.
                 if self.conflicts == 0 {
                     self.begin_round(now);
@@ -435,7 +425,6 @@ impl Elector {
 }
 
 impl View {
-    /// The lease, if it exists.
     fn lease(&self) -> Option<&Lease> {
         self.last.as_ref().filter(|_| self.absent.is_none()).map(|(lease, _)| lease)
     }

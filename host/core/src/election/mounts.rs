@@ -17,11 +17,11 @@ use crate::random::splitmix64;
 
 pub use super::peers::Found;
 
-/// The number of lease durations for which a replica keeps a mount that its assigned replica did
-/// not take. Otherwise the mount would change back and forth, and have no leader half of the time.
+/// The lease durations for which a fallback keeps a mount. Otherwise the mount would change back
+/// and forth if the assigned replica cannot lead it, and have no leader half of the time.
 const FALLBACK_KEEPS: u32 = 10;
 
-/// The most bytes that the API server accepts as the value of a label.
+/// The limit of the API server for the value of a label.
 const LONGEST_LABEL: usize = 63;
 
 /// An input.
@@ -83,8 +83,7 @@ pub struct MountElector {
     peers: Peers,
     listing: Listing,
     stage: Stage,
-    /// The assigned replica of each mount, and the alive replicas with their mounts that it was
-    /// computed from.
+    /// The assigned replica of each mount, and the alive replicas that it was computed from.
     assigned: BTreeMap<String, String>,
     assigned_among: BTreeMap<String, BTreeSet<String>>,
 }
@@ -112,8 +111,7 @@ impl Names {
         format!("{}{readable}{}{digest}", self.replicas(), if readable.is_empty() { "" } else { "-" })
     }
 
-    /// The value of the label that selects all of them: the deployment's name, shortened if it is
-    /// too long for a label.
+    /// The value of the label that selects them: the deployment's name, cut if necessary.
     pub fn label(&self) -> String {
         if self.0.len() <= LONGEST_LABEL {
             return self.0.clone();
@@ -127,7 +125,7 @@ impl Names {
     }
 }
 
-/// Tells names apart that are equal once they are cut.
+/// Distinguishes names that are equal once they are cut.
 fn digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -135,8 +133,7 @@ fn digest(text: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// It announces that it leaves, so that the others know who takes which mount once the leases
-    /// are free.
+    /// It announces that it leaves, so that the others know who takes which free lease.
     Retiring {
         until: Time,
     },
@@ -146,17 +143,14 @@ enum Stage {
 
 #[derive(Clone, Copy, Debug)]
 struct Listing {
-    /// When the list in progress was requested.
     asked: Option<Time>,
     due: Time,
-    /// Whether any list has succeeded.
     is_known: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Member {
     elector: Elector,
-    /// When it wanted to read its lease.
     reads: Option<Time>,
     wake: Option<Time>,
     has_left: bool,
@@ -164,11 +158,9 @@ struct Member {
 
 #[derive(Clone, Debug)]
 struct Mount {
-    /// The name of its Lease.
     name: String,
     member: Member,
     turn: Turn,
-    /// The end of its time as a fallback.
     kept_until: Option<Time>,
 }
 
@@ -184,8 +176,7 @@ enum Turn {
 }
 
 impl MountElector {
-    /// An elector for a replica that can lead these mounts. The identity must be unique, as in
-    /// [`Elector::new`].
+    /// An elector for a replica that can lead these mounts. The identity must be unique.
     ///
     /// # Errors
     ///
@@ -333,7 +324,6 @@ impl MountElector {
         }
     }
 
-    /// Makes the steps that are due because of the time or the goals.
     fn proceed(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.set_goals(now, actions);
         let (own, leadable) = (&self.own, &self.leadable);
@@ -418,7 +408,6 @@ impl MountElector {
     }
 }
 
-/// The inputs of the decision about a mount.
 #[derive(Clone, Copy)]
 struct MountSituation {
     is_mine: bool,
@@ -470,7 +459,7 @@ impl Member {
         Self { elector, reads: None, wake: None, has_left: false }
     }
 
-    /// Sets the goal. The requests for it follow in the same step.
+    /// The requests for the goal follow in the same step.
     fn set_goal(&mut self, goal: Goal, now: Time) {
         self.elector.set_goal(goal, now);
     }

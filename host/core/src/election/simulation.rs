@@ -1,5 +1,4 @@
-//! Simulated elections: processes with their own clocks, and a network that loses, delays and cuts
-//! off requests. Everything follows from a seed.
+//! Simulated elections, from a seed: each process has a clock, and the network loses requests.
 
 mod shared;
 mod single;

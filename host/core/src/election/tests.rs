@@ -29,7 +29,6 @@ fn released(version: u32, transitions: i32) -> Action {
 
 const READ: Action = Action::Send(Request::Read);
 
-/// An elector with the identity "me".
 struct Told(Elector);
 
 impl Told {
@@ -37,7 +36,7 @@ impl Told {
         Self(Elector::new("me".to_owned(), Timing::default(), goal, 1).unwrap())
     }
 
-    /// An elector that has held the lease at version 1 since the first second.
+    /// Has held the lease at version 1 since the first second.
     fn holder() -> Self {
         let mut told = Self::new(Goal::Lead);
         told.check(1000, Input::Tick, READ);
@@ -51,7 +50,7 @@ impl Told {
         assert_eq!(self.0.step(input, at(now)), expected, "at {now} ms");
     }
 
-    /// Ticks until the next round begins, and returns its time in milliseconds.
+    /// The time of the next round, in milliseconds.
     fn waits(&mut self, now: u64, input: Input) -> u64 {
         let Action::Wait(until) = self.0.step(input, at(now)) else { panic!("does not wait") };
         u64::try_from(until.as_duration().as_millis()).unwrap() + 1
@@ -281,7 +280,6 @@ fn any_input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Holds for any answers of the API server.
     #[test]
     fn it_waits_for_the_future_writes_what_is_valid_and_has_a_claim_by_its_own_renewals_alone(
         inputs in vec((0..3_000_u64, any_input()), 1..60)
@@ -311,9 +309,8 @@ proptest! {
         }
     }
 
-    /// Answers come at once and are arbitrary. Three of the seven requests are for a lease that
-    /// expires within the round: a lease lasts at least a second, so no second one expires within
-    /// the 1.4 seconds of the shortest round.
+    /// Three of the requests are for a lease that expires within the round. A lease lasts at least
+    /// a second and the shortest round 1.4 seconds, so no second one expires.
     #[test]
     fn it_sends_no_more_than_seven_requests_in_a_round(answers in vec(any_input(), 1..60)) {
         let mut told = Told::new(Goal::Lead);

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 /// The shortest round of a candidate, in tenths of the retry period.
 const SHORTEST_PAUSE_TENTHS: u32 = 7;
-/// The longest round. The rest of the retry period is for the requests, so that a takeover takes at
-/// most the lease duration and a retry period, or one retry period after a release.
+/// The longest round. The rest is for the requests, so that a takeover takes at most the lease
+/// duration and a retry period, or one retry period after a release.
 const LONGEST_PAUSE_TENTHS: u32 = 9;
-/// The least ratio of the renew deadline to the retry period, in percent: client-go's
-/// `JitterFactor`.
+/// The least renew deadline, in percent of the retry period: client-go's `JitterFactor`.
 const JITTER_PERCENT: u32 = 120;
 
 /// The valid times of an election.
@@ -97,14 +96,12 @@ impl Timing {
         self.retry_period
     }
 
-    /// The timeout of a request, as in controller-runtime: after a lost request the holder can send
-    /// another before its claim ends.
+    /// The timeout of a request: after a lost one, the holder can send another within its claim.
     pub fn request_timeout(&self) -> Duration {
         self.renew_deadline / 2
     }
 
-    /// How long a request that was sent at the end of a claim may take before another process can
-    /// have the lease.
+    /// How long the last request of a claim may take before another process can have the lease.
     pub fn margin(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline)
     }
@@ -114,12 +111,11 @@ impl Timing {
         1.0 - self.renew_deadline.as_secs_f64() / self.lease_duration.as_secs_f64()
     }
 
-    /// The value of `leaseDurationSeconds`.
     pub(super) fn lease_duration_seconds(&self) -> i32 {
         i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX)
     }
 
-    /// How long others wait for a holder that has written this value.
+    /// How long others wait for a holder that wrote this value.
     pub(super) fn patience(&self, duration_seconds: i32) -> Duration {
         match u64::try_from(duration_seconds) {
             Ok(seconds @ 1..) => Duration::from_secs(seconds),

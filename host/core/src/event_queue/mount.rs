@@ -14,31 +14,27 @@ use crate::token_bucket::TokenBucket;
 /// The estimated bytes of a waiting Event without its texts.
 const OVERHEAD: usize = 256;
 
-/// The objects of one generation. When it is full, the one before is forgotten. The series of both
-/// take at most some 4 MB per mount, without the names of their Events.
+/// The objects of one generation; only two are kept. Their series take at most 4 MB per mount.
 const GENERATION: usize = 512;
 
-/// The Events of one mount.
 #[derive(Debug)]
 pub(super) struct Mount<T> {
     tokens: TokenBucket,
-    /// The publication in progress, and the key of its object.
     taken: Option<(u64, String)>,
     bytes: usize,
     waiting: usize,
     /// The objects with Events that wait or are being published.
     objects: HashMap<String, Object<T>>,
-    /// Objects whose Events were published: this generation and the one before.
+    /// This generation, and the one before.
     remembered: [HashMap<String, Object<T>>; 2],
     /// By namespace; that of cluster-scoped objects is empty.
     lanes: BTreeMap<String, Lane>,
     last_turn: Option<String>,
 }
 
-/// The waiting Events of one namespace.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The keys of the objects that have some, each once, without the object whose Event is being published.
+    /// Each once, without the object whose Event is being published.
     turns: VecDeque<String>,
     bytes: usize,
 }
@@ -58,17 +54,14 @@ struct Waiting<T> {
     added: T,
 }
 
-/// An Event that happened at least once.
 #[derive(Debug)]
 struct Series<T> {
     /// A hash of its severity, reason and message.
     id: u64,
-    /// A hash of its severity and reason.
     group: u64,
     first: T,
     last: T,
     count: u32,
-    /// The name of the Event, once it is published.
     name: Option<String>,
     ends: Time,
 }
@@ -106,7 +99,6 @@ impl<T: Copy> Mount<T> {
         added
     }
 
-    /// Makes room for an Event and adds it. Its object is in `objects`.
     fn wait(&mut self, key: &str, waiting: Waiting<T>) -> AddResult {
         let (bytes, namespace) = (waiting.bytes(), waiting.namespace().to_owned());
         let mut displaced = 0;
@@ -132,13 +124,11 @@ impl<T: Copy> Mount<T> {
         AddResult::Waits { displaced }
     }
 
-    /// Returns whether [`Self::take`] would return an Event.
     pub(super) fn is_ready(&self, limit: MountLimit, now: Time) -> bool {
         let has_token = limit == MountLimit::Ignored || self.tokens.empty_until(MOUNT_LIMIT, now).is_none();
         has_token && self.taken.is_none() && self.waiting > 0
     }
 
-    /// The time of the next Event, or `None` if nothing waits or a publication is in progress.
     pub(super) fn ready_at(&self, now: Time) -> Option<Time> {
         let is_waiting = self.taken.is_none() && self.waiting > 0;
         is_waiting.then(|| self.tokens.empty_until(MOUNT_LIMIT, now).unwrap_or(now))
@@ -216,7 +206,6 @@ impl<T: Copy> Mount<T> {
         self.settle(key);
     }
 
-    /// Subtracts the size of an Event that was removed from the queue.
     fn subtract_size(&mut self, waiting: &Waiting<T>) {
         self.bytes -= waiting.bytes();
         self.waiting -= 1;
@@ -232,7 +221,6 @@ impl<T: Copy> Mount<T> {
         self.taken.as_ref().is_some_and(|(_, taken)| taken == key)
     }
 
-    /// The object, with its history.
     fn recall(&mut self, key: &str) -> &mut Object<T> {
         let remembered = self.remembered.iter_mut().find_map(|generation| generation.remove(key));
         let object = self.objects.entry(key.to_owned());
@@ -242,7 +230,6 @@ impl<T: Copy> Mount<T> {
         }
     }
 
-    /// Moves an object to the remembered ones if none of its Events waits or is being published.
     fn settle(&mut self, key: &str) {
         if self.is_taken(key) || self.objects.get(key).is_none_or(|object| !object.waiting.is_empty()) {
             return;

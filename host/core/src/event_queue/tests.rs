@@ -22,7 +22,6 @@ fn event(reason: &str, message: &str) -> Event {
     Event { severity: Severity::Normal, reason: reason.to_owned(), message: message.to_owned() }
 }
 
-/// Takes all Events that may be published now, and publishes each under its number.
 fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> {
     let mut published = Vec::new();
     while let Some(publication) = queue.take(MountLimit::Enforced, now, |_| true) {
@@ -32,7 +31,6 @@ fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> 
     published
 }
 
-/// Adds an Event of `default/a` of the mount `mount`.
 fn add(queue: &mut Queue, event: Event, at: u64) -> AddResult {
     queue.add(&"mount", subject("default", "a"), event, at, seconds(at))
 }
@@ -209,13 +207,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Holds for any order of steps: the limits, the order of an object's Events, one publication
-    /// per mount at a time, no count above the additions, and an empty queue in the end.
+    /// Checks limits, order, one publication per mount, the counts, and an empty queue at the end.
     #[test]
     fn limits_and_order_hold_for_any_sequence_of_steps(steps in steps()) {
         let (mounts, mut queue, mut now) = (["one", "two"], Queue::default(), 0_u64);
         let mut taken: Vec<Publication<&str, u64>> = Vec::new();
-        // By mount and object: the times of additions and of publications.
         let mut published: BTreeMap<(&str, String), Vec<(u64, u64)>> = BTreeMap::new();
         let mut happened: BTreeMap<(&str, String, String), u32> = BTreeMap::new();
         let mut waiting = 0;

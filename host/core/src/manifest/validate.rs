@@ -1,5 +1,4 @@
-//! Checks whether a manifest can be mounted, so that the API server does not refuse one object
-//! after the other.
+//! Checks whether a manifest can be mounted, before the API server refuses its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,9 +10,8 @@ use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_
 use crate::object::GroupVersionKind;
 use crate::text::displayed;
 
-/// The most problems that an error lists.
 const TOLD: usize = 32;
-/// The most bytes of one problem, which quotes names of the plugin.
+/// The most bytes of a problem, which quotes the plugin.
 const PROBLEM_TEXT: usize = 1_024;
 
 /// A manifest that cannot be mounted.
@@ -136,7 +134,6 @@ impl Manifest {
         if problems.is_empty() { Ok(()) } else { Err(Error { plugin: self.name.clone(), problems }) }
     }
 
-    /// The kinds that the manifest names, with their roles.
     fn kinds(&self) -> impl Iterator<Item = (&'static str, &GroupVersionKind)> {
         std::iter::once(("the parent kind", &self.parent))
             .chain(self.children.iter().map(|child| ("the child kind", &child.kind)))

@@ -31,7 +31,7 @@ const TABLE: [Row; 18] = [
     (ProblemKind::Other, "Other", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
 ];
 
-/// The number of rows for a kind. A new kind must be added here and to the table.
+/// A new kind must be added here and to the table.
 fn rows_of(kind: ProblemKind) -> usize {
     match kind {
         ProblemKind::Sandbox { .. } => 2,

@@ -3,28 +3,27 @@
 //! ```text
 //!    the plugin finalizes ── not done ─────────▶ plan as for the living, wait
 //!                         ── done ──┐
-//!    it does not ───────────────────┴──▶ delete what the garbage collector does not reach, and what the plugin wants gone
+//!    it does not ───────────────────┴──▶ delete what the garbage collector does not, or the plugin wants gone
 //!                                          │ something is still there ──▶ wait
 //!                                          └ nothing ─────────────────▶ release
 //! ```
 //!
-//! Namespaces decide what the garbage collector reaches, not the owner references that exist:
-//! `--cascade=orphan` removes the references while the parent still has our finalizer, and those
-//! children must stay.
+//! Namespaces decide what the garbage collector reaches, and not the existing references:
+//! `--cascade=orphan` removes these while the parent has our finalizer, and such children must
+//! stay.
 
 use super::{ByIdentity, DesiredSet, Input, Next, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for};
 use crate::object::ObjectRef;
 use crate::response::Response;
 
-/// The annotation, with any value but `false`, that releases a parent without its plugin and
-/// children. It is the remedy when the plugin is gone or never finishes.
+/// The annotation, with any value but `false`, that releases a parent whose plugin is gone or never
+/// finishes, and leaves its children.
 pub const RELEASE_ANNOTATION: &str = "gyre.dev/release";
 
 /// The most objects that a message names. The plan has them all.
 const NAMED: usize = 3;
 
-/// The finalizer on a plugin's parents. Each plugin has its own, because two may reconcile the same
-/// parent.
+/// The finalizer of a plugin: two plugins may reconcile the same parent.
 pub fn finalizer(plugin: &str) -> String {
     format!("gyre.dev/{plugin}")
 }
@@ -34,8 +33,8 @@ pub fn is_released(annotation: Option<&str>) -> bool {
     annotation.is_some_and(|value| value != "false")
 }
 
-/// Returns whether the parent needs the finalizer before the plan is executed: if the plugin
-/// finalizes, or if a child that the garbage collector does not reach exists or will be written.
+/// Returns whether the parent needs the finalizer first: if the plugin finalizes, or a child that
+/// the garbage collector does not reach exists or will be written.
 pub fn needs_finalizer(input: &Input<'_>, plan: &Plan, finalizes: bool) -> bool {
     let written = || plan.steps.iter().any(|step| is_out_of_reach(input, &step.child().key));
     let there = || input.observed.iter().any(|object| is_out_of_reach(input, object.key) && is_owned(input, object));
@@ -64,22 +63,20 @@ pub enum FinalizerAction {
 }
 
 /// Plans all writes for one parent that is being deleted. `answer` is that of the plugin's
-/// `finalize`, or `None` if the plugin does not finalize. The input's desired children are ignored.
+/// `finalize`, if it finalizes. The input's desired children are ignored.
 ///
 /// # Guarantees
 ///
 /// Those of [`plan()`], and:
 ///
-/// - At [`FinalizerAction::Remove`], nothing is left that the parent owns and the garbage collector
-///   does not reach, nor anything that the plugin no longer wanted when it was done.
+/// - At [`FinalizerAction::Remove`], nothing is left that the garbage collector does not reach, or
+///   that the plugin no longer wants.
 /// - Once the plugin is done, nothing is created. Existing children are still updated.
-/// - Children that the garbage collector reaches are left to it, unless the plugin wants them gone
-///   before the parent.
+/// - Other children are left to the garbage collector, unless the plugin wants them gone first.
 ///
 /// # Assumptions
 ///
-/// `observed` is complete, also for kinds that the manifest no longer declares: a missing child is
-/// left behind.
+/// `observed` is complete, also for undeclared kinds: a missing child is left behind.
 pub fn plan_deletion(input: &Input<'_>, answer: Option<&Response>) -> DeletionPlan {
     let desired = answer.and_then(|answer| answer.children.as_deref());
     let input = &Input { desired, ..*input };
@@ -100,7 +97,6 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
         plan.refusals.clone_from(&wanted.refusals);
         let stays = wanted.targets.iter().filter(|target| !is_out_of_reach(input, &target.desired.child.key));
         plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
-            // A replacement would create the child again.
             Next::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
             _ => None,
         }));

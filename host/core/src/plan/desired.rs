@@ -34,22 +34,17 @@ pub(super) struct DesiredSet {
     pub(super) refusals: Vec<Refusal>,
     retained: HashSet<Identity>,
     unnamed: Unnamed,
-    /// The parent's list with the children that will be added to it.
     listed: ChildList,
 }
 
-/// Children that the plugin did not name. Objects that could be them are not pruned, so that a bad
-/// output loses nothing.
+/// Children without a name. Objects that could be them are not pruned.
 #[derive(Default)]
 struct Unnamed {
-    /// The groups and kinds that such a child may have.
     kinds: BTreeSet<(String, String)>,
-    /// Whether one of them could be of any kind.
     any: bool,
 }
 
 impl DesiredSet {
-    /// Checks each child, in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         // An entry stays on the list until the API server says that the child is gone.
         let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
@@ -63,7 +58,6 @@ impl DesiredSet {
         wanted
     }
 
-    /// Returns whether the plugin wants this object to exist, or may want it.
     pub(super) fn retains(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         self.unnamed.any
             || self.unnamed.kinds.contains(&(kind.group.clone(), kind.kind.clone()))
@@ -89,7 +83,6 @@ impl DesiredSet {
         self.refusals.push(*refusal);
     }
 
-    /// Adds a child that no ownerReference can name to the parent's list.
     fn list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
         if !is_out_of_reach(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
             return Ok(());
@@ -119,8 +112,7 @@ impl DesiredSet {
         }
     }
 
-    /// Retains both meanings of a name if the kind may or may not have namespaces: for one of them
-    /// there is no object.
+    /// Retains both meanings of a name: with and without a namespace.
     fn retain(&mut self, input: &Input<'_>, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) {
         self.retained.insert(identity(kind, None, name));
         match namespace.or(input.parent.key.namespace.as_deref()) {
@@ -137,7 +129,7 @@ impl DesiredSet {
         self.unnamed.kinds.insert((kind.group.clone(), kind.kind.clone()));
     }
 
-    /// Finds out which object it is, and whether it may be written. Retains it even if not.
+    /// Retains the object even if it may not be written.
     fn locate(
         &mut self,
         input: &Input<'_>,
@@ -183,14 +175,13 @@ impl DesiredSet {
     }
 }
 
-/// The earlier desired child of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Applied,
     Kept,
 }
 
-/// Refuses the second child of a name. Only keeping an object twice is no contradiction.
+/// Only keeping an object twice is no contradiction.
 fn first_of_its_name(child: &ObjectRef, now: Seen, seen: &mut HashMap<Identity, Seen>) -> Result<(), Box<Refusal>> {
     let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
     let message = match seen.insert(identity.clone(), now) {
@@ -280,8 +271,7 @@ fn name_of<'a>(kind: &GroupVersionKind, object: &'a Map<String, Value>) -> Resul
     }
 }
 
-/// Fields of the metadata that the API server sets. A plugin that changes an object it has read
-/// returns them too.
+/// Fields of the API server's. A plugin that changes an object it has read returns them too.
 const SERVER_FIELDS: &[&str] = &[
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -311,7 +301,6 @@ fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String
     Ok(Target { desired, strategy: child_kind.strategy, propagation: child_kind.propagation })
 }
 
-/// The plugin's object without the fields that it may not set.
 fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut object = object.clone();
     object.remove("status");
@@ -348,7 +337,6 @@ fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<Stri
     Ok(object)
 }
 
-/// Adds the labels, annotation and reference that make the object ours.
 fn mark(input: &Input<'_>, child: &ObjectRef, scope: Scope, digest: &str, object: &mut Map<String, Value>) {
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
     let mut set = |field: &str, key: &str, text: &str| {

@@ -79,8 +79,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
                     input.plugin, input.parent.uid
                 ),
             ),
-            // In place even for kinds that are otherwise replaced: consent to adopt is not consent
-            // to delete.
+            // In place even for kinds that are replaced: consent to adopt is not consent to delete.
             (Adoption::Allowed, Strategy::Apply | Strategy::Recreate) => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
     }

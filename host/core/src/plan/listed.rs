@@ -1,28 +1,26 @@
-//! The list of children on their parent: the parent's side of an ownership that no ownerReference
-//! can express.
+//! The list of children on their parent, for children that no ownerReference can name.
 //!
 //! ```text
-//!   parent                                                        child, in another namespace or in none
-//!   finalizers: [gyre.dev/site]                                   labels:
-//!   annotations:                                                    gyre.dev/plugin: site
-//!     children.gyre.dev/site: {"ConfigMap":{"shared":["a"]}} ──┐    gyre.dev/owner-uid: <UID of the parent>
-//!                                                              └──▶ ConfigMap shared/a
+//!   parent                                                     child, in another namespace or in none
+//!   finalizers: [gyre.dev/site]                                labels:
+//!   annotations:                                                 gyre.dev/plugin: site
+//!     children.gyre.dev/site: {"ConfigMap":{"shared":["a"]}} ─┐   gyre.dev/owner-uid: <the parent's>
+//!                                                             └──▶ ConfigMap shared/a
 //! ```
 //!
-//! Labels alone prove no ownership, because anyone who may create an object sets its labels. The
-//! list alone proves none, because anyone who may change the parent can write it. Only the host,
-//! and users who may change both objects, can write both.
+//! Anyone who may create an object sets its labels, and anyone who may change the parent writes the
+//! list. Only both together prove ownership, because only the host, and users who may change both
+//! objects, can write both.
 //!
-//! The list is written together with the finalizer, before a child that is not on it is created. An
-//! entry is removed once the API server says that the child is gone; one without an object does no
-//! harm.
+//! The list is written with the finalizer, before a child that is not on it is created. An entry is
+//! removed once the API server says that the child is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::object::{GroupVersionKind, ObjectKey};
 
-/// The most bytes of a list. The API server allows 256 KiB for all annotations of an object; half
-/// of that is left to others, such as the one in which `kubectl apply` keeps the whole object.
+/// The most bytes of a list: half of what the API server allows for all annotations of an object.
+/// `kubectl apply` keeps the whole object in one of the others.
 pub const LARGEST_LIST: usize = 128 * 1024;
 
 /// The prefix of the annotation's name. The plugin's name follows it.
@@ -31,21 +29,18 @@ pub const LIST_ANNOTATION_PREFIX: &str = "children.gyre.dev/";
 /// The bytes around a name in the list: quotes, colon, brackets and comma.
 const AROUND: usize = 6;
 
-/// The annotation with a plugin's list. Each plugin has its own, because two may reconcile the same
-/// parent.
+/// The annotation with a plugin's list: two plugins may reconcile the same parent.
 pub fn list_annotation(plugin: &str) -> String {
     format!("{LIST_ANNOTATION_PREFIX}{plugin}")
 }
 
 type Names = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// The children that a parent lists. The version of a kind is left out, because an object is the
-/// same in all versions.
+/// The children that a parent lists, whatever their versions.
 #[derive(Clone, Debug, Default)]
 pub struct ChildList {
     /// `Kind` or `Kind.group`, then the namespace (empty if none), then the names.
     names: Names,
-    /// An upper bound of the bytes of the text.
     size: usize,
     is_missing: bool,
 }
@@ -60,9 +55,8 @@ impl PartialEq for ChildList {
 impl Eq for ChildList {}
 
 impl ChildList {
-    /// Reads the list from this annotation of a parent. An annotation that is not a list, because
-    /// somebody edited it, lists nothing. With the host's finalizer but no annotation the list is
-    /// missing: see [`ChildList::is_missing`].
+    /// Reads the list. An annotation that is not a list, because somebody edited it, lists nothing.
+    /// With the host's finalizer but no annotation, [`ChildList::is_missing`].
     pub fn read(annotation: Option<&str>, has_finalizer: bool) -> Self {
         let Some(text) = annotation else { return Self { is_missing: has_finalizer, ..Self::default() } };
         let names: Names = serde_json::from_str(text).unwrap_or_default();
@@ -75,11 +69,9 @@ impl ChildList {
         list
     }
 
-    /// Returns whether the parent has the finalizer but no list, as after an upgrade or when
-    /// somebody removed the annotation. Until it has one, objects with the right labels are its
-    /// children: the plugin sees them, and they are deleted if it does not want them. None of them
-    /// is waited for, and only wanted ones get on the list, so a forged child gains nothing but its
-    /// deletion.
+    /// Returns whether the parent has the finalizer but no list, e.g. after an upgrade. Until it
+    /// has one, objects with the right labels are its children, but none is waited for, and only
+    /// wanted ones get on the list: a forged child gains nothing but its deletion.
     pub fn is_missing(&self) -> bool {
         self.is_missing
     }
@@ -96,8 +88,7 @@ impl ChildList {
         self.put(&kind_name(kind), key.namespace.as_deref().unwrap_or_default(), &key.name);
     }
 
-    /// Adds an object unless the text might exceed [`LARGEST_LIST`] bytes, and returns whether it
-    /// is on the list.
+    /// Adds an object if it fits in [`LARGEST_LIST`] bytes, and returns whether it is listed.
     pub(super) fn insert_within_bounds(&mut self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         let longest =
             kind.kind.len() + kind.group.len() + key.namespace.as_ref().map_or(0, String::len) + key.name.len() + 3 * AROUND;
@@ -146,7 +137,6 @@ impl ChildList {
 
     /// The value of the annotation. The same list always gives the same text.
     pub fn to_text(&self) -> String {
-        // Maps of texts can always be written.
         serde_json::to_string(&self.names).unwrap_or_default()
     }
 

@@ -13,29 +13,26 @@ use crate::object::{GroupVersionKind, ObjectKey};
 pub enum Ownership {
     /// With an ownerReference and labels: the garbage collector deletes it with the parent.
     Reference,
-    /// With labels and an entry in the parent's list, because Kubernetes allows no ownerReference.
-    /// The host has to write the list and a finalizer before it creates the child.
+    /// With labels and the parent's list, because Kubernetes allows no ownerReference. The host has
+    /// to write the list and a finalizer before it creates the child.
     Labels,
 }
 
-/// How a child in `child_namespace` names a parent in `parent_namespace`; `None` is cluster-scoped.
-/// References across namespaces, and from a cluster-scoped object into a namespace, are not
-/// allowed: the garbage collector would take the owner for missing and delete the child.
+/// How a child names its parent; `None` is cluster-scoped. The garbage collector would take an
+/// owner in another namespace, or a namespaced one of a cluster-scoped child, for missing and
+/// delete the child.
 pub fn ownership(parent_namespace: Option<&str>, child_namespace: Option<&str>) -> Ownership {
     if parent_namespace.is_none() || parent_namespace == child_namespace { Ownership::Reference } else { Ownership::Labels }
 }
 
-/// Returns whether the ownerReference of a child of this kind names the parent as its controller.
+/// Returns whether the ownerReference of a child of this kind makes the parent its controller.
 ///
-/// It does not for Jobs: the CronJob controller treats every Job whose controller has the *name* of
-/// a CronJob in its namespace as that CronJob's (`getJobsToBeReconciled` in
-/// `cronjob_controllerv2.go` compares neither kind nor UID), and deletes it by its history limits.
-/// The garbage collector follows any ownerReference, and no controller adopts Jobs.
+/// It does not for Jobs: the CronJob controller deletes Jobs whose controller has the *name* of its
+/// CronJob (`getJobsToBeReconciled` in `cronjob_controllerv2.go` compares neither kind nor UID).
 pub(super) fn has_controller_reference(kind: &GroupVersionKind) -> bool {
     (kind.group.as_str(), kind.kind.as_str()) != ("batch", "Job")
 }
 
-/// The identity in an object's metadata.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
@@ -66,21 +63,18 @@ impl OwnerReference {
     }
 }
 
-/// The owner of an object, as seen from a parent and a plugin.
 pub(super) enum Owner<'a> {
     /// The parent, through this plugin.
     Us,
     /// An earlier parent of the same kind and name: the garbage collector will delete the object.
     Predecessor,
-    /// Another object controls it.
     Controller(&'a OwnerReference),
-    /// Labels of ours say that another plugin or another parent has it.
+    /// By our labels, another plugin or parent.
     Labels { plugin: Option<&'a str>, uid: Option<&'a str> },
     Nobody,
 }
 
 impl Metadata {
-    /// Returns `None` if the object has no valid metadata.
     pub(super) fn of(object: &Value) -> Option<Self> {
         Self::deserialize(object.get("metadata")?).ok()
     }
@@ -94,7 +88,7 @@ impl Metadata {
         serde_json::from_slice(json).ok().map(|Object { metadata }| metadata)
     }
 
-    /// Returns whether child caches, which select by the host's labels, show the object.
+    /// Returns whether child caches, which select by these labels, show the object.
     pub(super) fn is_labelled(&self, input: &Input<'_>) -> bool {
         self.label(PLUGIN_LABEL) == Some(input.plugin) && self.label(OWNER_UID_LABEL) == Some(input.parent.uid.as_str())
     }
@@ -107,11 +101,10 @@ impl Metadata {
         self.labels.as_ref()?.get(label).map(String::as_str)
     }
 
-    /// Returns the owner. A controller reference decides or, for kinds without one, the reference
-    /// that the host wrote; without either, both labels do. An object that the parent controls but
-    /// another plugin has labelled is that plugin's, because two may reconcile the same parent.
-    /// Where no reference is allowed, one to the parent is ignored, and besides the labels the
-    /// parent has to list the object.
+    /// A controller reference decides or, for kinds without one, the reference that the host wrote;
+    /// without either, both labels do. What another plugin has labelled is that plugin's, because
+    /// two may reconcile the same parent. Where no reference is allowed, the parent has to list the
+    /// object.
     pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind, key: &ObjectKey) -> Owner<'_> {
         let (plugin, uid) = (self.label(PLUGIN_LABEL), self.label(OWNER_UID_LABEL));
         let parent = input.parent;
@@ -136,9 +129,9 @@ impl Metadata {
             None => Owner::Nobody,
         }
     }
-    /// The reference to the parent, or to an earlier parent of its name, that the host wrote
-    /// instead of a controller reference. Anybody may add a plain reference to have the garbage
-    /// collector delete their object, so it only counts beside the host's annotation.
+    /// The reference that the host wrote instead of a controller reference, to the parent or an
+    /// earlier one of its name. Anybody may write a plain reference to have the garbage collector
+    /// delete their object, so it only counts beside the host's annotation.
     fn written_reference(&self, input: &Input<'_>, kind: &GroupVersionKind) -> Option<&OwnerReference> {
         if has_controller_reference(kind) || self.digest().is_none() {
             return None;

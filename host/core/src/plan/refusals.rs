@@ -6,19 +6,18 @@ use super::{Refusal, RefusalReason};
 use crate::object::ObjectRef;
 use crate::text::cut_owned;
 
-/// The most refusals for one reason that are reported one by one, each as an Event. More of them
-/// are reported as one, with their number.
+/// The refusals for one reason that are reported as an Event each. More are reported as one.
 pub const TOLD_ONE_BY_ONE: usize = 5;
 
-/// The longest kept message, in bytes: the limit of the API server for the note of an Event.
+/// The most bytes of a message: the API server's limit for the note of an Event.
 const MESSAGE: usize = 1_024;
-/// The longest names of a child, in bytes. No existing object has longer ones.
+/// The most bytes of the names of a child.
 const NAME: usize = 1_024;
 
 /// The refusals of one reconcile: the first ones for each reason, and the number of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// At most [`TOLD_ONE_BY_ONE`] for each reason, in the order of their arrival.
+    /// At most [`TOLD_ONE_BY_ONE`] for each reason.
     first: Vec<Refusal>,
     counts: BTreeMap<RefusalReason, usize>,
 }
@@ -51,8 +50,7 @@ impl Refusals {
         self.counts.iter().map(|(reason, count)| (*reason, *count))
     }
 
-    /// The refusals to report, in the order of their arrival: each of a few for one reason, or one
-    /// with the number of many.
+    /// The refusals to report: each of a few for one reason, or one with the number of many.
     pub fn told(&self) -> Vec<Refusal> {
         let mut summed = BTreeSet::new();
         let told = |refusal: &Refusal| {

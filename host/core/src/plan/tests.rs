@@ -28,7 +28,6 @@ struct World {
     scopes: BTreeMap<GroupVersionKind, Scope>,
     desired: Option<Vec<Child>>,
     observed: Vec<Live>,
-    /// The number of objects that the model has made.
     created: usize,
     counts: BTreeMap<String, model::Count>,
 }
@@ -79,8 +78,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// A parent in `default` with all grants, also in other namespaces. Widgets are declared but not
-/// served.
+/// A parent in `default` with all grants. Widgets are declared but not served.
 fn world() -> World {
     let scopes = [
         ("v1/ConfigMap", Scope::Namespaced),
@@ -145,7 +143,6 @@ impl World {
         self
     }
 
-    /// Lists all observed objects on the parent.
     fn lists_all(mut self) -> Self {
         for live in &self.observed {
             self.parent.children.insert(&live.kind, &live.key);
@@ -165,7 +162,6 @@ fn job(name: &str, image: &str) -> Value {
     })
 }
 
-/// The object in the cluster after this child was created for this world's parent.
 fn created(world: &World, child: Value) -> Value {
     let plan = world.clone().wants([child]).plan();
     let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };

@@ -7,13 +7,11 @@ use super::scope::QuarantineScope;
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-/// The number of objects that are queued when the lane is free. The first that asks gets it; others
-/// may be deleted, or need no call.
+/// The objects that are queued when the lane is free: some may be deleted, or need no call.
 const TOLD: usize = 4;
 
-/// The time for which the unproven go first, as a multiple of the last suspect's turn. Turns are
-/// counted in time, because a call that ends at its deadline takes a thousand times as long as an
-/// answer.
+/// The time for which the unproven go first, as a multiple of the last suspect's turn: a call that
+/// ends at its deadline takes a thousand times as long as an answer.
 const UNPROVEN_SHARE: u32 = 3;
 
 /// The waiting objects. Scopes take turns, so that many objects of one do not delay another.
@@ -23,7 +21,6 @@ pub(super) struct Waiting {
     unproven: Line,
     /// These have a turn from time to time, or they would wait for ever.
     suspects: Line,
-    /// The call in progress, and its start.
     turn: Option<(Rank, Time)>,
     unproven_until: Time,
 }
@@ -40,10 +37,8 @@ pub(super) enum Rank {
 #[derive(Clone, Debug, Default)]
 struct Line {
     objects: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
-    /// The scope that had the last turn.
     last: Option<QuarantineScope>,
-    /// The object of each waiting scope that had the last turn: otherwise one that changes all the
-    /// time would be ahead.
+    /// Otherwise an object that changes all the time would be ahead of the others of its scope.
     last_objects: BTreeMap<QuarantineScope, ObjectKey>,
 }
 
@@ -52,23 +47,20 @@ impl Waiting {
         self.line(rank).objects.entry(scope).or_default().insert(object);
     }
 
-    /// Records that a call about an object of this scope begins in the lane.
     pub(super) fn begin_turn(&mut self, scope: QuarantineScope, rank: Rank, now: Time) {
         self.turn = Some((rank, now));
         self.line(rank).last = Some(scope);
     }
 
-    /// Records that the call in the lane has ended.
     pub(super) fn end_turn(&mut self, is_fault: bool, now: Time) {
         let Some((rank, since)) = self.turn.take() else { return };
-        // A fault of an unproven object counts as a suspect's turn, unless it was in the time of
-        // the unproven. Otherwise suspects would wait for ever behind new scopes.
+        // A fault of an unproven counts as a suspect's turn, unless it was in the time of the
+        // unproven. Otherwise suspects would wait for ever behind new scopes.
         if rank == Rank::Suspect || (is_fault && self.unproven_until <= since) {
             self.unproven_until = now + now.saturating_since(since).saturating_mul(UNPROVEN_SHARE);
         }
     }
 
-    /// Moves the objects of a scope to the suspects after a fault.
     pub(super) fn suspect(&mut self, scope: &QuarantineScope) {
         self.unproven.last_objects.remove(scope);
         if let Some((scope, objects)) = self.unproven.objects.remove_entry(scope) {
@@ -81,7 +73,6 @@ impl Waiting {
         self.suspects.remove(scope, object);
     }
 
-    /// Takes the objects that may ask now, in the order of their turns.
     pub(super) fn next(&mut self, now: Time, due: &mut Vec<ObjectKey>) {
         let lines = match now <= self.unproven_until {
             true => [&mut self.unproven, &mut self.suspects],
@@ -125,8 +116,7 @@ impl Line {
         }
     }
 
-    /// Takes at most `most` objects, of one scope after the other. Only the first scope has had its
-    /// turn then: the others are spare.
+    /// Takes objects of one scope after the other. Only the first scope has had its turn then.
     fn next(&mut self, most: usize, due: &mut Vec<ObjectKey>) {
         let mut last = self.last.clone();
         for turn in 0..most {
@@ -141,7 +131,6 @@ impl Line {
         }
     }
 
-    /// An object of the scope after `last`, in a circle.
     fn after(&self, last: Option<&QuarantineScope>) -> Option<(QuarantineScope, ObjectKey)> {
         let after = last.map_or(Bound::Unbounded, Bound::Excluded);
         let (scope, objects) =

@@ -26,7 +26,6 @@ impl QuarantineScope {
         }
     }
 
-    /// The number of faulted objects from which the scope is suspect.
     fn suspect_after(&self) -> usize {
         match self {
             Self::Namespace(_) => 2,
@@ -35,8 +34,7 @@ impl QuarantineScope {
     }
 }
 
-/// Identifies an object within its scope in eight bytes. Two names with the same hash count as one;
-/// both are of the same tenant.
+/// Identifies an object within its scope. Names with the same hash count as one object.
 pub(super) fn id(object: &ObjectKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.name.hash(&mut hasher);
@@ -62,22 +60,16 @@ impl Record {
     }
 }
 
-/// The calls about one scope.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoped {
     /// By [`id`].
     objects: BTreeMap<u64, Record>,
     answered_objects: usize,
     last_answer: Option<Time>,
-    /// Whether an object that had answered has faulted since the last answer.
     has_relapsed: bool,
-    /// The object and time of the last fault.
     last_fault: Option<(u64, Time)>,
-    /// The end of the suspicion, and its duration after each fault.
     suspicion: Option<(Time, Duration)>,
-    /// The objects of the last consecutive faults.
     culprits: BTreeSet<u64>,
-    /// The number of consecutive faults.
     pub(super) faults: u32,
     pub(super) hold: Hold,
     /// Whether it is in `Quarantine::empty`.
@@ -109,8 +101,8 @@ impl Scoped {
         self.faults > 0
     }
 
-    /// Returns whether the plugin may be the cause of its faults, because nothing in it has ever
-    /// answered, or something that had answered does not any more.
+    /// Returns whether the plugin may be the cause: nothing in the scope has ever answered, or
+    /// something that had answered does not any more.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.faults > 0 && (self.has_relapsed || self.last_answer.is_none())
     }
@@ -135,7 +127,7 @@ impl Scoped {
         self.note(id, Record::Answered);
     }
 
-    /// Records a fault. Returns until when the scope is suspect, or `None` if it is not.
+    /// Returns until when the scope is suspect, if it is.
     pub(super) fn faulted(&mut self, scope: &QuarantineScope, id: u64, now: Time) -> Option<Time> {
         self.faults = self.faults.saturating_add(1);
         let last = self.record(id);
@@ -153,8 +145,7 @@ impl Scoped {
         Some(now + duration)
     }
 
-    /// Counts the object of a fault, and returns the number of consecutive ones. In a scope of one
-    /// object, its faults count.
+    /// Returns the number of objects of consecutive faults, or of faults in a scope of one object.
     pub(super) fn count(&mut self, scope: &QuarantineScope, id: u64) -> usize {
         self.culprits.insert(id);
         match scope {

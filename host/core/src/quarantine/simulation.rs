@@ -1,5 +1,4 @@
-//! Simulates a mount with workers, a queue and tenants, and measures how long harmless tenants
-//! wait.
+//! Simulates a mount and its tenants, and measures how long harmless tenants wait.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +10,7 @@ const WORKERS: usize = 4;
 const ANSWER: Duration = Duration::from_millis(2);
 const DEADLINE: Duration = Duration::from_secs(2);
 const WAITS: Duration = Duration::from_secs(5);
-/// The longest wait in a namespace without faults: for one call, and for those of other such
-/// namespaces.
+/// The longest wait in a namespace without faults.
 const BOUND: Duration = Duration::from_millis(2_500);
 
 struct Call {
@@ -27,12 +25,9 @@ struct World {
     quarantine: Quarantine,
     calls: Vec<Call>,
     now: Time,
-    /// The first unanswered change of each object.
     since: BTreeMap<ObjectKey, Time>,
-    /// The longest wait of a change, by namespace.
     longest: BTreeMap<String, Duration>,
     faults: usize,
-    /// The time from which calls about objects named `turns-*` end at their deadline.
     turns: Time,
 }
 
@@ -58,7 +53,6 @@ impl World {
         self.queue.add(&MOUNT, object, Priority::Normal, self.now);
     }
 
-    /// Returns whether calls about an object end at their deadline.
     fn is_bad(&self, object: &ObjectKey) -> bool {
         object.name.starts_with("bad") || object.name.starts_with("turns") && self.turns <= self.now
     }
@@ -113,14 +107,12 @@ impl World {
         self.run_until(self.now + duration);
     }
 
-    /// The longest wait of changes in a namespace since the last call.
     fn waited(&mut self, namespace: &str) -> Duration {
         self.longest.remove(namespace).unwrap_or_else(|| panic!("nothing was answered in {namespace}"))
     }
 }
 
-/// A tenant with several namespaces of spinning objects that changes all of them without respect
-/// for back-off.
+/// A tenant changes spinning objects in several namespaces all the time.
 fn attack(world: &mut World, round: usize, namespaces: usize, objects: usize) {
     for namespace in 0..namespaces {
         for number in 0..objects {
@@ -157,8 +149,7 @@ fn quiet_tenants_do_not_wait_for_one_whose_objects_spin_whatever_it_does() {
     }
 }
 
-/// The longest wait of objects in new namespaces, two of which are added in each second of the
-/// attack.
+/// The longest wait in new namespaces, two of which are added per second of the attack.
 fn new_namespaces_wait(world: &mut World, mut attack: impl FnMut(&mut World, usize)) -> Duration {
     for round in 0..400 {
         attack(world, round);

@@ -7,8 +7,7 @@ use super::*;
 
 const TRAP: CallEnd = CallEnd::PluginFault { reason: "Trapped" };
 const HOUR: Duration = Duration::from_secs(3600);
-/// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth after 55.5 minutes, the tenth 10
-/// minutes later.
+/// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth comes after 55.5 minutes.
 const PROBES_AN_HOUR: usize = 9;
 
 fn at(seconds: u64) -> Time {
@@ -30,7 +29,6 @@ fn namespaced(namespace: &str, number: u8) -> ObjectKey {
 #[derive(Clone, Debug)]
 enum Operation {
     Ask(u8, u8),
-    /// Ends one of the calls in progress.
     End(usize, CallEnd),
     Forget(u8, u8),
     Pass(Duration),
@@ -58,7 +56,6 @@ fn limits() -> impl Strategy<Value = Option<u32>> {
     proptest::option::weighted(0.9, 0..5_u32)
 }
 
-/// The naive record of a scope.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
     faults: usize,
@@ -69,9 +66,7 @@ struct World {
     quarantine: Quarantine,
     calls: Vec<(ObjectKey, Admission)>,
     past: BTreeMap<QuarantineScope, Past>,
-    /// The objects whose last call answered.
     answered: BTreeSet<ObjectKey>,
-    /// The scopes in which such an object has faulted since the last answer.
     relapsed: BTreeSet<QuarantineScope>,
     now: Time,
 }
@@ -149,7 +144,6 @@ impl World {
         self.past.get(&QuarantineScope::of(object)).copied().unwrap_or_default()
     }
 
-    /// Makes a call about an object, with this end.
     fn call(&mut self, object: &ObjectKey, end: CallEnd) -> Ended {
         let admission = self.quarantine.admit(object, self.now);
         assert!(matches!(admission, Admission::Call(_) | Admission::Probe(_)), "{object}: {admission:?}");
@@ -404,7 +398,6 @@ fn one_bad_object_of_a_namespace_does_not_have_it_held_because_of_another_one() 
         world.call(&namespaced("quiet", number), CallEnd::Answered);
     }
     world.call(&namespaced("quiet", 10), TRAP);
-    // Long after the last answer of the namespace.
     world.now = world.now + SUSPECT_FOR * 2;
     for number in 0..4 {
         world.call(&namespaced("attacker", number), TRAP);

@@ -6,9 +6,8 @@ use std::time::Duration;
 use super::Options;
 use crate::random::{scale, splitmix64};
 
-/// The back-off after this many consecutive failures: in the upper half of [`limit`], so that keys
-/// that failed together do not come back together. Below the cap, each delay is at least as long as
-/// the one before.
+/// The back-off after consecutive failures: in the upper half of [`limit`], so that keys do not
+/// come back together. Below the cap, no delay is shorter than the one before.
 pub(super) fn delay(options: &Options, key: &impl Hash, failures: u32) -> Duration {
     let longest = limit(options, failures);
     let shortest = longest / 2;
@@ -19,10 +18,9 @@ pub(super) fn delay(options: &Options, key: &impl Hash, failures: u32) -> Durati
     shortest + scale(longest - shortest, random)
 }
 
-/// The back-off without jitter: the base delay, doubled with each failure after the first, up to the cap.
+/// The back-off without jitter: doubled with each failure after the first, up to the cap.
 pub(super) fn limit(options: &Options, failures: u32) -> Duration {
-    // A `Duration` has fewer than 2^94 nanoseconds, so this exponent exceeds any cap and fits in
-    // u128.
+    // A `Duration` has fewer than 2^94 nanoseconds, so this exceeds any cap and fits in u128.
     let doublings = failures.saturating_sub(1).min(120);
     let nanoseconds = options.base_delay.as_nanos().saturating_mul(1 << doublings);
     Duration::from_nanos_u128(nanoseconds.min(options.max_delay.as_nanos()))

@@ -23,7 +23,6 @@ enum Operation {
     AddMount(MountName, MountOptions),
     RemoveMount(MountName),
     Remove(MountName, Key),
-    /// Removes all keys but this one.
     RetainOnly(MountName, Key),
 }
 
@@ -315,7 +314,6 @@ proptest! {
             }
         }
         let mut turns = vec![0; backlogs.len()];
-        // No mount runs out of keys.
         for _ in 0..takes.min(20 * backlogs.len()) {
             turns[queue.take(START).unwrap().mount] += 1;
         }
@@ -403,7 +401,6 @@ proptest! {
     }
 }
 
-/// Holds however many turns the low keys of three mounts have had or waited for.
 #[test]
 fn a_fresh_change_overtakes_a_relist_of_100_000() {
     const FRESH: u32 = u32::MAX;

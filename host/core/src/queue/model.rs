@@ -1,5 +1,4 @@
-//! A naive model of the queue: one list that is searched for everything. It does not predict which
-//! ready key is taken, but checks that the taken one was allowed to be.
+//! A naive model of the queue: one list. It checks that each taken key was allowed to be.
 
 use std::time::Duration;
 
@@ -80,7 +79,6 @@ impl Model {
         });
     }
 
-    /// Returns whether the key was there.
     pub(super) fn remove(&mut self, mount: MountName, key: Key) -> bool {
         let Some(position) = self.keys.iter().position(|entry| (entry.mount, entry.key) == (mount, key)) else { return false };
         let entry = &mut self.keys[position];
@@ -153,7 +151,6 @@ impl Model {
         }
     }
 
-    /// Checks that this key, or none, could be taken, and marks it as in progress.
     pub(super) fn took(&mut self, taken: Option<&Taken<MountName, Key>>, now: Time) {
         for name in self.names() {
             self.promote(name, now);
@@ -302,7 +299,6 @@ impl Model {
         }
     }
 
-    /// The first key of each mount and priority, of mounts with capacity.
     fn heads(&self) -> Vec<(MountName, Priority, Key)> {
         let mut heads = Vec::new();
         for mount in self.names().into_iter().filter(|mount| self.has_capacity(*mount)) {

@@ -8,8 +8,7 @@ use super::{Added, Delayed, InProgress, MountOptions, Next, Options, PASSED_OVER
 /// Orders entries of the same time by when they came.
 type Position = u64;
 
-/// The keys of one mount: the state of each, and an index for each state, so that nothing is
-/// searched.
+/// The keys of one mount, with an index for each state, so that nothing is searched.
 #[derive(Debug)]
 pub(super) struct Mount<K> {
     admission: Admission,
@@ -27,7 +26,6 @@ pub(super) struct Mount<K> {
     parked: BTreeSet<K>,
 }
 
-/// Whether the mount accepts keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     Open,
@@ -64,11 +62,9 @@ enum Validity {
     Orphaned,
 }
 
-/// The request for another run during a run.
 #[derive(Clone, Copy, Debug)]
 enum Rerun {
     No,
-    /// The key changed.
     Now {
         priority: Priority,
         since: Time,
@@ -78,14 +74,12 @@ enum Rerun {
 }
 
 impl Run {
-    /// Marks the run as one of a removed mount or key.
     fn orphan(&mut self) {
         self.validity = Validity::Orphaned;
         self.again = Rerun::No;
     }
 }
 
-/// The next key that a mount offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) rank: Rank,
@@ -101,7 +95,6 @@ pub(super) enum Rank {
     Behind,
 }
 
-/// A taken key.
 #[derive(Debug)]
 pub(super) struct Work<K> {
     pub(super) key: K,
@@ -150,7 +143,6 @@ impl<K: Clone + Ord> Mount<K> {
         });
     }
 
-    /// Forgets a key, and returns whether it was there.
     pub(super) fn remove(&mut self, key: &K) -> bool {
         match self.entries.get_mut(key) {
             Some(Entry { state: State::Processing { run, .. }, .. }) => {
@@ -181,7 +173,6 @@ impl<K: Clone + Ord> Mount<K> {
         self.admission == Admission::Open
     }
 
-    /// Whether the mount was removed and its last run is done.
     pub(super) fn is_finished(&self) -> bool {
         !self.is_open() && self.entries.is_empty()
     }
@@ -255,7 +246,6 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Queues the delayed keys that are due.
     pub(super) fn promote(&mut self, now: Time) {
         while let Some(earliest) = self.delayed.first_entry()
             && earliest.key().0 <= now
@@ -281,7 +271,7 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Counts that a normal key, of any mount, is taken although a low one of this mount was ready.
+    /// Counts that a normal key of any mount is taken before a low one that was ready.
     pub(super) fn pass_over(&mut self) {
         if self.low.is_empty() {
             self.passed_over = 0;
@@ -290,7 +280,6 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Takes the key that was queued first at this priority.
     pub(super) fn take(&mut self, priority: Priority, now: Time) -> Option<Work<K>> {
         let (_, key) = self.queued(priority).first_key_value()?;
         let key = key.clone();
@@ -421,19 +410,17 @@ impl<K: Clone + Ord> Mount<K> {
         self.next_position
     }
 
-    /// Queues a key without an entry, as the last of its priority.
+    /// The key has no entry; it becomes the last of its priority.
     fn enqueue(&mut self, key: K, failures: u32, priority: Priority, since: Time) {
         let position = self.position();
         self.enter(key, Entry { failures, state: State::Queued { priority, since, position } });
     }
 
-    /// Delays a key without an entry.
     fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time) {
         let position = self.position();
         self.enter(key, Entry { failures, state: State::Delayed { priority, until, position } });
     }
 
-    /// Delays a key without an entry if it is due, and leaves it forgotten otherwise.
     fn rest(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
         match due {
             Some(until) => {

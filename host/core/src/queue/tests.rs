@@ -12,7 +12,6 @@ fn milliseconds_of(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// One mount, `m`, with many workers.
 fn queue() -> Queue<&'static str, u32> {
     queue_with(Options::default())
 }
@@ -31,7 +30,6 @@ fn take_key(queue: &mut Queue<&'static str, u32>, now: Time) -> Option<u32> {
     queue.take(now).map(|taken| taken.key)
 }
 
-/// Takes and ends everything that is ready.
 fn drain(queue: &mut Queue<&'static str, u32>, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| {
         let taken = queue.take(now)?;

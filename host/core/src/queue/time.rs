@@ -1,9 +1,8 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time: the time since an arbitrary start, which never goes back. Every decision takes
-/// it as an argument, so that tests and simulations can supply their own; the host reads a
-/// monotonic clock.
+/// A point in time: the time since an arbitrary start, which never goes back. Decisions take it as
+/// an argument, so that tests can supply their own; the host reads a monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(Duration);
 

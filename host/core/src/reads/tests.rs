@@ -10,7 +10,6 @@ type Reader = u8;
 /// Few, so that they meet.
 const READERS: Reader = 4;
 
-/// An object: its labels and its version.
 #[derive(Clone, Debug, PartialEq)]
 struct Object {
     labels: BTreeMap<String, String>,
@@ -25,7 +24,6 @@ impl Object {
 
 type Cluster = BTreeMap<(GroupVersionKind, ObjectKey), Object>;
 
-/// The answer of a cache.
 fn evaluate<'cluster>(read: &Read, cluster: &'cluster Cluster) -> Vec<(&'cluster ObjectKey, &'cluster Object)> {
     let answers = cluster.iter().filter(|((kind, key), object)| match read {
         Read::Get { kind: wanted, key: name } => (wanted, name) == (kind, key),
@@ -37,7 +35,6 @@ fn evaluate<'cluster>(read: &Read, cluster: &'cluster Cluster) -> Vec<(&'cluster
     answers.map(|((_, key), object)| (key, object)).collect()
 }
 
-/// A naive list of all reads.
 #[derive(Default)]
 struct Model(Vec<(Reader, Read)>);
 
@@ -56,7 +53,6 @@ enum Operation {
     Add(Reader, Read),
     Replace(Reader, BTreeSet<Read>),
     Remove(Reader),
-    /// Changes the labels, or creates or deletes the object.
     Change(GroupVersionKind, ObjectKey, Option<BTreeMap<String, String>>),
 }
 
@@ -145,8 +141,7 @@ proptest! {
                         old.as_ref().map(|labels| labels as Labels<'_, '_>),
                         new.as_ref().map(|labels| labels as Labels<'_, '_>),
                     );
-                    // An object that neither existed nor exists did not change, but its readers may
-                    // be notified.
+                    // Readers of an object that neither existed nor exists may be notified.
                     prop_assert!(!existed_or_exists || concerned == expected, "{:?} instead of {:?}", concerned, expected);
                 }
             }

@@ -36,13 +36,12 @@ impl Fields {
 }
 
 impl StatusCapabilities {
-    /// The capabilities of a manifest's parents. The schema decides if the manifest has one.
-    /// Kubernetes' own kinds have controllers, whose conditions the host's would be mistaken for.
-    /// Any other kind gets everything, because it was written for a controller that the plugin
-    /// replaces.
+    /// The capabilities of a manifest's parents, from its schema. Kubernetes' own kinds have
+    /// controllers, whose conditions the host's would be mistaken for. Any other kind gets
+    /// everything: it was written for a controller that the plugin replaces.
     ///
-    /// Without a status subresource there are no generations: each write of the status would
-    /// increase it.
+    /// Without a status subresource there are no generations, because writing the status changes
+    /// them.
     pub fn of(manifest: &Manifest, has_status_subresource: bool) -> Self {
         let schema = manifest.crds.iter().find_map(|definition| schema(definition, &manifest.parent));
         let fields = match schema {
@@ -72,7 +71,6 @@ fn is_kubernetes_own(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }
 
-/// The schema of this kind and version, if the CustomResourceDefinition has it.
 fn schema<'a>(definition: &'a Value, kind: &GroupVersionKind) -> Option<&'a Value> {
     let spec = definition.get("spec")?;
     let is_its = spec.get("group")? == kind.group.as_str() && spec.pointer("/names/kind")? == kind.kind.as_str();
@@ -82,15 +80,12 @@ fn schema<'a>(definition: &'a Value, kind: &GroupVersionKind) -> Option<&'a Valu
 }
 
 enum Field<'a> {
-    /// It is not declared, so it is dropped.
     Absent,
-    /// It may be anything.
     Any,
-    /// It has this schema.
     Like(&'a Value),
 }
 
-/// Finds a field as the API server prunes: first what is specified, then what is preserved.
+/// As the API server prunes: first what is specified, then what is preserved.
 fn field<'a>(schema: &'a Value, name: &str) -> Field<'a> {
     let specified = schema.get("properties").and_then(|properties| properties.get(name));
     match (specified, schema.get("additionalProperties")) {
@@ -122,7 +117,6 @@ fn fields(schema: &Value, has_status_subresource: bool) -> Fields {
     Fields { conditions, condition_generation, observed_generation, alone }
 }
 
-/// Returns whether a list takes the host's conditions, and generations in them.
 fn conditions_of(schema: &Value, has_status_subresource: bool) -> (bool, bool) {
     if is_true(schema, "x-kubernetes-preserve-unknown-fields") && schema.get("type").is_none() {
         return (true, true);

@@ -35,7 +35,6 @@ impl Told {
         lease
     }
 
-    /// Another process renews a lease.
     fn another(&mut self, name: &str, holder: &str, leadable: &[&str]) {
         let record = Record { holder: holder.to_owned(), duration_seconds: 15, transitions: 0 };
         self.write(name, record, mounts(leadable));
@@ -63,7 +62,6 @@ impl Told {
         }
     }
 
-    /// Lets seconds pass, and calls `each` in each of them.
     fn pass(&mut self, from: u64, to: u64, mut each: impl FnMut(&mut Self)) {
         for second in from..=to {
             each(self);
@@ -86,7 +84,6 @@ fn names() -> Names {
     Names::new("gyre")
 }
 
-/// Adds an alive peer.
 fn with_peer(told: &mut Told) {
     told.another(&names().replica("peer"), "peer", &["a", "b"]);
 }

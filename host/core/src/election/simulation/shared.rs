@@ -10,14 +10,12 @@ use crate::queue::Time;
 
 /// An upper bound for the requests of a takeover in a calm network.
 const ROUND_TRIPS: Moment = 300_000;
-/// The longest that the work for a mount takes to end.
 const DRAINS: Moment = 2 * SECOND;
 
 struct Replica {
     identity: String,
     elector: MountElector,
     timing: Timing,
-    /// When the work for each mount ends.
     drains: BTreeMap<String, Time>,
     random: u64,
     has_left: bool,
@@ -85,7 +83,6 @@ impl Process for Replica {
     }
 }
 
-/// A deployment that follows from a seed.
 struct Deployment {
     world: World<Replica>,
     mounts: BTreeSet<String>,
@@ -109,7 +106,6 @@ impl Deployment {
         self.world.start(id, Replica::new(&identity, self.timing, leadable, self.seed ^ self.started));
     }
 
-    /// The real time that this takes by the slowest clock.
     fn real(&self, duration: Duration) -> Moment {
         duration.as_micros() as u64 * 1_000_000 / self.rates.slowest
     }
@@ -173,7 +169,6 @@ impl Deployment {
         is_gone
     }
 
-    /// Runs for `lasts`, and asserts that no mount is without a leader for longer than `gap`.
     fn run(&mut self, lasts: Moment, gap: Moment) {
         let end = self.world.now + lasts;
         let mut last_led: BTreeMap<String, Moment> = self.mounts.iter().map(|mount| (mount.clone(), self.world.now)).collect();
@@ -190,7 +185,6 @@ impl Deployment {
         }
     }
 
-    /// Asserts that each mount has its assigned leader, and that they are spread evenly.
     fn expect_spread(&self) {
         let identities: BTreeMap<usize, String> =
             self.world.ids().into_iter().map(|id| (id, self.world.process(id).identity.clone())).collect();
@@ -208,8 +202,6 @@ impl Deployment {
         assert!(most - least <= 1, "seed {}: {loads:?}", self.seed);
     }
 
-    /// The longest time until all mounts are led as assigned, if the last replica came or went just
-    /// now.
     fn settles(&self) -> Moment {
         // Until dead replicas expire, new ones are trusted, and current work ends.
         2 * self.takeover() + DRAINS * 1_000_000 / self.rates.slowest
@@ -244,8 +236,6 @@ fn no_mount_ever_has_two_leaders_and_after_faults_stop_each_has_the_one_that_it_
     }
 }
 
-/// As many replicas and mounts as a deployment has. One replica dies and returns, and one ends
-/// properly.
 #[test]
 fn mounts_are_spread_evenly_and_none_is_without_a_leader_for_longer_than_the_lease_allows() {
     for seed in 0..20 {

@@ -51,7 +51,6 @@ impl Process for Single {
     }
 }
 
-/// An election that follows from a seed.
 struct Election {
     world: World<Single>,
     timings: Vec<Timing>,
@@ -84,7 +83,6 @@ impl Election {
         self.world.start(id, Single::new(&identity, timing, self.seed ^ self.started));
     }
 
-    /// Injects faults for this time.
     fn chaos(&mut self, processes: usize, lasts: Moment) {
         let end = self.world.now + lasts;
         self.world.network = Network::Chaos;
@@ -125,7 +123,6 @@ impl Election {
         self.world.step(id, |process, now| process.act(Input::Goal(goal), now));
     }
 
-    /// The longest that this takes by any clock.
     fn real(&self, of: impl Fn(&Timing) -> Duration) -> Moment {
         let longest = self.timings.iter().map(of).max().unwrap();
         longest.as_micros() as u64 * 1_000_000 / self.rates.slowest
@@ -137,7 +134,6 @@ impl Election {
         holders.first().copied()
     }
 
-    /// Asserts that there is a holder within this time.
     fn expect_holder_within(&mut self, limit: Moment, when: &str) -> usize {
         let end = self.world.now + limit;
         while self.world.now < end {
@@ -171,7 +167,6 @@ fn simulate(seed: u64, excess: f64) -> (Election, Seen) {
     (election, seen)
 }
 
-/// Asserts that after faults stop there is a holder, and that it stays.
 fn progresses(election: &mut Election) {
     let takeover = election.real(|timing| timing.lease_duration() + timing.retry_period()) + ROUND_TRIPS;
     let holder = election.expect_holder_within(takeover, "after faults stopped");

@@ -86,7 +86,6 @@ pub(super) struct Effects {
 pub(super) trait Process {
     fn wake(&mut self, now: Time) -> Effects;
     fn answered(&mut self, reply: Reply, now: Time) -> Effects;
-    /// The names of the leases with a claim, and the end of each.
     fn claims(&self) -> impl Iterator<Item = (&str, Time)>;
     fn request_timeout(&self) -> Duration;
 }
@@ -101,7 +100,6 @@ enum Event {
 struct Running<P> {
     process: P,
     clock: Clock,
-    /// The calls without an answer.
     open: BTreeSet<u64>,
     alarm: u64,
     paused_until: Moment,
@@ -136,12 +134,10 @@ pub(super) struct World<P> {
     rates: Rates,
     events: BTreeMap<(Moment, u64), Event>,
     next: u64,
-    /// All versions, with `None` for a deletion.
     leases: BTreeMap<String, Vec<Option<Found>>>,
     resource_version: u64,
     running: BTreeMap<usize, Running<P>>,
     pub(super) violations: Vec<String>,
-    /// The number of writes that the API server did.
     pub(super) writes: u64,
 }
 
@@ -162,7 +158,6 @@ impl<P: Process> World<P> {
         }
     }
 
-    /// Starts a process with any time on its clock.
     pub(super) fn start(&mut self, id: usize, process: P) {
         let clock = Clock {
             real: self.now,
@@ -174,7 +169,7 @@ impl<P: Process> World<P> {
         self.step(id, |process, now| process.wake(now));
     }
 
-    /// Kills a process. Its requests may still arrive.
+    /// Its requests may still arrive.
     pub(super) fn kill(&mut self, id: usize) {
         self.running.remove(&id);
     }
@@ -197,7 +192,6 @@ impl<P: Process> World<P> {
         let rate = self.random.between(self.rates.slowest, self.rates.fastest);
         let now = self.now;
         self.running.entry(id).and_modify(|running| running.clock.set_rate(now, rate));
-        // Timers follow the clock.
         self.push(now, |alarm| Event::Wake { process: id, alarm });
         let alarm = self.next - 1;
         self.running.entry(id).and_modify(|running| running.alarm = alarm);
@@ -238,7 +232,6 @@ impl<P: Process> World<P> {
         self.now = end;
     }
 
-    /// The processes with a claim to each lease now.
     pub(super) fn who_may_write(&self) -> BTreeMap<&str, Vec<usize>> {
         let mut held: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (id, running) in &self.running {
@@ -258,15 +251,13 @@ impl<P: Process> World<P> {
         Some(&self.leases.get(name)?.last()?.as_ref()?.lease)
     }
 
-    /// Changes the lease without changing its holder.
     pub(super) fn touch(&mut self, name: &str) {
         if let Some(found) = self.leases.get(name).and_then(|versions| versions.last()?.clone()) {
             self.write(name, found.lease.record, found.leadable);
         }
     }
 
-    /// Checks the law: at no time do two processes have a claim to the same lease. Claims end by
-    /// themselves and begin with a step, so it is enough to check the process that made one.
+    /// Checks the law. Claims begin only with a step, so it is enough to check this process.
     fn check(&mut self, id: usize) {
         let valid = |running: &Running<P>, until| running.clock.at(self.now) < until;
         let Some(stepped) = self.running.get(&id) else { return };
@@ -285,7 +276,6 @@ impl<P: Process> World<P> {
         self.events.insert((at, number), event(number));
     }
 
-    /// Sends a message that arrives at some time, or never.
     fn travels(&mut self, is_cut_off: bool, event: Event) {
         let delay = match self.network {
             Network::Calm => self.random.between(500, 20_000),

@@ -1,7 +1,6 @@
 use super::deletion::elsewhere;
 use super::*;
 
-/// The steps in short: verb, child, cause.
 fn steps(plan: &Plan) -> Vec<String> {
     plan.steps
         .iter()
@@ -105,7 +104,6 @@ fn a_child_that_is_right_gets_no_step_and_one_that_is_not_gets_one() {
             job("j", "v1"),
             Some("replace Job.v1.batch default/j Drifted { path: \"spec.template.spec.containers[0].image\" } ByDryRun"),
         ),
-        // No Job is run again because somebody removed a label.
         (
             &stripped_job,
             job("j", "v1"),
@@ -166,8 +164,7 @@ fn a_child_that_is_being_deleted_is_waited_for() {
 fn owned_objects_that_are_not_desired_are_deleted_last() {
     let base = world();
     let (map, old_job) = (created(&base, config_map("old", "x")), created(&base, job("old", "x")));
-    // A kind that an earlier version of the plugin declared, and a child in another version of its
-    // kind.
+    // A kind that an earlier version of the plugin declared, and one in another version.
     let mut pod = map.clone();
     pod["kind"] = json!("Pod");
     let mut beta = created(&base, job("kept", "x"));
@@ -208,8 +205,7 @@ fn an_object_that_two_caches_hold_is_one_object() {
             assert_eq!(steps(&base.clone().sees(observed).wants(wanted.clone()).plan()), expected);
         }
     }
-    // Only the other version is watched: the digest still decides, while the fields cannot be
-    // compared.
+    // Fields of another version cannot be compared, but the digest can.
     assert_eq!(base.clone().sees([beta.clone()]).wants([job("j", "x")]).plan(), Plan::default());
     assert_eq!(base.sees([beta]).wants([job("j", "y")]).plan().steps.len(), 1);
 }
@@ -499,8 +495,7 @@ fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     assert_eq!(decide(&|metadata| metadata["ownerReferences"] = controlled.clone()), Existing::Nothing);
     let of_the_last = reference(&|reference| reference["uid"] = json!("old"));
     assert!(matches!(decide(&|metadata| metadata["ownerReferences"] = of_the_last.clone()), Existing::Wait(_)));
-    // A user adds such a reference so that the garbage collector deletes their object with the
-    // parent.
+    // A user's reference, to have the garbage collector delete their object.
     assert!(is_refused(decide(&|metadata| {
         metadata["labels"] = json!({});
         metadata["annotations"] = json!({});

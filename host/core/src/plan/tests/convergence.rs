@@ -66,8 +66,8 @@ proptest! {
         let mut cluster = world.clone();
         cluster.desired = later;
         cluster.converge();
-        // The cache is still as at first. So is the parent, but for its list: a write over a
-        // changed parent fails and is repeated over the present one.
+        // The cache is as at first. So is the parent, but for its list, which is written over the
+        // present one.
         let mut stale = World { desired: last, ..world };
         stale.parent = cluster.parent.clone();
         let late = stale.plan();
@@ -122,7 +122,6 @@ proptest! {
     }
 }
 
-/// Returns whether only the other plugin owns the object; without the plugin's label, both do.
 fn is_theirs_alone(ours: &World, theirs: &World, object: &Value) -> bool {
     is_owned(theirs, object) && !is_owned(ours, object)
 }

@@ -23,21 +23,18 @@ fn leaving(world: &World, teardown: Option<&Response>) -> DeletionPlan {
     world.with_input(|input| plan_deletion(input, teardown))
 }
 
-/// As the host does: a parent that is being deleted, with a plugin that is done, wants nothing
-/// outside of its namespace.
+/// As the host does: once the plugin is done, nothing outside of the namespace is wanted.
 fn execute(world: &mut World, plan: &Plan) {
     let desired = world.desired.replace(Vec::new());
     world.execute(plan);
     world.desired = desired;
 }
 
-/// States it independently: the garbage collector follows references within a namespace, and to
-/// cluster-scoped owners.
+/// States independently of the code what the garbage collector reaches.
 fn is_reached_by_the_garbage_collector(world: &World, live: &Live) -> bool {
     world.parent.key.namespace.is_none() || world.parent.key.namespace == live.key.namespace
 }
 
-/// Returns whether the plugin's output names the object, or may mean it.
 fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
     children.iter().any(|child| {
         let (kind, namespace, name) = match child {
@@ -62,7 +59,6 @@ fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
     })
 }
 
-/// The objects that may not remain at the release.
 fn must_go<'world>(world: &'world World, teardown: Option<&Response>) -> Vec<&'world Live> {
     let wanted = teardown.and_then(|teardown| teardown.children.as_deref());
     let owned = world.observed.iter().filter(|live| is_owned(world, &parsed(live)));

@@ -58,7 +58,6 @@ pub(super) fn children() -> impl Strategy<Value = Child> {
     ]
 }
 
-/// Objects of ours and of others, right and wrong.
 fn objects() -> impl Strategy<Value = Value> {
     let owner = select(vec![None, Some(PARENT_UID), Some(PARENT_UID), Some("another")]);
     let labels = select(vec![
@@ -138,7 +137,6 @@ pub(super) fn worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// Worlds in which some objects are not deleted at once.
 pub(super) fn lingering_worlds() -> impl Strategy<Value = World> {
     (worlds(), proptest::collection::vec(any::<bool>(), 8)).prop_map(|(mut world, lingers)| {
         for (live, lingers) in world.observed.iter_mut().zip(lingers) {
@@ -152,7 +150,6 @@ pub(super) fn lingering_worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// Returns whether the object carries both labels, which everybody can write who may create it.
 pub(super) fn is_labelled(world: &World, object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
     labels[OWNER_UID_LABEL] == world.parent.uid.as_str() && labels[PLUGIN_LABEL] == world.plugin
@@ -175,8 +172,7 @@ pub(super) fn is_owned(world: &World, object: &Value) -> bool {
     }
 }
 
-/// Returns whether a plan makes the object the parent's: nobody owned it and it is adopted, or it
-/// carries the labels and the plugin wants an object of its name, so that the parent lists it now.
+/// Returns whether the object becomes the parent's: by adoption, or as labelled and wanted.
 pub(super) fn is_handed_over(before: &World, after: &World, object: &Value) -> bool {
     let is_nobodys = object["metadata"].get("ownerReferences").is_none() && object["metadata"]["labels"] == json!({});
     before.grants.adoption() == Adoption::Allowed && is_nobodys || is_labelled(before, object) && is_owned(after, object)

@@ -50,8 +50,6 @@ proptest! {
         prop_assert!(!ChildList::read(Some(&text), has_finalizer).is_missing());
     }
 
-    /// A tenant sets any labels in a namespace of its own; the parent neither waits for such
-    /// objects nor touches them.
     #[test]
     fn forged_labels_own_nothing_and_delay_nothing(world in lingering_worlds(), forged in vec(child(), 1..6)) {
         let mut world = world;
@@ -89,8 +87,6 @@ proptest! {
         prop_assert_eq!(list(&world), list(&before));
     }
 
-    /// Without a list only the labels decide, so nothing is waited for, and only wanted children
-    /// get on the list.
     #[test]
     fn a_list_contains_the_desired_children(mut world in lingering_worlds()) {
         world.parent.children = ChildList::read(None, true);
@@ -144,8 +140,7 @@ fn both_sides_are_needed() {
         of_another["metadata"]["labels"][label] = json!(value);
         assert_eq!(base.clone().sees([of_another]).lists_all().wants([]).plan(), Plan::default(), "{label}");
     }
-    // A wanted child is listed before it is read, and then it is a child again, as after somebody
-    // removed the annotation.
+    // A wanted child is listed before it is read, and then it is a child again.
     let wanted = unlisted.wants([elsewhere(config_map("a", "x"))]);
     let plan = wanted.plan();
     assert!(matches!(plan.steps.as_slice(), [Step::Create { .. }]), "{plan:?}");

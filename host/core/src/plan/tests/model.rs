@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// The fate of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is done, and the host remembers the answer.
     Done,
-    /// It is done, and the host does not know: a time-out after the commit, or a crash.
+    /// It is done, but a time-out or a crash loses the answer.
     AnswerLost,
     /// It is not done; nor is either write of a replacement.
     NotSent,
@@ -17,7 +16,6 @@ pub(super) enum Fate {
     Half,
 }
 
-/// How often an object of a name was created and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) created: usize,
@@ -25,8 +23,7 @@ pub(super) struct Count {
 }
 
 impl World {
-    /// Executes the plan as the host would, on `observed`, which is all that this cluster has.
-    /// Foreign objects are in the way of a creation, as in a real cluster.
+    /// Executes the plan as the host would, in a cluster of the observed objects only.
     pub(super) fn execute(&mut self, plan: &Plan) {
         self.execute_with(plan, |_| Fate::Done);
     }
@@ -51,7 +48,6 @@ impl World {
         }
     }
 
-    /// The parent as it is before the steps are executed.
     fn parent_listing(&self, plan: &Plan) -> Parent {
         let mut parent = self.parent.clone();
         if self.desired.is_some() || !parent.children.is_missing() {
@@ -91,13 +87,12 @@ impl World {
         self.observed.iter().find(|live| same_kind(live) && live.key == child.key)
     }
 
-    /// The decision about an object that has the name; `None` if there is no object.
     fn on_existing(&self, desired: &Desired) -> Option<Existing> {
         let live = parsed(self.live(&desired.child)?);
         Some(self.with_input(|input| on_existing(input, desired, &live)))
     }
 
-    /// The steps that write, and do not only read a foreign object that is in the way.
+    /// The steps that write, and do not only read a foreign object.
     pub(super) fn writes(&self, plan: &Plan) -> Vec<Step> {
         let listing = World { parent: self.parent_listing(plan), ..self.clone() };
         let comes_to_a_write = |step: &&Step| match step {
@@ -109,7 +104,6 @@ impl World {
         plan.steps.iter().filter(comes_to_a_write).cloned().collect()
     }
 
-    /// Plans and executes until nothing is left to do, and returns the state of the cluster.
     pub(super) fn converge(&mut self) -> BTreeMap<String, Value> {
         for _ in 0..6 {
             let plan = self.plan();
@@ -123,7 +117,6 @@ impl World {
         panic!("{:?} never ends", self.plan());
     }
 
-    /// The objects by name, without the fields that differ each time.
     pub(super) fn state(&self) -> BTreeMap<String, Value> {
         let state = self.observed.iter().map(|live| {
             let mut object = parsed(live);
@@ -146,7 +139,6 @@ impl World {
         self.observed[place].json = object.to_string();
     }
 
-    /// Only marks an object with a finalizer as being deleted.
     fn delete(&mut self, uid: &str) {
         let Some(place) = self.place(uid) else { return };
         let live = &mut self.observed[place];
@@ -163,13 +155,11 @@ impl World {
         }
     }
 
-    /// Removes the objects that are being deleted.
     pub(super) fn finish_deletions(&mut self) {
         self.observed.retain(|live| !live.json.contains("deletionTimestamp"));
     }
 
-    /// The object after server-side apply: merged, with defaults, and some values in the server's
-    /// notation.
+    /// The object after server-side apply, with some values in the server's notation.
     fn applied(&mut self, desired: &Desired, uid: Option<&str>) -> Value {
         let mut object = match uid.and_then(|uid| self.place(uid)) {
             Some(place) => parsed(&self.observed[place]),
@@ -201,8 +191,6 @@ impl World {
         self.observed.push(live);
     }
 
-    /// Asks the API server whether an object that seems to have drifted is only written
-    /// differently.
     fn nothing_has_drifted(&mut self, desired: &Desired, uid: &str, fate: Fate) -> bool {
         let Some(place) = self.place(uid) else { return true };
         let live = parsed(&self.observed[place]);
@@ -213,7 +201,6 @@ impl World {
         unchanged
     }
 
-    /// Changes every status, and so every resourceVersion.
     pub(super) fn touch_every_status(&mut self) {
         for live in &mut self.observed {
             let Ok(mut object) = serde_json::from_str::<Value>(&live.json) else { continue };
@@ -224,14 +211,12 @@ impl World {
         }
     }
 
-    /// Restarts the host, which remembers nothing.
     pub(super) fn forget(&mut self) {
         for live in &mut self.observed {
             live.accepted = None;
         }
     }
 
-    /// The changed or deleted objects, except for those that were being deleted before.
     pub(super) fn changed_since(&self, before: &Self) -> BTreeSet<String> {
         let stayed = before.observed.iter().filter(|live| !live.json.contains("deletionTimestamp"));
         let changed = stayed.filter(|live| self.place(&live.uid).is_none_or(|place| self.observed[place].json != live.json));
