@@ -2,12 +2,12 @@
 //! the time as an argument.
 //!
 //! ```text
-//!               ┌──── the lease is free: its holder gave it back, ────┐
-//!               │     or has not renewed it for its duration          ▼
-//!   candidate ──┴─ reads, once in a retry period                    holder ── renews, once per period
-//!               ▲                                                     │
-//!               └──── no renewal within the renew deadline, ──────────┘
-//!                     or another has the lease, or it gives it back
+//!               ┌── the lease is free: its holder released it, ──┐
+//!               │   or has not renewed it for its duration       ▼
+//!   candidate ──┴─ reads, once per retry period                holder ── renews, once per period
+//!               ▲                                                │
+//!               └── no renewal within the renew deadline, ───────┘
+//!                   or another has the lease, or it releases it
 //! ```
 //!
 //! [`Elector`] decides about one Lease. It sends nothing: a step takes an input and returns an

@@ -1,10 +1,10 @@
 //! The Events that wait to be published. They are best effort: what exceeds a limit is dropped.
 //!
 //! ```text
-//!   add ── the same Event already waits ─────────▶ merged: the count of its series grows
-//!       ── its object has no token ──────────────▶ dropped, or merged if its series was published
+//!   add ── the same Event already waits ──────────▶ merged: the count of its series grows
+//!       ── its object has no token ───────────────▶ dropped, or merged if its series was published
 //!       ── the byte limit of the mount is reached ▶ this or another Event is dropped
-//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ kept for the series
+//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ a series
 //! ```
 //!
 //! - The Events of an object are published in the order in which they were added.
@@ -91,36 +91,36 @@ pub enum AddResult {
 /// Whether [`MOUNT_LIMIT`] is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountLimit {
-    /// It is.
+    /// Yes.
     Enforced,
-    /// It is not, because the host is about to stop.
+    /// No, because the host is about to stop.
     Ignored,
 }
 
 /// An Event to publish. The next one of its mount is taken after [`EventQueue::done`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication<M, T> {
-    /// The mount that it is from.
+    /// The mount.
     pub mount: M,
-    /// The object that it is about.
+    /// The object.
     pub subject: Subject,
     /// The Event.
     pub event: Event,
-    /// When it was added to the queue. Events that are merged into it later do not change this.
+    /// When it was added. Events that are merged into it do not change this.
     pub added: T,
     /// When it first happened.
     pub first: T,
     /// When it last happened.
     pub last: T,
-    /// How often it happened. If more than once, it is published with a `series`.
+    /// How often it happened. It is published with a `series` if more than once.
     pub count: u32,
-    /// The name of the existing Event of this series, which is to be patched; none: an Event is to be created.
+    /// The existing Event of the series to patch, or `None` to create one.
     pub name: Option<String>,
     series: u64,
     ticket: u64,
 }
 
-/// The Events of a host that wait. `M` identifies a mount; `T` is the type of a time in the host.
+/// The waiting Events of a host. `M` is a mount; `T` is the host's type of a time.
 #[derive(Debug)]
 pub struct EventQueue<M, T> {
     mounts: BTreeMap<M, Mount<T>>,
@@ -140,7 +140,7 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
         self.mounts.entry(mount.clone()).or_default().add(subject, event, at, now)
     }
 
-    /// The next Event to publish, of the mounts for which `may` is true; none: nothing may be published now.
+    /// Takes the next Event of a mount for which `may` is true, if one may be published now.
     pub fn take(&mut self, limit: MountLimit, now: Time, may: impl Fn(&M) -> bool) -> Option<Publication<M, T>> {
         let after = self.last_turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let in_turn = self.mounts.range::<M, _>((after, Bound::Unbounded)).chain(&self.mounts);
@@ -151,39 +151,39 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
         self.mounts.get_mut(&name)?.take(&name, self.tickets, now)
     }
 
-    /// A publication ended. `name` is the name of the published Event; none: publishing failed.
+    /// Ends a publication. `name` is the published Event, or `None` if publishing failed.
     pub fn done(&mut self, publication: &Publication<M, T>, name: Option<String>) {
         if let Some(mount) = self.mounts.get_mut(&publication.mount) {
             mount.done(publication, name);
         }
     }
 
-    /// Forgets a mount. Returns how many of its Events waited.
+    /// Forgets a mount. Returns the number of its waiting Events.
     pub fn remove_mount(&mut self, mount: &M) -> usize {
         self.mounts.remove(mount).map_or(0, |mount| mount.waiting())
     }
 
-    /// Drops the Events of a mount that wait and were added at a moment for which `keep` is false. Returns how many.
+    /// Drops the waiting Events of a mount for whose time `keep` is false. Returns their number.
     pub fn retain(&mut self, mount: &M, keep: impl Fn(T) -> bool) -> usize {
         self.mounts.get_mut(mount).map_or(0, |mount| mount.retain(keep))
     }
 
-    /// For each mount with waiting Events and no publication in progress: the earliest time at which [`Self::take`] returns one of them.
+    /// The time of the next [`Self::take`] of each mount with waiting Events and no publication.
     pub fn ready_at(&self, now: Time) -> impl Iterator<Item = (&M, Time)> {
         self.mounts.iter().filter_map(move |(name, mount)| Some((name, mount.ready_at(now)?)))
     }
 
-    /// The number of Events that wait.
+    /// The number of waiting Events.
     pub fn waiting(&self) -> usize {
         self.mounts.values().map(Mount::waiting).sum()
     }
 
-    /// The number of Events that wait, of each mount.
+    /// The number of waiting Events of each mount.
     pub fn waiting_by_mount(&self) -> impl Iterator<Item = (&M, usize)> {
         self.mounts.iter().map(|(name, mount)| (name, mount.waiting()))
     }
 
-    /// The number of Events of that mount that wait or are being published.
+    /// The number of Events of a mount that wait or are being published.
     pub fn unpublished_of(&self, mount: &M) -> usize {
         self.mounts.get(mount).map_or(0, Mount::unpublished)
     }

@@ -1,4 +1,5 @@
-//! Grants: the kinds and namespaces that a mount may write and read. The manifest declares them, and the configuration limits them.
+//! Grants: the kinds and namespaces that a mount may write and read. The manifest declares them,
+//! and the configuration limits them.
 
 use std::collections::BTreeSet;
 

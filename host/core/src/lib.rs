@@ -4,9 +4,9 @@
 //! time is an argument. The host executes the decisions, and the offline tools show them.
 //!
 //! ```text
-//!   changes ──▶ queue ──▶ (the host calls the plugin) ──▶ plan ──▶ (the host applies it) ──▶ outcome
-//!               ▲                                                                               │ │
-//!               └───────────────────────────────────────────────────────────────────────────────┘ └▶ status
+//!   changes ──▶ queue ──▶ (host calls the plugin) ──▶ plan ──▶ (host applies it) ──▶ outcome
+//!                 ▲                                                                    │ │
+//!                 └────────────────────────────────────────────────────────────────────┘ └▶ status
 //! ```
 //!
 //! What is absent: kube, tokio and wasmtime. A test checks that the crate does not depend on them.

@@ -168,7 +168,7 @@ pub enum ProblemKind {
     Conflict,
     /// The cache was late: the object changed or already exists (409 to anything else).
     Stale,
-    /// The API server, its schemas or its admission policies reject the object (400, 422, or a webhook's denial).
+    /// The API server, a schema or an admission policy rejects the object (400, 422, or a denial).
     Invalid,
     /// The change is to a field that cannot be changed in place (422 that says so).
     Immutable,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   desired children ──▶ normalised, marked as ours, digest ──┐
-//!                                                             ├──▶ steps, refusals, waiting, leaving
+//!                                                             ├──▶ steps, refusals, waiting …
 //!   observed children ──▶ ours by UID? ───────────────────────┘
 //! ```
 //!

@@ -5,12 +5,12 @@
 //!
 //! ```text
 //!   a call about an object of a scope ends in a fault
-//!     ├─ of that object once ─────────────────▶ its next calls use the suspects' lane: one at a time
-//!     ├─ of two objects of the scope ─────────▶ so do all calls about the scope, for a while
-//!     ├─ of many of its objects in a row ─────▶ the scope is held, but not objects that answered last
-//!     └─ … and no active scope answers ───────▶ the mount is held, in all scopes that are in doubt
+//!     ├─ of that object once ────────────▶ its next calls use the suspects' lane: one at a time
+//!     ├─ of two objects of the scope ────▶ so do all calls about the scope, for a while
+//!     ├─ of many of its objects in a row ▶ the scope is held, but not objects that answered last
+//!     └─ … and no active scope answers ──▶ the mount is held, in all scopes that are in doubt
 //!
-//!   held ── after 30 s, 1 min, 2 min … 10 min ──▶ one call: the probe ── an answer ──▶ the hold is over
+//!   held ── after 30 s, 1 min, 2 min … 10 min ──▶ a call: the probe ── an answer ──▶ not held
 //!     ▲                                             │
 //!     └────────────────── a fault ──────────────────┘
 //! ```

@@ -1,11 +1,12 @@
 //! The plan for the children of a parent that is being deleted and carries the host's finalizer.
 //!
 //! ```text
-//!    the plugin finalizes ── not done ─────────▶ plan as for the living, wait
-//!                         ── done ──┐
-//!    it does not ───────────────────┴──▶ delete what the garbage collector does not, or the plugin wants gone
-//!                                          │ something is still there ──▶ wait
-//!                                          └ nothing ─────────────────▶ release
+//!   the plugin finalizes ── not done ──▶ plan as for other parents, wait
+//!                        ── done ──┐
+//!   it does not ───────────────────┴──▶ delete what the garbage collector does not, or the plugin
+//!                                       wants gone
+//!                                         │ something is still there ──▶ wait
+//!                                         └ nothing ─────────────────▶ release
 //! ```
 //!
 //! Namespaces decide what the garbage collector reaches, and not the existing references:

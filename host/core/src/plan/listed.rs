@@ -1,11 +1,11 @@
 //! The list of children on their parent, for children that no ownerReference can name.
 //!
 //! ```text
-//!   parent                                                     child, in another namespace or in none
-//!   finalizers: [gyre.dev/site]                                labels:
-//!   annotations:                                                 gyre.dev/plugin: site
-//!     children.gyre.dev/site: {"ConfigMap":{"shared":["a"]}} ─┐   gyre.dev/owner-uid: <the parent's>
-//!                                                             └──▶ ConfigMap shared/a
+//!   parent                                                  child, in another namespace or none
+//!   finalizers: [gyre.dev/site]                             labels:
+//!   annotations:                                              gyre.dev/plugin: site
+//!     children.gyre.dev/site: {"ConfigMap":{"b":["a"]}} ─┐    gyre.dev/owner-uid: <the parent's>
+//!                                                        └──▶ ConfigMap b/a
 //! ```
 //!
 //! Anyone who may create an object sets its labels, and anyone who may change the parent writes the
