@@ -67,8 +67,6 @@ mod peers;
 mod timing;
 
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests;
 
 pub use assignment::assignments;

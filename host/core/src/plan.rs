@@ -28,7 +28,7 @@ pub use self::deletion::{
 };
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
 pub use self::ownership::{Ownership, ownership};
-pub use self::refusals::{Refusals, TOLD_ONE_BY_ONE};
+pub use self::refusals::{REPORTED_ONE_BY_ONE, Refusals};
 pub use self::to_list::child_list;
 
 use self::desired::{DesiredSet, Identity, Target, identity, kind_not_granted, not_in_mount};
@@ -352,9 +352,9 @@ pub fn plan(input: &Input<'_>) -> Plan {
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
     for target in &wanted.targets {
         match step_for(input, target, &observed) {
-            Next::Step(step) => plan.steps.push(*step),
-            Next::Wait => plan.waiting.push(target.desired.child.clone()),
-            Next::Nothing => {}
+            ChildAction::Step(step) => plan.steps.push(*step),
+            ChildAction::Wait => plan.waiting.push(target.desired.child.clone()),
+            ChildAction::Nothing => {}
         }
     }
     prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
@@ -443,26 +443,26 @@ impl<'a> ByIdentity<'a> {
     }
 }
 
-enum Next {
+enum ChildAction {
     Nothing,
     Wait,
     Step(Box<Step>),
 }
 
-fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Next {
+fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> ChildAction {
     for object in observed.find(&target.desired.child) {
         let accepted = object.accepted.filter(|accepted| accepted.digest == target.desired.digest);
         if accepted.is_some_and(|accepted| accepted.resource_version == object.resource_version)
             && input.parent.claims(object.kind, object.key)
         {
-            return Next::Nothing;
+            return ChildAction::Nothing;
         }
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
         let Some(metadata) = owned(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
         return step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
     }
-    Next::Step(Box::new(Step::Create { desired: target.desired.clone() }))
+    ChildAction::Step(Box::new(Step::Create { desired: target.desired.clone() }))
 }
 
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
@@ -486,22 +486,22 @@ fn step_for_existing(
     uid: &str,
     live: Option<&Value>,
     accepted: Option<&AcceptedForm>,
-) -> Next {
+) -> ChildAction {
     if metadata.deletion_timestamp.is_some() {
-        return Next::Wait;
+        return ChildAction::Wait;
     }
     let Target { desired, strategy, propagation } = target;
     let is_replaced = match strategy {
         Strategy::Apply => false,
         Strategy::Recreate => true,
-        Strategy::CreateOnly => return Next::Nothing,
+        Strategy::CreateOnly => return ChildAction::Nothing,
     };
     let cause = match metadata.digest() {
         Some(digest) if digest != desired.digest => Cause::DesiredChanged,
         _ => match live.and_then(|live| difference(desired, live)) {
-            None => return Next::Nothing,
+            None => return ChildAction::Nothing,
             Some(_) if accepted.is_some_and(|accepted| live.is_some_and(|live| accepted.fingerprint == fingerprint(live))) => {
-                return Next::Nothing;
+                return ChildAction::Nothing;
             }
             Some(path) => Cause::Drifted { path },
         },
@@ -509,11 +509,11 @@ fn step_for_existing(
     // Metadata can be changed in place, so a difference in it is no reason to delete the object.
     let in_metadata = matches!(&cause, Cause::Drifted { path } if path.split(['.', '[']).next() == Some("metadata"));
     if !is_replaced || in_metadata {
-        return Next::Step(Box::new(apply(desired, uid, cause)));
+        return ChildAction::Step(Box::new(apply(desired, uid, cause)));
     }
     let confirm = if cause == Cause::DesiredChanged { Confirm::NotNeeded } else { Confirm::ByDryRun };
     let (desired, uid) = (desired.clone(), uid.to_owned());
-    Next::Step(Box::new(Step::Replace { desired, uid, propagation: *propagation, cause, confirm }))
+    ChildAction::Step(Box::new(Step::Replace { desired, uid, propagation: *propagation, cause, confirm }))
 }
 
 /// The first difference, if possible outside of the metadata.

@@ -69,7 +69,7 @@ const PREFERENCE: Duration = Duration::from_secs(2);
 
 /// How long the lane is reserved for objects that were told to ask: longer than the way through the
 /// queue, and short if they need no call.
-const KEPT_FOR: Duration = Duration::from_secs(2);
+const RESERVED_FOR: Duration = Duration::from_secs(2);
 
 /// The number of suspect scopes at which scopes that have not answered yet are suspect too.
 const MANY_SUSPECTS: usize = 2;
@@ -93,8 +93,8 @@ pub struct Quarantine {
     is_lane_taken: bool,
     waiting: Waiting,
     /// The objects that were told to ask for the lane: the first that asks gets it.
-    told: Vec<ObjectKey>,
-    told_until: Time,
+    reserved_for: Vec<ObjectKey>,
+    reserved_until: Time,
     held: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
     held_scopes: usize,
 }
@@ -117,7 +117,7 @@ impl Hold {
         self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
     }
 
-    fn go_on(&mut self, reason: &'static str, now: Time) {
+    fn extend(&mut self, reason: &'static str, now: Time) {
         if let Some(held) = &mut self.held {
             *held = Held { faults: held.faults.saturating_add(1), reason, until: now + self.wait, ..*held };
             self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
@@ -228,8 +228,8 @@ impl Quarantine {
             hold: Hold::default(),
             is_lane_taken: false,
             waiting: Waiting::default(),
-            told: Vec::new(),
-            told_until: Time::default(),
+            reserved_for: Vec::new(),
+            reserved_until: Time::default(),
             held: BTreeMap::new(),
             held_scopes: 0,
         }
@@ -238,7 +238,7 @@ impl Quarantine {
     /// Decides whether a call about an object is made now.
     pub fn admit(&mut self, object: &ObjectKey, now: Time) -> Admission {
         let (scope, id) = (QuarantineScope::of(object), scope::id(object));
-        let has_turn = self.told.contains(object) || self.told.is_empty() || self.told_until <= now;
+        let has_turn = self.reserved_for.contains(object) || self.reserved_for.is_empty() || self.reserved_until <= now;
         self.waits_no_longer(&scope, object);
         let record = self.scopes.get(&scope).and_then(|scoped| scoped.record(id));
         let hold = self.holds(object).map(|(extent, held)| {
@@ -276,10 +276,10 @@ impl Quarantine {
             CallEnd::PluginFault { reason } => self.faulted(object, admission, reason, now, &mut ended),
             CallEnd::HostFault => {}
         }
-        let is_kept = !self.told.is_empty() && now < self.told_until;
-        if !self.is_lane_taken && !is_kept {
+        let is_reserved = !self.reserved_for.is_empty() && now < self.reserved_until;
+        if !self.is_lane_taken && !is_reserved {
             self.waiting.next(now, &mut ended.next);
-            (self.told, self.told_until) = (ended.next.clone(), now + KEPT_FOR);
+            (self.reserved_for, self.reserved_until) = (ended.next.clone(), now + RESERVED_FOR);
         }
         ended
     }
@@ -326,7 +326,7 @@ impl Quarantine {
 
     /// The objects that are held or wait for their turn.
     pub fn objects(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.held.values().flatten().chain(self.waiting.objects()).chain(&self.told)
+        self.held.values().flatten().chain(self.waiting.objects()).chain(&self.reserved_for)
     }
 
     /// The number of known objects and scopes.
@@ -341,7 +341,7 @@ impl Quarantine {
 
     fn waits_no_longer(&mut self, scope: &QuarantineScope, object: &ObjectKey) {
         self.waiting.remove(scope, object);
-        self.told.retain(|told| told != object);
+        self.reserved_for.retain(|other| other != object);
         if let Some(held) = self.held.get_mut(scope) {
             held.remove(object);
             if held.is_empty() {
@@ -367,7 +367,7 @@ impl Quarantine {
             return Admission::Wait;
         }
         self.is_lane_taken = true;
-        self.told.clear();
+        self.reserved_for.clear();
         self.waiting.begin_turn(scope, rank, now);
         admission
     }
@@ -418,7 +418,7 @@ impl Quarantine {
         self.answered_objects = self.answered_objects + scoped.answered_objects() - answered;
         let after = self.after.map(|after| after.max(1) as usize);
         match (admission, scoped.hold.held) {
-            (Admission::Probe(Extent::Scope), Some(_)) => scoped.hold.go_on(reason, now),
+            (Admission::Probe(Extent::Scope), Some(_)) => scoped.hold.extend(reason, now),
             (_, Some(_)) => {}
             (_, None) => {
                 if after.is_some_and(|after| scoped.count(&scope, id) >= after) {
@@ -429,7 +429,7 @@ impl Quarantine {
             }
         }
         match (admission, self.hold.held) {
-            (Admission::Probe(Extent::Mount), Some(_)) => self.hold.go_on(reason, now),
+            (Admission::Probe(Extent::Mount), Some(_)) => self.hold.extend(reason, now),
             (_, Some(_)) => {}
             (_, None) => {
                 self.faults = self.faults.saturating_add(1);
@@ -449,7 +449,7 @@ impl Quarantine {
         let is_bad = |scope: &QuarantineScope| self.scopes.get(scope).is_some_and(Scoped::is_in_doubt);
         self.scopes.values().any(|scoped| scoped.answered_lately(now) && !scoped.is_in_doubt())
             || self.waiting.scopes().any(|scope| !is_bad(scope))
-            || self.told.iter().any(|object| !is_bad(&QuarantineScope::of(object)))
+            || self.reserved_for.iter().any(|object| !is_bad(&QuarantineScope::of(object)))
     }
 
     /// Forgets scopes without objects whose past no longer counts, or that exceed [`MOST_EMPTY`].
@@ -473,7 +473,5 @@ impl Quarantine {
     }
 }
 
-#[cfg(test)]
-mod simulation;
 #[cfg(test)]
 mod tests;

@@ -31,10 +31,6 @@ mod mount;
 mod time;
 
 #[cfg(test)]
-mod laws;
-#[cfg(test)]
-mod model;
-#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

@@ -26,25 +26,25 @@ pub(super) enum Spelling {
 }
 
 /// A field that the API server may render differently.
-struct Place {
+struct RenderedField {
     /// The last fields of the path. `*` is any field; an empty one is the object itself.
     fields: &'static [&'static str],
     spelling: Spelling,
 }
 
-const fn quantity(fields: &'static [&'static str]) -> Place {
-    Place { fields, spelling: Spelling::Quantity }
+const fn quantity(fields: &'static [&'static str]) -> RenderedField {
+    RenderedField { fields, spelling: Spelling::Quantity }
 }
 
-const fn resource(fields: &'static [&'static str]) -> Place {
-    Place { fields, spelling: Spelling::Resource }
+const fn resource(fields: &'static [&'static str]) -> RenderedField {
+    RenderedField { fields, spelling: Spelling::Resource }
 }
 
-const fn base64(fields: &'static [&'static str]) -> Place {
-    Place { fields, spelling: Spelling::Base64 }
+const fn base64(fields: &'static [&'static str]) -> RenderedField {
+    RenderedField { fields, spelling: Spelling::Base64 }
 }
 
-const PLACES: &[Place] = &[
+const RENDERED_FIELDS: &[RenderedField] = &[
     // Containers, Pods and claims of volumes.
     resource(&["resources", "limits", "*"]),
     resource(&["resources", "requests", "*"]),
@@ -117,7 +117,7 @@ impl Kind {
             Self::Other => None,
             Self::Secret if is_at(SECRET_DATA, fields.clone()) => Some(Spelling::Base64),
             Self::Secret | Self::BuiltIn => {
-                PLACES.iter().find(|place| is_at(place.fields, fields.clone())).map(|place| place.spelling)
+                RENDERED_FIELDS.iter().find(|place| is_at(place.fields, fields.clone())).map(|place| place.spelling)
             }
         }
     }

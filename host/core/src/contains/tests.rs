@@ -116,13 +116,13 @@ proptest! {
         let encoded = |texts: &BTreeMap<String, String>| -> BTreeMap<String, String> {
             texts.iter().map(|(key, text)| (key.clone(), STANDARD.encode(text))).collect()
         };
-        let told: BTreeMap<String, String> = data.clone().into_iter().chain(texts.clone()).collect();
+        let effective: BTreeMap<String, String> = data.clone().into_iter().chain(texts.clone()).collect();
         let desired = of_kind("v1", "Secret", json!({"data": encoded(&data), "stringData": texts}));
-        let live: BTreeMap<String, String> = encoded(&others).into_iter().chain(encoded(&told)).collect();
+        let live: BTreeMap<String, String> = encoded(&others).into_iter().chain(encoded(&effective)).collect();
         let secret = |live: &BTreeMap<String, String>| of_kind("v1", "Secret", json!({"data": live}));
         prop_assert_eq!(first_difference(&desired, &secret(&live)), None);
-        if !told.is_empty() {
-            let (key, text) = told.iter().nth(changed.index(told.len())).unwrap();
+        if !effective.is_empty() {
+            let (key, text) = effective.iter().nth(changed.index(effective.len())).unwrap();
             let mut live = live;
             live.insert(key.clone(), STANDARD.encode(format!("{text}!")));
             let field = if texts.contains_key(key) { "stringData" } else { "data" };

@@ -83,7 +83,7 @@ pub struct Elector {
     identity: String,
     timing: Timing,
     goal: Goal,
-    state: State,
+    state: ElectorState,
     view: View,
     claim: Option<Time>,
     due: Time,
@@ -97,7 +97,7 @@ pub struct Elector {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ElectorState {
     Idle,
     Reading {
         asked: Time,
@@ -151,7 +151,7 @@ impl Elector {
             identity,
             timing,
             goal,
-            state: State::Idle,
+            state: ElectorState::Idle,
             view: View { last: None, absent: None, source: Source::Outdated },
             claim: None,
             due: Time::default(),
@@ -180,15 +180,15 @@ impl Elector {
             Input::Tick => {}
             Input::Answer(answer) => self.answered(answer, now),
             Input::Goal(goal) => self.set_goal(goal, now),
-            Input::Seen(asked, lease) => self.shown(asked, lease, now),
+            Input::Seen(asked, lease) => self.record_seen(asked, lease, now),
         }
         if self.claim.is_some_and(|until| until <= now) {
             self.claim = None;
         }
         match self.state {
-            State::Idle => self.decide(now),
-            State::Left => Action::Left,
-            State::Reading { .. } | State::Claiming { .. } | State::Releasing => Action::Pending,
+            ElectorState::Idle => self.decide(now),
+            ElectorState::Left => Action::Left,
+            ElectorState::Reading { .. } | ElectorState::Claiming { .. } | ElectorState::Releasing => Action::Pending,
         }
     }
 
@@ -217,7 +217,7 @@ impl Elector {
 
     /// Returns whether the lease names this elector as its holder, or may do so.
     pub fn may_hold(&self) -> bool {
-        let may_become = matches!(self.state, State::Claiming { .. } | State::Releasing);
+        let may_become = matches!(self.state, ElectorState::Claiming { .. } | ElectorState::Releasing);
         may_become || self.is_claim_in_doubt || self.holder() == Some(&self.identity)
     }
 
@@ -250,23 +250,25 @@ impl Elector {
 
     pub(super) fn answered(&mut self, answer: RequestResult, now: Time) {
         let state = match self.state {
-            State::Idle | State::Left => return,
-            State::Reading { .. } | State::Claiming { .. } | State::Releasing => {
-                std::mem::replace(&mut self.state, State::Idle)
+            ElectorState::Idle | ElectorState::Left => return,
+            ElectorState::Reading { .. } | ElectorState::Claiming { .. } | ElectorState::Releasing => {
+                std::mem::replace(&mut self.state, ElectorState::Idle)
             }
         };
         self.settled = now;
         match (state, answer) {
-            (State::Claiming { sent }, RequestResult::Lease(lease)) if lease.record.holder == self.identity => {
-                self.wrote(lease, now);
+            (ElectorState::Claiming { sent }, RequestResult::Lease(lease)) if lease.record.holder == self.identity => {
+                self.record_written(lease, now);
                 if self.goal == Goal::Lead {
                     self.claim = Some(sent + self.timing.renew_deadline());
                 }
             }
-            (State::Releasing, RequestResult::Lease(lease)) if lease.record.holder != self.identity => self.wrote(lease, now),
+            (ElectorState::Releasing, RequestResult::Lease(lease)) if lease.record.holder != self.identity => {
+                self.record_written(lease, now)
+            }
             // The write was changed: an admission webhook can do that.
             (
-                State::Claiming { .. } | State::Releasing,
+                ElectorState::Claiming { .. } | ElectorState::Releasing,
                 RequestResult::Lease(_) | RequestResult::Conflict | RequestResult::NotFound,
             ) => {
                 self.conflicts = self.conflicts.saturating_add(1);
@@ -274,13 +276,13 @@ impl Elector {
                 // round.
                 self.view.source = if self.conflicts == 1 { Source::Outdated } else { Source::Doubtful };
             }
-            (State::Claiming { .. }, RequestResult::Unknown) => {
+            (ElectorState::Claiming { .. }, RequestResult::Unknown) => {
                 self.is_claim_in_doubt = true;
                 self.view.source = Source::Doubtful;
             }
-            (State::Releasing, RequestResult::Unknown) => self.view.source = Source::Doubtful,
-            (_, RequestResult::Lease(lease)) => self.read(Some(lease), now),
-            (_, RequestResult::NotFound) => self.read(None, now),
+            (ElectorState::Releasing, RequestResult::Unknown) => self.view.source = Source::Doubtful,
+            (_, RequestResult::Lease(lease)) => self.record_read(Some(lease), now),
+            (_, RequestResult::NotFound) => self.record_read(None, now),
             (_, RequestResult::Conflict | RequestResult::Unknown) => {
                 if self.view.source == Source::Outdated {
                     self.view.source = Source::Doubtful;
@@ -290,32 +292,32 @@ impl Elector {
         }
     }
 
-    fn shown(&mut self, asked: Time, lease: Option<Lease>, now: Time) {
+    fn record_seen(&mut self, asked: Time, lease: Option<Lease>, now: Time) {
         match self.state {
-            State::Reading { asked: since } if since <= asked => self.state = State::Idle,
-            State::Idle if self.settled <= asked => {}
+            ElectorState::Reading { asked: since } if since <= asked => self.state = ElectorState::Idle,
+            ElectorState::Idle if self.settled <= asked => {}
             _ => return,
         }
         let is_known = lease.is_some() && lease.as_ref() == self.view.last.as_ref().map(|(lease, _)| lease);
         if is_known && self.view.source == Source::Written {
             return;
         }
-        self.read(lease, now);
+        self.record_read(lease, now);
         if self.holder() != Some(&self.identity) {
             self.begin_round(now);
         }
     }
 
-    fn wrote(&mut self, lease: Lease, now: Time) {
+    fn record_written(&mut self, lease: Lease, now: Time) {
         self.is_claim_in_doubt = false;
-        self.view.shows(lease, now, Source::Written);
+        self.view.set_lease(lease, now, Source::Written);
     }
 
-    fn read(&mut self, found: Option<Lease>, now: Time) {
+    fn record_read(&mut self, found: Option<Lease>, now: Time) {
         self.is_claim_in_doubt = false;
         match found {
-            Some(lease) => self.view.shows(lease, now, Source::Read),
-            None => self.view.shows_none(now),
+            Some(lease) => self.view.set_lease(lease, now, Source::Read),
+            None => self.view.set_absent(now),
         }
         // Only a lease written by hand can be another's before the claim has ended.
         if self.holder() != Some(&self.identity) {
@@ -345,28 +347,28 @@ impl Elector {
                 self.view.source = Source::Outdated;
             }
         }
-        let standing = self.owner(now);
+        let owner = self.owner(now);
         let is_over = self.leave_by.is_some_and(|leave_by| leave_by <= now);
-        let has_to_give_back = self.is_claim_in_doubt || standing == Some(LeaseOwner::Own);
-        if is_over || (self.goal == Goal::Leave && !has_to_give_back) {
-            self.state = State::Left;
+        let must_release = self.is_claim_in_doubt || owner == Some(LeaseOwner::Own);
+        if is_over || (self.goal == Goal::Leave && !must_release) {
+            self.state = ElectorState::Left;
             return Action::Left;
         }
-        let (Some(standing), Source::Written | Source::Read) = (standing, self.view.source) else {
-            return if self.view.source == Source::Doubtful { self.wait(None) } else { self.ask(now) };
+        let (Some(owner), Source::Written | Source::Read) = (owner, self.view.source) else {
+            return if self.view.source == Source::Doubtful { self.wait(None) } else { self.read_lease(now) };
         };
-        match (self.goal, standing) {
-            (Goal::Lead, LeaseOwner::Own) if is_due || self.view.source == Source::Read => self.take(Term::GoesOn, now),
+        match (self.goal, owner) {
+            (Goal::Lead, LeaseOwner::Own) if is_due || self.view.source == Source::Read => self.claim_lease(Term::GoesOn, now),
             (Goal::Lead, LeaseOwner::Own) => self.wait(self.claim),
             (Goal::Follow | Goal::Leave, LeaseOwner::Own) => self.release(),
-            _ if is_due => self.ask(now),
+            _ if is_due => self.read_lease(now),
             (Goal::Lead, LeaseOwner::Free(_)) => {
                 // A lease may expire between two rounds: the next one comes a pause after this
                 // attempt.
                 if self.conflicts == 0 {
                     self.begin_round(now);
                 }
-                self.take(Term::Begins, now)
+                self.claim_lease(Term::Begins, now)
             }
             (Goal::Lead, LeaseOwner::Taken(until)) => self.wait(Some(until)),
             (Goal::Follow | Goal::Leave, LeaseOwner::Free(_) | LeaseOwner::Taken(_)) => self.wait(None),
@@ -392,13 +394,13 @@ impl Elector {
         Action::Wait(times.into_iter().flatten().min().unwrap_or(self.due))
     }
 
-    fn ask(&mut self, now: Time) -> Action {
-        self.state = State::Reading { asked: now };
+    fn read_lease(&mut self, now: Time) -> Action {
+        self.state = ElectorState::Reading { asked: now };
         Action::Send(Request::Read)
     }
 
-    fn take(&mut self, term: Term, now: Time) -> Action {
-        self.state = State::Claiming { sent: now };
+    fn claim_lease(&mut self, term: Term, now: Time) -> Action {
+        self.state = ElectorState::Claiming { sent: now };
         let record = |transitions: i32| Record {
             holder: self.identity.clone(),
             duration_seconds: self.timing.lease_duration_seconds(),
@@ -419,7 +421,7 @@ impl Elector {
         let Some(Lease { resource_version, record }) = self.view.lease() else { return self.wait(None) };
         let record = Record { holder: String::new(), duration_seconds: 1, transitions: record.transitions.max(0) };
         let request = Request::Replace { resource_version: resource_version.clone(), record, term: Term::Begins };
-        self.state = State::Releasing;
+        self.state = ElectorState::Releasing;
         Action::Send(request)
     }
 }
@@ -429,7 +431,7 @@ impl View {
         self.last.as_ref().filter(|_| self.absent.is_none()).map(|(lease, _)| lease)
     }
 
-    fn shows(&mut self, lease: Lease, now: Time, source: Source) {
+    fn set_lease(&mut self, lease: Lease, now: Time, source: Source) {
         self.source = source;
         self.absent = None;
         if self.last.as_ref().is_none_or(|(last, _)| *last != lease) {
@@ -437,7 +439,7 @@ impl View {
         }
     }
 
-    fn shows_none(&mut self, now: Time) {
+    fn set_absent(&mut self, now: Time) {
         self.source = Source::Read;
         self.absent = self.absent.or(Some(now));
     }

@@ -15,7 +15,7 @@ use super::{Lease, Timing};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
-pub use super::peers::Found;
+pub use super::peers::ListedLease;
 
 /// The lease durations for which a fallback keeps a mount. Otherwise the mount would change back
 /// and forth if the assigned replica cannot lead it, and have no leader half of the time.
@@ -30,7 +30,7 @@ pub enum Input {
     /// Time passed.
     Tick,
     /// All Leases of the deployment, or `None` if listing failed.
-    Listed(Option<Vec<Found>>),
+    Listed(Option<Vec<ListedLease>>),
     /// The result of a request about the Lease of this name.
     Answered(String, RequestResult),
     /// Nobody writes for this mount any more.
@@ -279,7 +279,7 @@ impl MountElector {
         &self.assigned
     }
 
-    fn listed(&mut self, found: Option<Vec<Found>>, now: Time, actions: &mut Vec<Action>) {
+    fn listed(&mut self, found: Option<Vec<ListedLease>>, now: Time, actions: &mut Vec<Action>) {
         let Some(asked) = self.listing.asked.take() else { return };
         let Some(found) = found else {
             let members = self.mounts.values_mut().map(|mount| &mut mount.member).chain([&mut self.presence]);
@@ -291,9 +291,9 @@ impl MountElector {
         };
         self.listing.is_known = true;
         let (prefix, own) = (self.names.replicas(), self.own.clone());
-        let (replicas, others): (Vec<Found>, Vec<Found>) =
+        let (replicas, others): (Vec<ListedLease>, Vec<ListedLease>) =
             found.into_iter().partition(|found| found.name.starts_with(&prefix) && found.name != own);
-        self.peers.see(replicas, now);
+        self.peers.record_listed(replicas, now);
         for (name, resource_version) in self.peers.sweep(now) {
             actions.push(Action::Delete { name, resource_version });
         }

@@ -11,7 +11,7 @@ const SWEPT_AFTER: u32 = 4;
 
 /// A Lease from a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ListedLease {
     /// Its name.
     pub name: String,
     /// The content.
@@ -49,10 +49,10 @@ impl Peers {
         Self { timing, known: BTreeMap::new() }
     }
 
-    pub(super) fn see(&mut self, found: impl IntoIterator<Item = Found>, now: Time) {
+    pub(super) fn record_listed(&mut self, found: impl IntoIterator<Item = ListedLease>, now: Time) {
         let mut before = std::mem::take(&mut self.known);
         let sweep_at = now + self.timing.lease_duration() * SWEPT_AFTER;
-        for Found { name, lease, leadable } in found {
+        for ListedLease { name, lease, leadable } in found {
             let peer = match before.remove(&name) {
                 Some(peer) if peer.lease == lease => Peer { leadable, ..peer },
                 Some(peer) if now < peer.alive_until(&self.timing) => Peer { lease, leadable, since: now, sweep_at, ..peer },

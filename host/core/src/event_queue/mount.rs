@@ -147,8 +147,8 @@ impl<T: Copy> Mount<T> {
         let Waiting { subject, event, series: id, added } = waiting;
         // A series stays while one of its Events waits.
         let series = self.objects.get(&key).and_then(|object| object.series.iter().find(|series| series.id == id));
-        let told = series.map(|series| (series.first, series.last, series.count, series.name.clone()));
-        let (first, last, count, name) = told.unwrap_or((added, added, 1, None));
+        let known = series.map(|series| (series.first, series.last, series.count, series.name.clone()));
+        let (first, last, count, name) = known.unwrap_or((added, added, 1, None));
         Some(Publication { mount: mount.clone(), subject, event, added, first, last, count, name, series: id, ticket })
     }
 

@@ -77,12 +77,12 @@ fn many_events_that_differ_only_in_their_message_become_one_series() {
     }
     add(&mut queue, event("Created", "another reason"), 20);
     let published = publish(&mut queue, seconds(20));
-    let told: Vec<(&str, u32)> = published.iter().map(|one| (one.event.message.as_str(), one.count)).collect();
+    let messages: Vec<(&str, u32)> = published.iter().map(|one| (one.event.message.as_str(), one.count)).collect();
     let single: Vec<String> = (0..10).map(|number| format!("attempt {number}")).collect();
     let mut expected: Vec<(&str, u32)> = single.iter().map(|message| (message.as_str(), 1)).collect();
     expected.push(("(combined from similar events): attempt 10", 10));
     expected.push(("another reason", 1));
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 #[test]
@@ -93,10 +93,10 @@ fn an_object_publishes_25_events_and_then_one_in_five_minutes() {
     assert_eq!(added.iter().filter(|added| **added == WAITS).count(), 25);
     assert_eq!(added.iter().filter(|added| **added == AddResult::ObjectLimit).count(), 5);
     assert_eq!(publish(&mut queue, seconds(0)).len(), 25);
-    assert_eq!(add(&mut queue, event("Reason0", ""), 299), AddResult::Merged, "it is counted, and told with a later one");
+    assert_eq!(add(&mut queue, event("Reason0", ""), 299), AddResult::Merged, "it is counted, and published with a later one");
     assert_eq!(add(&mut queue, event("Reason0", ""), 300), WAITS);
-    let [told] = publish(&mut queue, seconds(300)).try_into().unwrap();
-    assert_eq!((told.count, told.name.as_deref()), (3, Some("event-1")));
+    let [published] = publish(&mut queue, seconds(300)).try_into().unwrap();
+    assert_eq!((published.count, published.name.as_deref()), (3, Some("event-1")));
 }
 
 #[test]

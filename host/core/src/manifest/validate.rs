@@ -10,7 +10,7 @@ use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_
 use crate::object::GroupVersionKind;
 use crate::text::displayed;
 
-const TOLD: usize = 32;
+const MOST_LISTED: usize = 32;
 /// The most bytes of a problem, which quotes the plugin.
 const PROBLEM_TEXT: usize = 1_024;
 
@@ -26,11 +26,11 @@ pub struct Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the manifest of plugin {:?} has to be corrected in what its `describe` returns: ", self.plugin)?;
-        for (index, problem) in self.problems.iter().take(TOLD).enumerate() {
+        for (index, problem) in self.problems.iter().take(MOST_LISTED).enumerate() {
             let problem = displayed(problem, PROBLEM_TEXT);
             write!(formatter, "{}{problem}", if index == 0 { "" } else { "; " })?;
         }
-        match self.problems.len().saturating_sub(TOLD) {
+        match self.problems.len().saturating_sub(MOST_LISTED) {
             0 => Ok(()),
             more => write!(formatter, "; and {more} more"),
         }

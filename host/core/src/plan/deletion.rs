@@ -13,7 +13,9 @@
 //! `--cascade=orphan` removes these while the parent has our finalizer, and such children must
 //! stay.
 
-use super::{ByIdentity, DesiredSet, Input, Next, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for};
+use super::{
+    ByIdentity, ChildAction, DesiredSet, Input, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for,
+};
 use crate::object::ObjectRef;
 use crate::response::Response;
 
@@ -98,7 +100,7 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
         plan.refusals.clone_from(&wanted.refusals);
         let stays = wanted.targets.iter().filter(|target| !is_out_of_reach(input, &target.desired.child.key));
         plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
-            Next::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
+            ChildAction::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
             _ => None,
         }));
     }

@@ -51,8 +51,8 @@ impl DesiredSet {
         let mut seen = HashMap::with_capacity(children.len());
         for child in children {
             match child {
-                Child::Apply(object) => wanted.apply(input, object, &mut seen),
-                Child::Keep(reference) => wanted.keep(input, reference, &mut seen),
+                Child::Apply(object) => wanted.apply_child(input, object, &mut seen),
+                Child::Keep(reference) => wanted.keep_child(input, reference, &mut seen),
             }
         }
         wanted
@@ -64,7 +64,7 @@ impl DesiredSet {
             || self.retained.contains(&identity(kind, key.namespace.as_deref(), &key.name))
     }
 
-    fn apply(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut HashMap<Identity, Seen>) {
+    fn apply_child(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut HashMap<Identity, Seen>) {
         let refusal = match kind_of(object) {
             Err(message) => {
                 self.unnamed.any = true;
@@ -73,7 +73,7 @@ impl DesiredSet {
             Ok(kind) => match self.locate(input, &kind, object).and_then(|(child, scope)| {
                 first_of_its_name(&child, Seen::Applied, seen)?;
                 let target = target(input, child, scope, object)?;
-                self.list(input, &target.desired.child)?;
+                self.add_to_list(input, &target.desired.child)?;
                 Ok(target)
             }) {
                 Ok(target) => return self.targets.push(target),
@@ -83,7 +83,7 @@ impl DesiredSet {
         self.refusals.push(*refusal);
     }
 
-    fn list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
+    fn add_to_list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
         if !is_out_of_reach(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl DesiredSet {
     }
 
     /// Keeps an object. This writes nothing, so it needs neither a declared kind nor a grant.
-    fn keep(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut HashMap<Identity, Seen>) {
+    fn keep_child(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut HashMap<Identity, Seen>) {
         let ObjectRef { kind, key } = reference;
         if key.name.is_empty() {
             self.unname(kind);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::ownership::{Metadata, Owner};
 use super::{
-    Cause, Desired, Existing, Input, Next, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
+    Cause, ChildAction, Desired, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
     desired::kind_not_granted, step_for_existing,
 };
 use crate::grants::Adoption;
@@ -43,9 +43,9 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             let target =
                 Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };
             match step_for_existing(&target, &metadata, uid, Some(live), None) {
-                Next::Nothing => Existing::Nothing,
-                Next::Wait => wait(),
-                Next::Step(step) => Existing::Step(*step),
+                ChildAction::Nothing => Existing::Nothing,
+                ChildAction::Wait => wait(),
+                ChildAction::Step(step) => Existing::Step(*step),
             }
         }
         Owner::Predecessor => Existing::Wait(format!(

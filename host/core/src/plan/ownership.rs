@@ -70,7 +70,10 @@ pub(super) enum Owner<'a> {
     Predecessor,
     Controller(&'a OwnerReference),
     /// By our labels, another plugin or parent.
-    Labels { plugin: Option<&'a str>, uid: Option<&'a str> },
+    Labels {
+        plugin: Option<&'a str>,
+        uid: Option<&'a str>,
+    },
     Nobody,
 }
 

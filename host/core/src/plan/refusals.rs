@@ -7,7 +7,7 @@ use crate::object::ObjectRef;
 use crate::text::cut_owned;
 
 /// The refusals for one reason that are reported as an Event each. More are reported as one.
-pub const TOLD_ONE_BY_ONE: usize = 5;
+pub const REPORTED_ONE_BY_ONE: usize = 5;
 
 /// The most bytes of a message: the API server's limit for the note of an Event.
 const MESSAGE: usize = 1_024;
@@ -17,7 +17,7 @@ const NAME: usize = 1_024;
 /// The refusals of one reconcile: the first ones for each reason, and the number of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// At most [`TOLD_ONE_BY_ONE`] for each reason.
+    /// At most [`REPORTED_ONE_BY_ONE`] for each reason.
     first: Vec<Refusal>,
     counts: BTreeMap<RefusalReason, usize>,
 }
@@ -27,7 +27,7 @@ impl Refusals {
     pub fn add(&mut self, refusal: Refusal) {
         let count = self.counts.entry(refusal.reason).or_default();
         *count = count.saturating_add(1);
-        if *count <= TOLD_ONE_BY_ONE {
+        if *count <= REPORTED_ONE_BY_ONE {
             let Refusal { child, reason, message } = refusal;
             let child = child.filter(|child| name_length(child) <= NAME);
             self.first.push(Refusal { child, reason, message: cut_owned(message, MESSAGE) });
@@ -51,18 +51,18 @@ impl Refusals {
     }
 
     /// The refusals to report: each of a few for one reason, or one with the number of many.
-    pub fn told(&self) -> Vec<Refusal> {
+    pub fn reported(&self) -> Vec<Refusal> {
         let mut summed = BTreeSet::new();
-        let told = |refusal: &Refusal| {
+        let reported = |refusal: &Refusal| {
             let count = self.counts.get(&refusal.reason).copied().unwrap_or_default();
-            if count <= TOLD_ONE_BY_ONE {
+            if count <= REPORTED_ONE_BY_ONE {
                 return Some(refusal.clone());
             }
             // The number comes first, because long messages are cut.
             let message = format!("{count} children are refused for this reason, the first of them: {}", refusal.message);
             summed.insert(refusal.reason).then(|| Refusal { message: cut_owned(message, MESSAGE), ..refusal.clone() })
         };
-        self.first.iter().filter_map(told).collect()
+        self.first.iter().filter_map(reported).collect()
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn messages(refusals: &Refusals) -> Vec<String> {
-        refusals.told().into_iter().map(|refusal| refusal.message).collect()
+        refusals.reported().into_iter().map(|refusal| refusal.message).collect()
     }
 
     #[test]
@@ -119,15 +119,15 @@ mod tests {
         ) {
             let mut refusals = Refusals::default();
             refusals.extend(reasons.iter().map(|reason| refusal(*reason, &"ü".repeat(length))));
-            let told = refusals.told();
-            prop_assert!(told.len() <= REASONS.len() * TOLD_ONE_BY_ONE);
-            prop_assert!(told.iter().all(|refusal| refusal.message.len() <= MESSAGE));
-            let names = told.iter().filter_map(|refusal| refusal.child.as_ref()).map(name_length);
+            let reported = refusals.reported();
+            prop_assert!(reported.len() <= REASONS.len() * REPORTED_ONE_BY_ONE);
+            prop_assert!(reported.iter().all(|refusal| refusal.message.len() <= MESSAGE));
+            let names = reported.iter().filter_map(|refusal| refusal.child.as_ref()).map(name_length);
             prop_assert!(names.max().unwrap_or_default() <= NAME);
             for reason in REASONS {
                 let all = reasons.iter().filter(|other| **other == reason).count();
-                let told = told.iter().filter(|refusal| refusal.reason == reason).count();
-                prop_assert_eq!(told, if all <= TOLD_ONE_BY_ONE { all } else { 1 });
+                let reported = reported.iter().filter(|refusal| refusal.reason == reason).count();
+                prop_assert_eq!(reported, if all <= REPORTED_ONE_BY_ONE { all } else { 1 });
                 prop_assert_eq!(refusals.counts().find(|(other, _)| *other == reason).map_or(0, |(_, count)| count), all);
             }
             prop_assert_eq!(refusals.is_empty(), reasons.is_empty());

@@ -8,7 +8,7 @@ use crate::object::ObjectKey;
 use crate::queue::Time;
 
 /// The objects that are queued when the lane is free: some may be deleted, or need no call.
-const TOLD: usize = 4;
+const NEXT_OBJECTS: usize = 4;
 
 /// The time for which the unproven go first, as a multiple of the last suspect's turn: a call that
 /// ends at its deadline takes a thousand times as long as an answer.
@@ -79,7 +79,7 @@ impl Waiting {
             false => [&mut self.suspects, &mut self.unproven],
         };
         for line in lines {
-            line.next(TOLD.saturating_sub(due.len()), due);
+            line.next(NEXT_OBJECTS.saturating_sub(due.len()), due);
         }
     }
 

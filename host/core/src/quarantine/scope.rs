@@ -124,7 +124,7 @@ impl Scoped {
         self.has_relapsed = false;
         self.culprits.clear();
         self.faults = 0;
-        self.note(id, Record::Answered);
+        self.record_call(id, Record::Answered);
     }
 
     /// Returns until when the scope is suspect, if it is.
@@ -132,7 +132,7 @@ impl Scoped {
         self.faults = self.faults.saturating_add(1);
         let last = self.record(id);
         self.has_relapsed |= last == Some(Record::Answered);
-        self.note(id, if last.is_some_and(Record::has_answered) { Record::Relapsed } else { Record::Faulted });
+        self.record_call(id, if last.is_some_and(Record::has_answered) { Record::Relapsed } else { Record::Faulted });
         let before = self.last_fault.replace((id, now));
         let is_another = before.is_some_and(|(other, at)| other != id && now < at + SUSPECT_FOR);
         let duration = match self.suspicion {
@@ -159,7 +159,7 @@ impl Scoped {
         self.answered_objects -= usize::from(before.is_some_and(Record::has_answered));
     }
 
-    fn note(&mut self, id: u64, record: Record) {
+    fn record_call(&mut self, id: u64, record: Record) {
         let before = self.objects.insert(id, record);
         let counts = |record: Option<Record>| usize::from(record.is_some_and(Record::has_answered));
         self.answered_objects = self.answered_objects + counts(Some(record)) - counts(before);

@@ -1,3 +1,5 @@
+mod simulation;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
@@ -230,7 +232,7 @@ proptest! {
             if let Admission::Held { until, extent } = quarantine.admit(&object, world.now) {
                 prop_assert!(until > world.now && until <= world.now + LONGEST_WAIT + PREFERENCE);
                 // Unless the lane is reserved for an object that needs no call any more.
-                let until = until.max(world.now + KEPT_FOR);
+                let until = until.max(world.now + RESERVED_FOR);
                 prop_assert_eq!(quarantine.admit(&object, until), Admission::Probe(extent));
             }
         }
@@ -435,7 +437,7 @@ fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
     assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Call(Lane::Suspects));
     world.end(0, TRAP).unwrap();
     // An object that needs no call any more does not delay others.
-    world.now = world.now + KEPT_FOR;
+    world.now = world.now + RESERVED_FOR;
     assert_eq!(world.ask(&namespaced("attacker", 60)), Admission::Call(Lane::Suspects));
 }
 

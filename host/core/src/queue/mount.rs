@@ -36,11 +36,11 @@ enum Admission {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     failures: u32,
-    state: State,
+    state: KeyState,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum KeyState {
     Queued { priority: Priority, since: Time, position: Position },
     Delayed { priority: Priority, until: Time, position: Position },
     Processing { run: Run, since: Time, position: Position },
@@ -135,17 +135,17 @@ impl<K: Clone + Ord> Mount<K> {
         self.delayed.clear();
         self.parked.clear();
         self.entries.retain(|_, entry| match &mut entry.state {
-            State::Processing { run, .. } => {
+            KeyState::Processing { run, .. } => {
                 run.orphan();
                 true
             }
-            State::Queued { .. } | State::Delayed { .. } | State::Parked => false,
+            KeyState::Queued { .. } | KeyState::Delayed { .. } | KeyState::Parked => false,
         });
     }
 
     pub(super) fn remove(&mut self, key: &K) -> bool {
         match self.entries.get_mut(key) {
-            Some(Entry { state: State::Processing { run, .. }, .. }) => {
+            Some(Entry { state: KeyState::Processing { run, .. }, .. }) => {
                 run.orphan();
                 true
             }
@@ -185,7 +185,7 @@ impl<K: Clone + Ord> Mount<K> {
         };
         let failures = entry.failures;
         match &mut entry.state {
-            State::Processing { run, .. } => {
+            KeyState::Processing { run, .. } => {
                 run.again = match run.again {
                     Rerun::Now { priority: before, since } => Rerun::Now { priority: before.min(priority), since },
                     // As with a delayed retry, a change comes before the requested time.
@@ -193,7 +193,7 @@ impl<K: Clone + Ord> Mount<K> {
                 };
                 Added::WhileProcessing
             }
-            State::Queued { priority: before, since, .. } => {
+            KeyState::Queued { priority: before, since, .. } => {
                 let (before, since) = (*before, *since);
                 if priority < before {
                     self.remove_entry(&key);
@@ -203,12 +203,12 @@ impl<K: Clone + Ord> Mount<K> {
             }
             // Takes the priority of this change, even if the retry's was higher: a relist would
             // otherwise lift every delayed key in front of fresh changes.
-            State::Delayed { .. } => {
+            KeyState::Delayed { .. } => {
                 self.remove_entry(&key);
                 self.enqueue(key, failures, priority, now);
                 Added::Queued
             }
-            State::Parked => {
+            KeyState::Parked => {
                 self.remove_entry(&key);
                 self.enqueue(key, 0, priority, now);
                 Added::Queued
@@ -225,7 +225,7 @@ impl<K: Clone + Ord> Mount<K> {
         };
         let failures = entry.failures;
         match &mut entry.state {
-            State::Processing { run, .. } => {
+            KeyState::Processing { run, .. } => {
                 run.again = match run.again {
                     Rerun::No => Rerun::At(until),
                     Rerun::At(before) => Rerun::At(before.min(until)),
@@ -233,8 +233,8 @@ impl<K: Clone + Ord> Mount<K> {
                 };
                 Scheduled::WhileProcessing
             }
-            State::Queued { .. } => Scheduled::AlreadyQueued,
-            State::Delayed { priority, until: before, .. } => {
+            KeyState::Queued { .. } => Scheduled::AlreadyQueued,
+            KeyState::Delayed { priority, until: before, .. } => {
                 let (priority, before) = (*priority, *before);
                 if until < before {
                     self.remove_entry(&key);
@@ -242,7 +242,7 @@ impl<K: Clone + Ord> Mount<K> {
                 }
                 Scheduled::At(before.min(until))
             }
-            State::Parked => Scheduled::Parked,
+            KeyState::Parked => Scheduled::Parked,
         }
     }
 
@@ -251,7 +251,7 @@ impl<K: Clone + Ord> Mount<K> {
             && earliest.key().0 <= now
         {
             let ((until, _), key) = earliest.remove_entry();
-            if let Some(Entry { failures, state: State::Delayed { priority, .. } }) = self.remove_entry(&key) {
+            if let Some(Entry { failures, state: KeyState::Delayed { priority, .. } }) = self.remove_entry(&key) {
                 self.enqueue(key, failures, priority, until);
             }
         }
@@ -283,13 +283,13 @@ impl<K: Clone + Ord> Mount<K> {
     pub(super) fn take(&mut self, priority: Priority, now: Time) -> Option<Work<K>> {
         let (_, key) = self.queued(priority).first_key_value()?;
         let key = key.clone();
-        let Entry { failures, state: State::Queued { since, .. } } = self.remove_entry(&key)? else { return None };
+        let Entry { failures, state: KeyState::Queued { since, .. } } = self.remove_entry(&key)? else { return None };
         if priority == Priority::Low {
             self.passed_over = 0;
         }
         let run = Run { priority, validity: Validity::Valid, again: Rerun::No };
         let position = self.position();
-        self.enter(key.clone(), Entry { failures, state: State::Processing { run, since: now, position } });
+        self.enter(key.clone(), Entry { failures, state: KeyState::Processing { run, since: now, position } });
         Some(Work { key, waited: now.saturating_since(since), failures })
     }
 
@@ -302,7 +302,7 @@ impl<K: Clone + Ord> Mount<K> {
         now: Time,
     ) -> Next {
         self.promote(now);
-        let Some(Entry { failures, state: State::Processing { run, .. } }) = self.entries.get(key).copied() else {
+        let Some(Entry { failures, state: KeyState::Processing { run, .. } }) = self.entries.get(key).copied() else {
             return Next::Idle;
         };
         self.remove_entry(key);
@@ -330,11 +330,11 @@ impl<K: Clone + Ord> Mount<K> {
                 Next::Queued
             }
             Rerun::No | Rerun::At(_) if parks => {
-                self.enter(key.clone(), Entry { failures, state: State::Parked });
+                self.enter(key.clone(), Entry { failures, state: KeyState::Parked });
                 Next::Parked { failures }
             }
-            Rerun::No => self.rest(key, failures, run.priority, due),
-            Rerun::At(time) => self.rest(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
+            Rerun::No => self.delay_or_forget(key, failures, run.priority, due),
+            Rerun::At(time) => self.delay_or_forget(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
         }
     }
 
@@ -413,15 +413,15 @@ impl<K: Clone + Ord> Mount<K> {
     /// The key has no entry; it becomes the last of its priority.
     fn enqueue(&mut self, key: K, failures: u32, priority: Priority, since: Time) {
         let position = self.position();
-        self.enter(key, Entry { failures, state: State::Queued { priority, since, position } });
+        self.enter(key, Entry { failures, state: KeyState::Queued { priority, since, position } });
     }
 
     fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time) {
         let position = self.position();
-        self.enter(key, Entry { failures, state: State::Delayed { priority, until, position } });
+        self.enter(key, Entry { failures, state: KeyState::Delayed { priority, until, position } });
     }
 
-    fn rest(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
+    fn delay_or_forget(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
         match due {
             Some(until) => {
                 self.delay(key.clone(), failures, priority, until);
@@ -433,16 +433,16 @@ impl<K: Clone + Ord> Mount<K> {
 
     fn enter(&mut self, key: K, entry: Entry) {
         match entry.state {
-            State::Queued { priority, position, .. } => {
+            KeyState::Queued { priority, position, .. } => {
                 self.queued_mut(priority).insert(position, key.clone());
             }
-            State::Delayed { until, position, .. } => {
+            KeyState::Delayed { until, position, .. } => {
                 self.delayed.insert((until, position), key.clone());
             }
-            State::Processing { since, position, .. } => {
+            KeyState::Processing { since, position, .. } => {
                 self.processing.insert((since, position));
             }
-            State::Parked => {
+            KeyState::Parked => {
                 self.parked.insert(key.clone());
             }
         }
@@ -452,16 +452,16 @@ impl<K: Clone + Ord> Mount<K> {
     fn remove_entry(&mut self, key: &K) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
         match entry.state {
-            State::Queued { priority, position, .. } => {
+            KeyState::Queued { priority, position, .. } => {
                 self.queued_mut(priority).remove(&position);
             }
-            State::Delayed { until, position, .. } => {
+            KeyState::Delayed { until, position, .. } => {
                 self.delayed.remove(&(until, position));
             }
-            State::Processing { since, position, .. } => {
+            KeyState::Processing { since, position, .. } => {
                 self.processing.remove(&(since, position));
             }
-            State::Parked => {
+            KeyState::Parked => {
                 self.parked.remove(key);
             }
         }

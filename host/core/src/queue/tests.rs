@@ -1,5 +1,8 @@
 //! Single cases of the queue.
 
+mod laws;
+mod model;
+
 use super::*;
 
 const NOW: Time = Time::from_duration(Duration::ZERO);

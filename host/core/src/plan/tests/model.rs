@@ -58,7 +58,7 @@ impl World {
 
     fn carry_out(&mut self, step: &Step, fate: Fate) {
         // The object of this step is gone: the precondition fails.
-        if step.uid().is_some_and(|uid| self.place(uid).is_none()) {
+        if step.uid().is_some_and(|uid| self.index_of(uid).is_none()) {
             return;
         }
         match step {
@@ -128,20 +128,20 @@ impl World {
         state.collect()
     }
 
-    fn place(&self, uid: &str) -> Option<usize> {
+    fn index_of(&self, uid: &str) -> Option<usize> {
         self.observed.iter().position(|live| live.uid == uid)
     }
 
     fn label(&mut self, uid: &str, labels: &BTreeMap<String, String>) {
-        let Some(place) = self.place(uid) else { return };
-        let mut object = parsed(&self.observed[place]);
+        let Some(index) = self.index_of(uid) else { return };
+        let mut object = parsed(&self.observed[index]);
         merge(&mut object, &json!({"metadata": {"labels": labels}}));
-        self.observed[place].json = object.to_string();
+        self.observed[index].json = object.to_string();
     }
 
     fn delete(&mut self, uid: &str) {
-        let Some(place) = self.place(uid) else { return };
-        let live = &mut self.observed[place];
+        let Some(index) = self.index_of(uid) else { return };
+        let live = &mut self.observed[index];
         let mut object = parsed(live);
         if object["metadata"].get("deletionTimestamp").is_some() {
             return;
@@ -151,7 +151,7 @@ impl World {
             object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
             live.json = object.to_string();
         } else {
-            self.observed.remove(place);
+            self.observed.remove(index);
         }
     }
 
@@ -161,8 +161,8 @@ impl World {
 
     /// The object after server-side apply, with some values in the server's notation.
     fn applied(&mut self, desired: &Desired, uid: Option<&str>) -> Value {
-        let mut object = match uid.and_then(|uid| self.place(uid)) {
-            Some(place) => parsed(&self.observed[place]),
+        let mut object = match uid.and_then(|uid| self.index_of(uid)) {
+            Some(index) => parsed(&self.observed[index]),
             None => {
                 self.created += 1;
                 json!({"metadata": {"uid": format!("new-{}-{}", self.created, desired.child)}})
@@ -192,11 +192,11 @@ impl World {
     }
 
     fn nothing_has_drifted(&mut self, desired: &Desired, uid: &str, fate: Fate) -> bool {
-        let Some(place) = self.place(uid) else { return true };
-        let live = parsed(&self.observed[place]);
+        let Some(index) = self.index_of(uid) else { return true };
+        let live = parsed(&self.observed[index]);
         let unchanged = fingerprint(&self.applied(desired, Some(uid))) == fingerprint(&live);
         if unchanged && fate != Fate::AnswerLost {
-            self.observed[place].accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &live)));
+            self.observed[index].accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &live)));
         }
         unchanged
     }
@@ -219,7 +219,7 @@ impl World {
 
     pub(super) fn changed_since(&self, before: &Self) -> BTreeSet<String> {
         let stayed = before.observed.iter().filter(|live| !live.json.contains("deletionTimestamp"));
-        let changed = stayed.filter(|live| self.place(&live.uid).is_none_or(|place| self.observed[place].json != live.json));
+        let changed = stayed.filter(|live| self.index_of(&live.uid).is_none_or(|index| self.observed[index].json != live.json));
         changed.map(|live| live.uid.clone()).collect()
     }
 }

@@ -6,7 +6,7 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 
 use super::model::{Key, Model, MountName};
-use super::*;
+use crate::queue::*;
 
 const MOUNTS: MountName = 3;
 const KEYS: Key = 4;

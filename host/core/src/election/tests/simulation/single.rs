@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::super::{Action, Elector, Goal, Input, Timing};
-use super::world::{Call, Effects, LONGEST_DELAY, Moment, Network, Process, Random, Rates, Reply, SECOND, World};
+use super::world::{Call, Effects, LONGEST_DELAY, Network, Process, Random, Rates, RealTime, Reply, SECOND, World};
+use crate::election::{Action, Elector, Goal, Input, Timing};
 use crate::queue::Time;
 
 const NAME: &str = "lease";
 /// An upper bound for the requests of a takeover in a calm network.
-const ROUND_TRIPS: Moment = 200_000;
+const ROUND_TRIPS: RealTime = 200_000;
 
 struct Single {
     elector: Elector,
@@ -83,7 +83,7 @@ impl Election {
         self.world.start(id, Single::new(&identity, timing, self.seed ^ self.started));
     }
 
-    fn chaos(&mut self, processes: usize, lasts: Moment) {
+    fn chaos(&mut self, processes: usize, lasts: RealTime) {
         let end = self.world.now + lasts;
         self.world.network = Network::Chaos;
         while self.world.now < end {
@@ -123,7 +123,7 @@ impl Election {
         self.world.step(id, |process, now| process.act(Input::Goal(goal), now));
     }
 
-    fn real(&self, of: impl Fn(&Timing) -> Duration) -> Moment {
+    fn real(&self, of: impl Fn(&Timing) -> Duration) -> RealTime {
         let longest = self.timings.iter().map(of).max().unwrap();
         longest.as_micros() as u64 * 1_000_000 / self.rates.slowest
     }
@@ -134,7 +134,7 @@ impl Election {
         holders.first().copied()
     }
 
-    fn expect_holder_within(&mut self, limit: Moment, when: &str) -> usize {
+    fn expect_holder_within(&mut self, limit: RealTime, when: &str) -> usize {
         let end = self.world.now + limit;
         while self.world.now < end {
             self.world.run_until(self.world.now + 10_000);

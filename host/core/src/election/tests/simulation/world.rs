@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::mounts::Found;
-use super::super::{Lease, Record, Request, RequestResult};
+use crate::election::mounts::ListedLease;
+use crate::election::{Lease, Record, Request, RequestResult};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
 /// Real time in microseconds, which no process knows.
-pub(super) type Moment = u64;
+pub(super) type RealTime = u64;
 
-pub(super) const SECOND: Moment = 1_000_000;
+pub(super) const SECOND: RealTime = 1_000_000;
 /// No request arrives later than this after it was sent.
-pub(super) const LONGEST_DELAY: Moment = 30 * SECOND;
+pub(super) const LONGEST_DELAY: RealTime = 30 * SECOND;
 
 pub(super) struct Random(u64);
 
@@ -39,26 +39,26 @@ impl Random {
 /// The clock of a process: it starts at any value and runs at its own rate.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    real: Moment,
+    real: RealTime,
     shown: u64,
     /// Microseconds per million real ones.
     rate: u64,
 }
 
 impl Clock {
-    fn at(&self, real: Moment) -> Time {
+    fn at(&self, real: RealTime) -> Time {
         let passed = u128::from(real - self.real) * u128::from(self.rate) / 1_000_000;
         Time::from_duration(Duration::from_micros(self.shown + passed as u64))
     }
 
     /// The real time at which the clock shows this.
-    fn when(&self, time: Time) -> Moment {
+    fn when(&self, time: Time) -> RealTime {
         let shown = time.as_duration().as_nanos().div_ceil(1000);
         let ahead = shown.saturating_sub(u128::from(self.shown));
         self.real + u64::try_from((ahead * 1_000_000).div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX / 2)
     }
 
-    fn set_rate(&mut self, real: Moment, rate: u64) {
+    fn set_rate(&mut self, real: RealTime, rate: u64) {
         *self = Self { real, shown: self.at(real).as_duration().as_micros() as u64, rate };
     }
 }
@@ -73,7 +73,7 @@ pub(super) enum Call {
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Answer { name: String, answer: RequestResult },
-    Listed(Option<Vec<Found>>),
+    Listed(Option<Vec<ListedLease>>),
     Deleted,
 }
 
@@ -102,8 +102,8 @@ struct Running<P> {
     clock: Clock,
     open: BTreeSet<u64>,
     alarm: u64,
-    paused_until: Moment,
-    cut_off_until: Moment,
+    paused_until: RealTime,
+    cut_off_until: RealTime,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,13 +128,13 @@ impl Rates {
 }
 
 pub(super) struct World<P> {
-    pub(super) now: Moment,
+    pub(super) now: RealTime,
     pub(super) random: Random,
     pub(super) network: Network,
     rates: Rates,
-    events: BTreeMap<(Moment, u64), Event>,
+    events: BTreeMap<(RealTime, u64), Event>,
     next: u64,
-    leases: BTreeMap<String, Vec<Option<Found>>>,
+    leases: BTreeMap<String, Vec<Option<ListedLease>>>,
     resource_version: u64,
     running: BTreeMap<usize, Running<P>>,
     pub(super) violations: Vec<String>,
@@ -178,12 +178,12 @@ impl<P: Process> World<P> {
         self.running.keys().copied().collect()
     }
 
-    pub(super) fn pause(&mut self, id: usize, lasts: Moment) {
+    pub(super) fn pause(&mut self, id: usize, lasts: RealTime) {
         let until = self.now + lasts;
         self.running.entry(id).and_modify(|running| running.paused_until = until);
     }
 
-    pub(super) fn cut_off(&mut self, id: usize, lasts: Moment) {
+    pub(super) fn cut_off(&mut self, id: usize, lasts: RealTime) {
         let until = self.now + lasts;
         self.running.entry(id).and_modify(|running| running.cut_off_until = until);
     }
@@ -219,15 +219,15 @@ impl<P: Process> World<P> {
             });
             let copy = what.clone();
             self.push(times_out, |_| Event::TimedOut { process: id, call, what: copy });
-            self.travels(is_cut_off, Event::Arrives { process: id, call, what });
+            self.send_message(is_cut_off, Event::Arrives { process: id, call, what });
         }
     }
 
-    pub(super) fn run_until(&mut self, end: Moment) {
+    pub(super) fn run_until(&mut self, end: RealTime) {
         while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= end) {
             let ((now, _), event) = entry.remove_entry();
             self.now = now;
-            self.happens(event);
+            self.handle_event(event);
         }
         self.now = end;
     }
@@ -270,13 +270,13 @@ impl<P: Process> World<P> {
         }
     }
 
-    fn push(&mut self, at: Moment, event: impl FnOnce(u64) -> Event) {
+    fn push(&mut self, at: RealTime, event: impl FnOnce(u64) -> Event) {
         let number = self.next;
         self.next += 1;
         self.events.insert((at, number), event(number));
     }
 
-    fn travels(&mut self, is_cut_off: bool, event: Event) {
+    fn send_message(&mut self, is_cut_off: bool, event: Event) {
         let delay = match self.network {
             Network::Calm => self.random.between(500, 20_000),
             Network::Chaos => match self.random.between(0, 99) {
@@ -291,7 +291,7 @@ impl<P: Process> World<P> {
         }
     }
 
-    fn happens(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         let (Event::Wake { process: id, .. }
         | Event::Arrives { process: id, .. }
         | Event::Replied { process: id, .. }
@@ -299,7 +299,7 @@ impl<P: Process> World<P> {
         if let Event::Arrives { process, call, what } = event {
             let is_cut_off = self.running.get(&process).is_some_and(|running| self.now < running.cut_off_until);
             let reply = self.serve(what);
-            self.travels(is_cut_off, Event::Replied { process, call, reply });
+            self.send_message(is_cut_off, Event::Replied { process, call, reply });
             return;
         }
         let Some(running) = self.running.get_mut(&id) else { return };
@@ -365,7 +365,7 @@ impl<P: Process> World<P> {
     }
 
     /// Returns an old version at times, because reads need not be of the newest.
-    fn read(&mut self, name: &str) -> Option<Found> {
+    fn read(&mut self, name: &str) -> Option<ListedLease> {
         let versions = self.leases.entry(name.to_owned()).or_default();
         let mut age = 0;
         while self.network == Network::Chaos && age + 1 < versions.len() && self.random.percent(10) {
@@ -379,7 +379,7 @@ impl<P: Process> World<P> {
         self.resource_version += 1;
         self.writes += 1;
         let lease = Lease { resource_version: self.resource_version.to_string(), record };
-        let found = Found { name: name.to_owned(), lease: lease.clone(), leadable };
+        let found = ListedLease { name: name.to_owned(), lease: lease.clone(), leadable };
         self.leases.entry(name.to_owned()).or_default().push(Some(found));
         RequestResult::Lease(lease)
     }

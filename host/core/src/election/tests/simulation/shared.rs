@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::mounts::{Action, Input, MountElector, Names};
-use super::super::{Timing, assignments};
-use super::world::{Call, Effects, LONGEST_DELAY, Moment, Network, Process, Rates, Reply, SECOND, World};
+use super::world::{Call, Effects, LONGEST_DELAY, Network, Process, Rates, RealTime, Reply, SECOND, World};
+use crate::election::mounts::{Action, Input, MountElector, Names};
+use crate::election::{Timing, assignments};
 use crate::queue::Time;
 
 /// An upper bound for the requests of a takeover in a calm network.
-const ROUND_TRIPS: Moment = 300_000;
-const DRAINS: Moment = 2 * SECOND;
+const ROUND_TRIPS: RealTime = 300_000;
+const DRAINS: RealTime = 2 * SECOND;
 
 struct Replica {
     identity: String,
@@ -106,11 +106,11 @@ impl Deployment {
         self.world.start(id, Replica::new(&identity, self.timing, leadable, self.seed ^ self.started));
     }
 
-    fn real(&self, duration: Duration) -> Moment {
+    fn real(&self, duration: Duration) -> RealTime {
         duration.as_micros() as u64 * 1_000_000 / self.rates.slowest
     }
 
-    fn takeover(&self) -> Moment {
+    fn takeover(&self) -> RealTime {
         self.real(self.timing.lease_duration() + self.timing.retry_period()) + ROUND_TRIPS
     }
 
@@ -118,7 +118,7 @@ impl Deployment {
         self.world.step(id, |process, now| process.act(input, now));
     }
 
-    fn chaos(&mut self, replicas: usize, lasts: Moment) {
+    fn chaos(&mut self, replicas: usize, lasts: RealTime) {
         let end = self.world.now + lasts;
         self.world.network = Network::Chaos;
         while self.world.now < end {
@@ -169,9 +169,10 @@ impl Deployment {
         is_gone
     }
 
-    fn run(&mut self, lasts: Moment, gap: Moment) {
+    fn run(&mut self, lasts: RealTime, gap: RealTime) {
         let end = self.world.now + lasts;
-        let mut last_led: BTreeMap<String, Moment> = self.mounts.iter().map(|mount| (mount.clone(), self.world.now)).collect();
+        let mut last_led: BTreeMap<String, RealTime> =
+            self.mounts.iter().map(|mount| (mount.clone(), self.world.now)).collect();
         while self.world.now < end {
             self.world.run_until(self.world.now + 50_000);
             let led = self.world.who_may_write();
@@ -202,7 +203,7 @@ impl Deployment {
         assert!(most - least <= 1, "seed {}: {loads:?}", self.seed);
     }
 
-    fn settles(&self) -> Moment {
+    fn settles(&self) -> RealTime {
         // Until dead replicas expire, new ones are trusted, and current work ends.
         2 * self.takeover() + DRAINS * 1_000_000 / self.rates.slowest
     }

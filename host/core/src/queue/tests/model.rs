@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
+use crate::queue::{
     Added, InProgress, MountOptions, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Taken, Time, backoff,
 };
 

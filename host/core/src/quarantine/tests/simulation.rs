@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
+use crate::quarantine::*;
 use crate::queue::{MountOptions, Options, Priority, Queue, Retry, Taken};
 
 const MOUNT: u8 = 0;
