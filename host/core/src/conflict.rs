@@ -50,8 +50,8 @@ pub enum Resolution {
 }
 
 impl Conflict {
-    /// Parses a cause of the API server's answer. The message is `conflict with "NAME"`, then `
-    /// with subresource "NAME"` or ` using VERSION` for an update (`printManager` in
+    /// Parses a cause of the API server's answer. The message is `conflict with "NAME"`, then
+    /// `with subresource "NAME"`, or `using VERSION` for an update (`printManager` in
     /// `k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
     pub fn parse(field: &str, message: &str) -> Self {
         let (manager, rest) = message

@@ -4,7 +4,7 @@
 //!   add ── the same Event already waits ──────────▶ merged: the count of its series grows
 //!       ── its object has no token ───────────────▶ dropped, or merged if its series was published
 //!       ── the byte limit of the mount is reached ▶ this or another Event is dropped
-//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ a series
+//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ kept for series
 //! ```
 //!
 //! - The Events of an object are published in the order in which they were added.

@@ -12,11 +12,11 @@ use crate::object::GroupVersionKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Changed in place with server-side apply.
+    /// Server-side apply.
     Apply,
     /// Deletion and creation if it differs from what is desired.
     Recreate,
-    /// None: it is created once.
+    /// Never: it is created once.
     CreateOnly,
 }
 

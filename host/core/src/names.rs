@@ -39,7 +39,7 @@ pub(crate) fn is_object_name(group: &str, name: &str) -> bool {
 }
 
 /// Returns whether an object of any kind may have this name (`IsValidPathSegmentName` in
-/// `k8s.io/apimachinery/pkg/api/validation/path`), e.g. `kube:admin` or `2001:db8::1`.
+/// `k8s.io/apimachinery/pkg/api/validation/path`, at most 253 bytes), e.g. `2001:db8::1`.
 pub fn may_name_an_object(name: &str) -> bool {
     !name.is_empty() && name.len() <= 253 && name != "." && name != ".." && !name.contains(['/', '%', '\0'])
 }

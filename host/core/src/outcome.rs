@@ -19,7 +19,7 @@ const PROBLEM_TEXT: usize = 4 << 10;
 /// a millisecond would take all of the host's time.
 pub const REQUEUE_FLOOR: Duration = Duration::from_secs(1);
 
-/// The pause that follows from a requested one. Zero stays zero: it requests a back-off.
+/// The requested pause, at least `floor`. Zero stays zero: it requests a back-off.
 pub fn requeue_after(asked: Option<Duration>, floor: Duration) -> Option<Duration> {
     asked.map(|asked| if asked.is_zero() { asked } else { asked.max(floor) })
 }
@@ -30,7 +30,7 @@ pub fn requeue_after(asked: Option<Duration>, floor: Duration) -> Option<Duratio
 /// calls in the first second, and a retry rarely cures a fault. A change ends the pause.
 pub const FAULT_PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause as a multiple of the call, so that spinning calls take a fifth of a processor.
+/// The pause as a multiple of the call: spinning calls take at most a fifth of a processor.
 const PAUSE_PER_CALL: u32 = 4;
 
 /// The pause after a call that ended by the plugin's fault: see [`FAULT_PAUSE`].
@@ -43,7 +43,7 @@ pub fn pause_after_fault(lasted: Duration) -> Duration {
 /// of futile attempts. Five minutes is what a person will wait for, and no load.
 pub const RECHECK: Duration = Duration::from_secs(5 * 60);
 
-/// How often a parent asks for its turn, in case that none of the notified ones took theirs.
+/// How often a parent asks for its turn, in case no notified parent takes its turn.
 const DEFERRED_RECHECK: Duration = Duration::from_secs(5);
 
 /// How often the host checks its claim: the interval in which client-go tries to take one

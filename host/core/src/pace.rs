@@ -18,7 +18,7 @@ use crate::token_bucket::{Limit, TokenBucket};
 /// The writes before an object is slowed down: a plugin may take a few rounds to settle.
 pub const BURST: u32 = 20;
 
-/// The interval between writes after that: no load on the API server, and that of a crontab.
+/// The interval between writes after that: no load on the API server, and enough for a crontab.
 pub const INTERVAL: Duration = Duration::from_secs(60);
 
 const LIMIT: Limit = Limit { burst: BURST, interval: INTERVAL };
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_each_minute_is_never_held() {
+    fn an_object_that_writes_each_minute_is_never_held() {
         let day = Duration::from_secs(86_400);
         assert_eq!(writes(INTERVAL, day).len(), 1_440);
         assert_eq!(writes(INTERVAL * 7, day).len(), 206);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_says_where() {
+    fn parse_errors_name_the_place() {
         check("app=web,", Err("a key is missing"));
         check("=web", Err("a key is missing"));
         check("app among (web)", Err("`app among (web)` has neither `in` nor `notin` before the values"));
@@ -186,7 +186,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "[a-c!=,() inot]{0,30}|\\PC{0,20}") {
+        fn any_text_is_a_selector_or_refused(text in "[a-c!=,() inot]{0,30}|\\PC{0,20}") {
             let _: Result<Selector, Error> = text.parse();
         }
     }

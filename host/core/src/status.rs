@@ -235,7 +235,7 @@ fn valid(condition: &Condition) -> Option<Condition> {
     })
 }
 
-/// A qualified name, `[prefix/]name` of letters, digits, `-`, `_` and `.`. Others are dropped.
+/// A qualified name, `[prefix/]name` of letters, digits, `-`, `_` and `.`. Others are left out.
 fn valid_kind(kind: &str) -> Option<String> {
     let (prefix, name) = match kind.split_once('/') {
         Some((prefix, name)) if is_dns_subdomain(prefix) => (Some(prefix), name),
@@ -253,7 +253,7 @@ fn valid_kind(kind: &str) -> Option<String> {
     }
 }
 
-/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`. Others are dropped; `Unknown` if none are left.
+/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?` without other characters, or `Unknown`.
 fn valid_reason(reason: &str) -> String {
     let fitting = reason.chars().filter(|letter| letter.is_ascii_alphanumeric() || "_,:".contains(*letter));
     let reason: String = fitting.skip_while(|letter| !letter.is_ascii_alphabetic()).take(REASON_LIMIT).collect();

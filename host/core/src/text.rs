@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_is_within_its_limit_and_the_beginning_of_the_text(text in "\\PC{0,40}", limit in 0_usize..60) {
+        fn a_cut_text_is_within_its_limit_and_a_prefix_of_the_text(text in "\\PC{0,40}", limit in 0_usize..60) {
             let kept = cut(&text, limit);
             prop_assert!(kept.len() <= limit);
             prop_assert!(text.starts_with(kept.trim_end_matches(MARK)) || kept == text);

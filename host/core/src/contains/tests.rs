@@ -347,7 +347,7 @@ fn resources_are_rounded_up_to_thousandths_and_other_quantities_to_billionths() 
 }
 
 #[test]
-fn what_looks_like_a_quantity_elsewhere_is_text() {
+fn values_like_quantities_in_other_fields_are_text() {
     let env = |value: &str| json!({"spec": {"containers": [{"name": "main", "env": [{"name": "CPU", "value": value}]}]}});
     let limits = |value: &str| json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": value}}}]}});
     for (api_version, kind, make, path) in [
@@ -364,7 +364,7 @@ fn what_looks_like_a_quantity_elsewhere_is_text() {
 }
 
 #[test]
-fn what_means_nothing_is_left_out_where_the_api_server_does_so() {
+fn zero_values_may_be_absent_where_the_api_server_omits_them() {
     let pod = |spec: Value| of_kind("v1", "Pod", json!({"spec": spec}));
     let container = |fields: Value| json!({"containers": [fields]});
     for desired in [

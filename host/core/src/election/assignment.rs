@@ -13,8 +13,7 @@ use sha2::{Digest as _, Sha256};
 /// - The same replicas give the same result, in every process and build.
 /// - If every replica can lead every mount, their numbers of mounts differ by at most one. If not,
 ///   the rest goes to the replica with the fewest mounts.
-/// - Few mounts move when a replica comes or goes: with 12 mounts and 3 replicas one, at most
-///   three.
+/// - Few mounts move when a replica comes or goes: on average one of 12 mounts, with 3 replicas.
 pub fn assignments<'offer>(
     leadable: impl IntoIterator<Item = (&'offer str, &'offer BTreeSet<String>)>,
 ) -> BTreeMap<&'offer str, &'offer str> {
@@ -145,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn it_does_not_depend_on_who_is_named_first(mounts in names(1..20), replicas in names(1..8)) {
+        fn the_assignment_does_not_depend_on_the_order_of_replicas(mounts in names(1..20), replicas in names(1..8)) {
             let leadable = everywhere(&mounts, replicas);
             let backwards = leadable.iter().rev().map(|(replica, mounts)| (replica.as_str(), mounts));
             let backwards: BTreeMap<String, String> =

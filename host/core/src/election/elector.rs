@@ -138,7 +138,7 @@ enum LeaseOwner {
 }
 
 impl Elector {
-    /// An elector of a unique `identity`, and a `seed` that is best unique too: it is the jitter's.
+    /// An elector with a unique `identity`. Different seeds keep processes from acting in step.
     ///
     /// # Errors
     ///
@@ -272,8 +272,7 @@ impl Elector {
                 RequestResult::Lease(_) | RequestResult::Conflict | RequestResult::NotFound,
             ) => {
                 self.conflicts = self.conflicts.saturating_add(1);
-                // Someone writes without pause, or the namespace is missing: wait for the next
-                // round.
+                // Someone writes without pause, or the namespace is missing: wait for a round.
                 self.view.source = if self.conflicts == 1 { Source::Outdated } else { Source::Doubtful };
             }
             (ElectorState::Claiming { .. }, RequestResult::Unknown) => {
@@ -363,8 +362,7 @@ impl Elector {
             (Goal::Follow | Goal::Leave, LeaseOwner::Own) => self.release(),
             _ if is_due => self.read_lease(now),
             (Goal::Lead, LeaseOwner::Free(_)) => {
-                // A lease may expire between two rounds: the next one comes a pause after this
-                // attempt.
+                // A lease may expire between two rounds: the next one is a pause away.
                 if self.conflicts == 0 {
                     self.begin_round(now);
                 }

@@ -167,7 +167,7 @@ struct Mount {
 /// The hand-over of a mount between replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// None is under way.
+    /// No hand-over is in progress.
     Settled,
     /// It leads the mount until its work has ended.
     Draining,

@@ -283,7 +283,7 @@ fn any_input() -> impl Strategy<Value = Input> {
 
 proptest! {
     #[test]
-    fn it_waits_for_the_future_writes_what_is_valid_and_has_a_claim_by_its_own_renewals_alone(
+    fn an_elector_waits_for_the_future_writes_valid_records_and_claims_only_by_its_own_renewals(
         inputs in vec((0..3_000_u64, any_input()), 1..60)
     ) {
         let mut test = ElectorTest::new(Goal::Lead);

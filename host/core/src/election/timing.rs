@@ -57,6 +57,8 @@ impl Default for Timing {
 }
 
 impl Timing {
+    /// Checks the times of an election:
+    ///
     /// - `lease_duration`: how long a lease stays with a holder that does not renew it.
     /// - `renew_deadline`: how long a holder may write after its last renewal.
     /// - `retry_period`: how often a holder renews, and a candidate checks.

@@ -157,7 +157,7 @@ fn every_outcome_has_its_retry_and_its_label() {
 }
 
 #[test]
-fn what_a_plugin_asks_for_has_a_floor() {
+fn a_requested_requeue_has_a_floor() {
     for (asked, expected) in [
         (None, None),
         // It requests a back-off.

@@ -271,7 +271,7 @@ fn name_of<'a>(kind: &GroupVersionKind, object: &'a Map<String, Value>) -> Resul
     }
 }
 
-/// Fields of the API server's. A plugin that changes an object it has read returns them too.
+/// Fields that the API server sets. A plugin that changes an object it read returns them too.
 const SERVER_FIELDS: &[&str] = &[
     "creationTimestamp",
     "deletionGracePeriodSeconds",

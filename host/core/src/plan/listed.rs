@@ -56,7 +56,7 @@ impl Eq for ChildList {}
 
 impl ChildList {
     /// Reads the list. An annotation that is not a list, because somebody edited it, lists nothing.
-    /// With the host's finalizer but no annotation, [`ChildList::is_missing`].
+    /// With the host's finalizer but no annotation, the list is missing.
     pub fn read(annotation: Option<&str>, has_finalizer: bool) -> Self {
         let Some(text) = annotation else { return Self { is_missing: has_finalizer, ..Self::default() } };
         let names: Names = serde_json::from_str(text).unwrap_or_default();

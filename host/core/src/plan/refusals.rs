@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_told_one_by_one_and_of_many_one_with_their_number() {
+    fn few_refusals_are_reported_one_by_one_and_many_as_one_with_their_number() {
         let mut refusals = Refusals::default();
         refusals.add(refusal(RefusalReason::ForeignObject, "not ours"));
         refusals.extend((0..5).map(|number| refusal(RefusalReason::UndeclaredKind, &number.to_string())));
@@ -114,7 +114,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_told_is_small_and_counts_all(
+        fn reported_refusals_are_bounded_and_count_all(
             reasons in prop::collection::vec(prop::sample::select(&REASONS[..]), 0..40), length in 0_usize..5_000,
         ) {
             let mut refusals = Refusals::default();

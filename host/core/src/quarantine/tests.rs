@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_host_is_to_blame_for_changes_nothing(after in limits(), operations in vec(operations(), 1..100)) {
+    fn host_faults_change_nothing(after in limits(), operations in vec(operations(), 1..100)) {
         let mut world = World::after(after, &operations);
         let state = |world: &World| {
             let quarantine = &world.quarantine;
@@ -254,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn of_objects_that_are_gone_nothing_is_kept_once_their_past_does_not_count(
+    fn deleted_objects_are_forgotten_once_their_past_does_not_count(
         after in limits(),
         operations in vec(operations(), 1..150),
         ends in vec(ends(), 150),
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn so_many_faults_in_a_row_hold_a_scope_and_fewer_do_not(after in limits(), ends in vec(ends(), 1..30)) {
+    fn a_scope_is_held_after_the_configured_number_of_consecutive_faults(after in limits(), ends in vec(ends(), 1..30)) {
         let mut quarantine = Quarantine::new(after);
         let mut in_a_row = 0;
         // Another namespace answers, so that the mount is never held.
@@ -426,7 +426,7 @@ fn scopes_take_turns_in_the_lane_of_suspects() {
 }
 
 #[test]
-fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
+fn flooding_the_queue_does_not_take_the_turn_of_another() {
     let mut world = World::new(None);
     assert_eq!(world.ask(&namespaced("attacker", 0)), Admission::Call(Lane::Suspects));
     assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Wait);
@@ -442,7 +442,7 @@ fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
 }
 
 #[test]
-fn whoever_takes_back_what_provoked_faults_is_not_trusted_at_once() {
+fn removing_what_provoked_faults_does_not_restore_trust_at_once() {
     let mut world = World::new(None);
     world.call(&namespaced("quiet", 0), CallEnd::Answered);
     for number in 0..2 {
@@ -509,7 +509,7 @@ fn a_cluster_scoped_object_is_held_back_by_its_own_faults_only() {
 }
 
 #[test]
-fn of_scopes_without_objects_a_bounded_number_is_kept() {
+fn the_number_of_kept_scopes_without_objects_is_bounded() {
     let mut world = World::new(Some(1));
     world.call(&namespaced("quiet", 0), CallEnd::Answered);
     for number in 0..3 * MOST_EMPTY {

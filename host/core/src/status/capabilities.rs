@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_says_what_there_is_room_for() {
+    fn the_capabilities_follow_from_the_schema() {
         let some = |fields| StatusCapabilities::Schema(fields);
         let text = json!({"type": "string"});
         for schema in [json!({}), json!({"type": "object", "properties": {"spec": {}}}), json!(true)] {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_without_schema_is_kubernetes_own_or_has_room() {
+    fn a_kind_without_schema_has_all_capabilities_unless_it_is_kubernetes_own() {
         for (group, expected) in [
             ("", StatusCapabilities::Nothing),
             ("apps", StatusCapabilities::Nothing),

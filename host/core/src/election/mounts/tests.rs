@@ -127,7 +127,7 @@ fn a_mount_that_its_replica_does_not_take_is_taken_after_a_lease_duration_and_ke
 }
 
 #[test]
-fn what_a_dead_replica_led_is_taken_when_both_of_its_leases_have_expired() {
+fn the_mounts_of_a_dead_replica_are_taken_when_both_of_its_leases_have_expired() {
     let mut test = ElectorTest::new();
     with_peer(&mut test);
     for mount in ["a", "b"] {
@@ -178,7 +178,7 @@ fn a_replica_that_stops_announces_it_before_it_releases_its_leases_and_deletes_i
 }
 
 #[test]
-fn names_are_what_the_api_server_accepts_and_differ() {
+fn names_of_leases_are_valid_and_unique() {
     let odd = ["gyre-7d9f_01ab", "Host.Example_1", "___", "ü", &"x".repeat(300)];
     let all: BTreeSet<String> = odd.iter().map(|identity| names().replica(identity)).collect();
     assert_eq!(all.len(), odd.len());

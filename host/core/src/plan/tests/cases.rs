@@ -119,7 +119,7 @@ fn a_child_that_is_right_gets_no_step_and_one_that_is_not_gets_one() {
 }
 
 #[test]
-fn what_is_only_created_is_never_touched_again() {
+fn a_create_only_child_is_never_touched_again() {
     let secret =
         |text: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": text}});
     let live = created(&world(), secret("x"));
@@ -127,7 +127,7 @@ fn what_is_only_created_is_never_touched_again() {
 }
 
 #[test]
-fn what_the_api_server_has_answered_is_not_asked_again_until_something_changes() {
+fn an_answer_of_the_api_server_is_remembered_until_something_changes() {
     let base = world();
     let mut live = created(&base, config_map("a", "1000m"));
     live["data"]["text"] = json!("1");
@@ -387,7 +387,7 @@ fn a_grant_of_namespaces_is_no_wider_than_the_mount() {
 
 /// As after an upgrade from a version that wrote everywhere.
 #[test]
-fn what_is_owned_outside_of_the_granted_namespaces_stays_as_long_as_it_is_wanted_and_is_then_deleted() {
+fn owned_objects_outside_of_the_granted_namespaces_stay_as_long_as_they_are_desired() {
     let base = world();
     let mut world = base.clone().sees([created(&base, elsewhere(config_map("a", "x")))]).lists_all();
     world.grants = Grants::new(&manifest(), Namespaces::All);

@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn until_the_plugin_is_done_all_is_as_for_the_living(
+    fn until_the_plugin_is_done_a_deleted_parent_is_planned_as_any_other(
         mut world in lingering_worlds(),
         children in proptest::option::of(proptest::collection::vec(children(), 0..8)),
     ) {
