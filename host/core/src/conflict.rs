@@ -1,8 +1,8 @@
-//! What to do when server-side apply reports that others manage fields that the plugin sets.
+//! Decides what to do when server-side apply reports that others manage the plugin's fields.
 //!
-//! Applies are not forced, so that a disagreement between two controllers becomes visible, and they do not undo each other's work for
-//! ever. A person's edit is another matter: `kubectl edit` takes a field over too, but nobody stands behind it who would
-//! set it again, and what the plugin wants is put back.
+//! Applies are not forced, so that controllers that disagree do not undo each other's work for
+//! ever. But `kubectl edit` takes a field over too, and never sets it again, so a person's edit is
+//! undone.
 
 use std::time::Duration;
 
@@ -11,8 +11,7 @@ use serde::Serialize;
 use crate::outcome::RECHECK;
 use crate::queue::Time;
 
-/// How often the fields of one object are taken back from editors within a window before they count as contested: by then it is not
-/// a person who edits.
+/// The forced applies to an object within [`WINDOW`]: a person does not edit more often.
 pub const FORCED_APPLIES: u32 = 3;
 
 /// The period in which forced applies are counted.
@@ -25,15 +24,15 @@ pub struct Conflict {
     pub field: String,
     /// The manager's name.
     pub manager: String,
-    /// The way in which it manages the field.
+    /// How it manages the field.
     pub hold: Hold,
 }
 
-/// The way in which a manager manages a field.
+/// How a manager manages a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
-    /// By server-side apply: it stands for the value, and will apply it again.
+    /// By server-side apply: it will apply the value again.
     Applied,
     /// Through a subresource, such as an autoscaler through `scale`.
     Subresource,
@@ -46,19 +45,19 @@ pub enum Hold {
 pub enum Resolution {
     /// Apply again, forced.
     ForceApply,
-    /// Leave the fields to the others, and say so.
+    /// Leave the fields to the others, and report them.
     Refuse,
 }
 
 impl Conflict {
-    /// Reads one cause of the API server's answer: its field, and its message, which is `conflict with "NAME"`, then
-    /// ` with subresource "NAME"` for a subresource, then ` using VERSION` for an update (`printManager` in
-    /// `structured-merge-diff`'s use by `k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
+    /// Parses a cause of the API server's answer. The message is `conflict with "NAME"`, then
+    /// `with subresource "NAME"`, or `using VERSION` for an update (`printManager` in
+    /// `k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
     pub fn parse(field: &str, message: &str) -> Self {
         let (manager, rest) = message
             .strip_prefix("conflict with ")
             .and_then(quoted)
-            // A wording that is not known is taken for the strongest claim.
+            // An unknown wording counts as the strongest claim.
             .unwrap_or_else(|| (message.to_owned(), ""));
         let hold = if rest.starts_with(" with subresource ") {
             Hold::Subresource
@@ -71,7 +70,6 @@ impl Conflict {
     }
 }
 
-/// A text in Go's quotes, and what follows it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut unescaped = String::new();
@@ -94,7 +92,7 @@ pub struct ForceApplyHistory {
 }
 
 impl ForceApplyHistory {
-    /// Decides about these conflicts over the object. Forced applies are counted, and forgotten after [`WINDOW`].
+    /// Decides about these conflicts. Forced applies are counted, and forgotten after [`WINDOW`].
     pub fn resolve(&mut self, conflicts: &[Conflict], now: Time) -> Resolution {
         if self.count == 0 || now.saturating_since(self.since) >= WINDOW {
             *self = Self { since: now, count: 0 };
@@ -184,7 +182,6 @@ mod tests {
                     moments.push(now);
                 }
             }
-            // A window that is forgotten and the one after it may touch.
             for (index, first) in moments.iter().enumerate() {
                 let near = moments.iter().skip(index).take_while(|moment| moment.saturating_since(*first) < WINDOW);
                 prop_assert!(near.count() <= 2 * FORCED_APPLIES as usize);

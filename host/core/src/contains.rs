@@ -1,8 +1,8 @@
-//! Whether a live object still holds what is desired.
+//! Finds out whether a live object still contains the desired one.
 //!
-//! The API server adds defaults, webhooks add fields, and other field managers own fields of their own, so the question is never
-//! whether two objects are equal but whether one is contained in the other. Where that cannot be known without the schema, the answer is
-//! "different": that costs one apply, whose answer is then remembered ([`crate::plan::AcceptedForm`]), while a wrong "contained" would hide drift.
+//! The API server, webhooks and other field managers add fields, so the two are never equal. Where
+//! only the schema could tell, they differ: that costs one apply, whose answer is remembered
+//! ([`crate::plan::AcceptedForm`]), while the opposite would hide drift.
 
 mod spelling;
 
@@ -12,24 +12,21 @@ use serde_json::{Map, Number, Value};
 
 use self::spelling::Kind;
 
-/// Deeper values count as different. `serde_json` reads no deeper ones, so this only bounds the stack.
+/// Deeper values count as different. `serde_json` parses none, so this only bounds the stack.
 const DEPTH_LIMIT: usize = 128;
 
-/// A list that server-side apply merges by key, so that a live one may hold elements of others (a sidecar that a webhook injected).
+/// A list that server-side apply merges by key, so that others may add elements (a sidecar).
 struct KeyedList {
-    /// The field that holds the object (or the elements) that has the list; empty for the root.
+    /// The field with the object (or its elements) that has the list; empty for the root.
     parents: &'static [&'static str],
-    /// The field of the list.
     fields: &'static [&'static str],
-    /// The fields that make up the key of an element.
     keys: &'static [&'static str],
 }
 
 const CONTAINERS: &[&str] = &["containers", "initContainers", "ephemeralContainers"];
 
-/// The lists of the built-in kinds that are merged by key and that people add to. A list is only here with its place, since the same
-/// field means something else elsewhere: an added port of a container is none of our business, one of a NetworkPolicy's rule is drift,
-/// and so is an added subject of a RoleBinding although subjects have names.
+/// The keyed lists of built-in kinds, each with its parent, because a field may mean something else
+/// elsewhere: others may add ports to a container, but not to a NetworkPolicy's rule.
 const KEYED_LISTS: &[KeyedList] = &[
     KeyedList { parents: &["spec"], fields: CONTAINERS, keys: &["name"] },
     KeyedList { parents: &["spec"], fields: &["volumes", "resourceClaims", "schedulingGates"], keys: &["name"] },
@@ -47,21 +44,18 @@ const KEYED_LISTS: &[KeyedList] = &[
     KeyedList { parents: &[""], fields: &["webhooks"], keys: &["name"] },
 ];
 
-/// Maps that the API server leaves out when they are empty. Elsewhere `{}` has a meaning: a volume with `emptyDir: {}` is no
-/// longer the same when that field is gone.
+/// Maps that the API server omits if empty. Elsewhere `{}` matters, as in `emptyDir: {}`.
 const OMITTED_WHEN_EMPTY: &[&str] =
     &["labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "limits", "requests"];
 
-/// The first place where the live value does not hold what is desired, such as `spec.template.spec.containers[0].image`; none: it
-/// holds all of it.
+/// The first difference, e.g. `spec.template.spec.containers[0].image`, or `None`.
 ///
-/// - Every desired field has to be there and to hold what is desired; live objects may have more fields.
-/// - A desired null or `[]` may be absent, and so may `{}`, `false`, `0` and `""` where the API server is known to leave them out.
-/// - Elements of lists that server-side apply merges by key are matched by it, and there may be more. All other lists have to be as
-///   long as desired, element by element.
-/// - Numbers are compared by value, so `1` is `1.0`.
-/// - In objects of the kinds of Kubernetes, quantities are compared by amount (`1000m` is `1`), and so are bytes in base64; the
-///   `stringData` of a Secret is looked for in the live `data`, where it goes before the desired `data`.
+/// - Every desired field must have the desired value; live objects may have more fields.
+/// - A desired null, `[]`, or an empty value that the API server omits may be absent.
+/// - Only lists that server-side apply merges by key may have more elements.
+/// - Numbers are compared by value: `1` is `1.0`.
+/// - In Kubernetes' own kinds, quantities are compared by amount (`1000m` is `1`), base64 by its
+///   bytes, and the `stringData` of a Secret with the live `data`.
 ///
 /// Indices in the path count the desired elements.
 pub fn first_difference(desired: &Value, live: &Value) -> Option<String> {
@@ -69,7 +63,6 @@ pub fn first_difference(desired: &Value, live: &Value) -> Option<String> {
     comparison.value(desired, live).err().map(|Different { path }| path)
 }
 
-/// As [`first_difference`], for those fields of an object that are asked for.
 pub(crate) fn first_difference_in(desired: &Map<String, Value>, live: &Value, asked: fn(&str) -> bool) -> Option<String> {
     let fields = desired.iter().filter(|(field, _)| asked(field));
     let mut comparison = Comparison::of(desired);
@@ -80,7 +73,7 @@ pub(crate) fn first_difference_in(desired: &Map<String, Value>, live: &Value, as
     result.err().map(|Different { path }| path)
 }
 
-/// Whether two values say the same: numbers by value, and a null field is one that is absent.
+/// Returns whether two values are equal: numbers by value, and null as an absent field.
 pub(crate) fn equal(left: &Value, right: &Value) -> bool {
     equal_at(left, right, 0)
 }
@@ -111,7 +104,7 @@ fn equal_scalars(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Integers exactly; as soon as one is a float, as floats.
+/// Compares integers exactly, and as floats if one of them is a float.
 fn equal_numbers(left: &Number, right: &Number) -> bool {
     left == right || ((left.is_f64() || right.is_f64()) && left.as_f64() == right.as_f64())
 }
@@ -126,12 +119,11 @@ enum Segment<'a> {
     Index(usize),
 }
 
-/// Walks both values; the path is that of the desired value being looked at.
+/// Walks both values. The path is that of the desired value.
 #[derive(Default)]
 struct Comparison<'a> {
     path: Vec<Segment<'a>>,
     kind: Kind,
-    /// The `stringData` of a desired Secret.
     string_data: Option<&'a Map<String, Value>>,
 }
 
@@ -179,12 +171,10 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Whether the current value is the `stringData` of a Secret, which a live one does not have.
     fn is_string_data(&self) -> bool {
         self.string_data.is_some() && matches!(self.path.as_slice(), [Segment::Field("stringData")])
     }
 
-    /// Whether the field is one of a Secret's `data` for which its `stringData` has another value.
     fn is_overwritten(&self, field: &str) -> bool {
         matches!(self.path.as_slice(), [Segment::Field("data")])
             && self.string_data.is_some_and(|texts| texts.contains_key(field))
@@ -204,7 +194,7 @@ impl<'a> Comparison<'a> {
 
     fn array(&mut self, desired: &'a [Value], live: &[Value]) -> Result<(), Different> {
         if self.last_fields() == ("metadata", "finalizers") {
-            // A set: others have theirs.
+            // It is a set that others add to.
             let live: BTreeSet<String> = live.iter().map(Value::to_string).collect();
             let contained = desired.iter().all(|element| live.contains(&element.to_string()));
             return if contained { Ok(()) } else { Err(self.different()) };
@@ -235,7 +225,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// The fields that lead to the current value, from the last one on.
+    /// The fields that lead to the current value, the last one first.
     fn fields(&self) -> impl Iterator<Item = &'a str> + Clone {
         self.path.iter().rev().filter_map(|segment| match segment {
             Segment::Field(field) => Some(*field),
@@ -243,7 +233,6 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The field that the current value is in, and the one around that.
     fn last_fields(&self) -> (&'a str, &'a str) {
         let mut fields = self.fields();
         let field = fields.next().unwrap_or_default();
@@ -273,7 +262,6 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether a field needs no quotes in a path.
 fn is_plain(field: &str) -> bool {
     !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' || byte == b'$')
 }
@@ -287,7 +275,7 @@ fn may_be_absent(field: &str, desired: &Value) -> bool {
     }
 }
 
-/// The key of each element; none if they do not tell the elements apart, e.g. because two environment variables have the same name.
+/// The key of each element, or `None` if keys are missing or repeated.
 fn element_keys(elements: &[Value], keys: &[&str]) -> Option<Vec<String>> {
     let mut distinct = BTreeSet::new();
     let mut found = Vec::with_capacity(elements.len());
@@ -296,7 +284,7 @@ fn element_keys(elements: &[Value], keys: &[&str]) -> Option<Vec<String>> {
         for key in keys {
             match element.get(key) {
                 Some(value) => text.push_str(&value.to_string()),
-                // The one key that the API server fills in.
+                // The one key with a default of the API server.
                 None if *key == "protocol" => text.push_str("\"TCP\""),
                 None => return None,
             }

@@ -1,24 +1,20 @@
-//! The Events that wait to be published.
-//!
-//! A reconcile adds its Events here and goes on; the host publishes them later. Events are best effort: there are
-//! limits to how many wait and to how many are published, and what exceeds them is dropped and counted.
+//! The Events that wait to be published. They are best effort: what exceeds a limit is dropped.
 //!
 //! ```text
-//!   add ── the same Event already waits ─────────▶ merged: the count of its series grows
-//!       ── its object has no token ──────────────▶ dropped, or merged if its series was published
-//!       ── the byte limit of the mount is reached ▶ dropped, or another Event is
-//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ its name is kept for the series
+//!   add ── the same Event already waits ──────────▶ merged: the count of its series grows
+//!       ── its object has no token ───────────────▶ dropped, or merged if its series was published
+//!       ── the byte limit of the mount is reached ▶ this or another Event is dropped
+//!       ── otherwise ──▶ waits ── take, one per mount ──▶ published ── done ──▶ kept for series
 //! ```
 //!
 //! - The Events of an object are published in the order in which they were added.
-//! - Mounts take turns, and in a mount its namespaces do: nobody waits for all Events of somebody else.
-//! - The Events that wait have a limit in bytes for each mount. When it is reached, the namespace with the most loses
-//!   the newest Event of its last object.
-//! - Publishing takes a token of the object and one of the mount (see [`OBJECT_LIMIT`] and [`MOUNT_LIMIT`]).
+//! - Mounts take turns, and so do the namespaces of a mount.
+//! - At its byte limit, a mount drops the newest Event of the largest namespace's last object.
+//! - Publishing takes a token of the object ([`OBJECT_LIMIT`]) and of the mount ([`MOUNT_LIMIT`]).
 //!
-//! The same Event again, within [`SERIES_END`], becomes a series (`series` of `events.k8s.io/v1`): one Event with a count. So do many that
-//! differ only in their message (see [`SIMILAR`]). The numbers are those of client-go's recorders, in `tools/record/events_cache.go` and
-//! `tools/events/event_broadcaster.go`.
+//! Equal Events within [`SERIES_END`] become a series (`series` of `events.k8s.io/v1`): one Event
+//! with a count. So do many that differ only in their message (see [`SIMILAR`]). The numbers are
+//! those of client-go's `tools/record/events_cache.go` and `tools/events/event_broadcaster.go`.
 
 mod mount;
 
@@ -35,23 +31,23 @@ use crate::response::Event;
 use crate::token_bucket::Limit;
 use mount::Mount;
 
-/// The Events that are published about one object (`defaultSpamBurst`, `defaultSpamQPS`).
+/// The Events about one object (`defaultSpamBurst`, `defaultSpamQPS`).
 pub const OBJECT_LIMIT: Limit = Limit { burst: 25, interval: Duration::from_secs(300) };
 
-/// The Events that are published for one mount: 1,000 at once, and then 20 per second. This was the request rate of a whole operator in older
-/// versions of controller-runtime (`QPS`). By default, an API server keeps each Event for an hour.
+/// The Events of one mount: 1,000 at once, then 20 per second, once the request rate of a whole
+/// operator in controller-runtime (`QPS`). By default, an API server keeps an Event for an hour.
 pub const MOUNT_LIMIT: Limit = Limit { burst: 1_000, interval: Duration::from_millis(50) };
 
-/// The bytes of the Events of one mount that may wait: some 10,000 Events.
+/// The most bytes of a mount's waiting Events: some 10,000 Events.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// A series ends after this time without the Event (`finishTime`): the next one is a new Event.
+/// The time without the Event after which a series ends (`finishTime`).
 pub const SERIES_END: Duration = Duration::from_secs(6 * 60);
 
-/// After so many Events of an object that differ only in their messages, the next ones become one series (`defaultAggregateMaxEvents`).
+/// The different messages of an object before a series (`defaultAggregateMaxEvents`).
 pub const SIMILAR: usize = 10;
 
-/// The beginning of the message of a series of Events with different messages; the first of them follows.
+/// The prefix of the message of such a series, before the first message.
 pub const COMBINED: &str = "(combined from similar events): ";
 
 /// The object that an Event is about.
@@ -66,7 +62,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Tells objects apart, also where the API server gives no UIDs.
+    /// Identifies an object, also if the API server gives no UIDs.
     fn key(&self) -> String {
         format!("{} {}", self.uid, self.object.key)
     }
@@ -75,17 +71,17 @@ impl Subject {
 /// The result of [`EventQueue::add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddResult {
-    /// It waits. Events of other namespaces may have been dropped to make room for it.
+    /// It waits. Events of other namespaces may have been dropped to make room.
     Waits {
         /// The number of others that were dropped.
         displaced: usize,
     },
-    /// It was counted in a series, and needs no request: an Event of the series already waits, or the series was published and its object has no
-    /// token. In the second case, the count is written if the Event happens again when there is a token.
+    /// It was counted in a series and needs no request: an Event of the series waits, or the series
+    /// is published and the object has no token. Then the next Event with a token writes the count.
     Merged,
-    /// It was dropped: its object has no token left.
+    /// It was dropped: its object has no token.
     ObjectLimit,
-    /// It was dropped, because the byte limit is reached and no other namespace uses more. Others may have been dropped before that.
+    /// It was dropped: the byte limit is reached and no other namespace uses more.
     QueueFull {
         /// The number of others that were dropped.
         displaced: usize,
@@ -95,36 +91,36 @@ pub enum AddResult {
 /// Whether [`MOUNT_LIMIT`] is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountLimit {
-    /// It is.
+    /// Yes.
     Enforced,
-    /// It is not, because the host is about to stop.
+    /// No, because the host is about to stop.
     Ignored,
 }
 
-/// An Event to publish. Another one of its mount is taken only after [`EventQueue::done`].
+/// An Event to publish. The next one of its mount is taken after [`EventQueue::done`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication<M, T> {
-    /// The mount that it is from.
+    /// The mount.
     pub mount: M,
-    /// The object that it is about.
+    /// The object.
     pub subject: Subject,
     /// The Event.
     pub event: Event,
-    /// When it was added to the queue. Events that are merged into it later do not change this.
+    /// When it was added. Events that are merged into it do not change this.
     pub added: T,
     /// When it first happened.
     pub first: T,
     /// When it last happened.
     pub last: T,
-    /// How often it happened. If more than once, it is published with a `series`.
+    /// How often it happened. It is published with a `series` if more than once.
     pub count: u32,
-    /// The name of the existing Event of this series, which is to be patched; none: an Event is to be created.
+    /// The existing Event of the series to patch, or `None` to create one.
     pub name: Option<String>,
     series: u64,
     ticket: u64,
 }
 
-/// The Events of a host that wait. `M` identifies a mount; `T` is the type of a time in the host.
+/// The waiting Events of a host. `M` is a mount; `T` is the host's type of a time.
 #[derive(Debug)]
 pub struct EventQueue<M, T> {
     mounts: BTreeMap<M, Mount<T>>,
@@ -144,7 +140,7 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
         self.mounts.entry(mount.clone()).or_default().add(subject, event, at, now)
     }
 
-    /// The next Event to publish, of the mounts for which `may` is true; none: nothing may be published now.
+    /// Takes the next Event of a mount for which `may` is true, if one may be published now.
     pub fn take(&mut self, limit: MountLimit, now: Time, may: impl Fn(&M) -> bool) -> Option<Publication<M, T>> {
         let after = self.last_turn.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let in_turn = self.mounts.range::<M, _>((after, Bound::Unbounded)).chain(&self.mounts);
@@ -155,39 +151,39 @@ impl<M: Clone + Ord, T: Copy> EventQueue<M, T> {
         self.mounts.get_mut(&name)?.take(&name, self.tickets, now)
     }
 
-    /// A publication ended. `name` is the name of the published Event; none: publishing failed.
+    /// Ends a publication. `name` is the published Event, or `None` if publishing failed.
     pub fn done(&mut self, publication: &Publication<M, T>, name: Option<String>) {
         if let Some(mount) = self.mounts.get_mut(&publication.mount) {
             mount.done(publication, name);
         }
     }
 
-    /// Forgets a mount. Returns how many of its Events waited.
+    /// Forgets a mount. Returns the number of its waiting Events.
     pub fn remove_mount(&mut self, mount: &M) -> usize {
         self.mounts.remove(mount).map_or(0, |mount| mount.waiting())
     }
 
-    /// Drops the Events of a mount that wait and were added at a moment for which `keep` is false. Returns how many.
+    /// Drops the waiting Events of a mount for whose time `keep` is false. Returns their number.
     pub fn retain(&mut self, mount: &M, keep: impl Fn(T) -> bool) -> usize {
         self.mounts.get_mut(mount).map_or(0, |mount| mount.retain(keep))
     }
 
-    /// For each mount with waiting Events and no publication in progress: the earliest time at which [`Self::take`] returns one of them.
+    /// The time of the next [`Self::take`] of each mount with waiting Events and no publication.
     pub fn ready_at(&self, now: Time) -> impl Iterator<Item = (&M, Time)> {
         self.mounts.iter().filter_map(move |(name, mount)| Some((name, mount.ready_at(now)?)))
     }
 
-    /// The number of Events that wait.
+    /// The number of waiting Events.
     pub fn waiting(&self) -> usize {
         self.mounts.values().map(Mount::waiting).sum()
     }
 
-    /// The number of Events that wait, of each mount.
+    /// The number of waiting Events of each mount.
     pub fn waiting_by_mount(&self) -> impl Iterator<Item = (&M, usize)> {
         self.mounts.iter().map(|(name, mount)| (name, mount.waiting()))
     }
 
-    /// The number of Events of that mount that wait or are being published.
+    /// The number of Events of a mount that wait or are being published.
     pub fn unpublished_of(&self, mount: &M) -> usize {
         self.mounts.get(mount).map_or(0, Mount::unpublished)
     }

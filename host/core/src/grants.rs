@@ -1,39 +1,40 @@
-//! Grants: the kinds and namespaces that a mount may write and read. The manifest declares them, and the configuration limits them.
+//! Grants: the kinds and namespaces that a mount may write and read. The manifest declares them,
+//! and the configuration limits them.
 
 use std::collections::BTreeSet;
 
 use crate::manifest::{ChildKind, Manifest, Propagation};
 use crate::object::GroupVersionKind;
 
-/// Whether the objects of a kind live in namespaces.
+/// Whether the objects of a kind have namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// They do.
+    /// They have.
     Namespaced,
-    /// They do not.
+    /// They have not.
     Cluster,
 }
 
 /// The namespaces that a mount may write to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// Every namespace, and objects that have none.
+    /// Every namespace, and cluster-scoped objects.
     All,
-    /// These namespaces, and no object outside of a namespace: what a Role in each of them can give.
+    /// These namespaces, and no cluster-scoped object: what a Role in each of them can allow.
     Only(BTreeSet<String>),
 }
 
-/// The kinds that the operator's configuration allows a mount to write. Versions are not compared: an object is the same in all.
+/// The kinds that the configuration allows a mount to write, whatever their versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kinds {
     /// All that the manifest declares.
     Declared,
-    /// Of those that the manifest declares, only these.
+    /// Only these of the declared ones.
     Only(BTreeSet<GroupVersionKind>),
 }
 
 impl Kinds {
-    /// Whether a kind is among them, if it is declared.
+    /// Returns whether a declared kind is allowed.
     pub fn allow(&self, kind: &GroupVersionKind) -> bool {
         match self {
             Self::Declared => true,
@@ -45,15 +46,14 @@ impl Kinds {
 /// Whether an object without a controller that has the name of a child becomes the child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adoption {
-    /// It does: it is brought to what the plugin wants.
+    /// It does, and is changed to what the plugin wants.
     Allowed,
     /// It stays as it is, and the child is refused.
     #[default]
     Refused,
 }
 
-/// The namespaces that a plugin may read from. A namespace that its manifest names is granted by mounting it, unless the mount is
-/// confined to others.
+/// The namespaces that a plugin may read. Mounting it grants those that its manifest names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReadNamespaces {
     /// That of the parent, and those that the manifest names.
@@ -78,25 +78,24 @@ impl Default for ReadGrants {
     }
 }
 
-/// The namespaces that the children of one parent may be written to, within the mount's own [`Namespaces`]. Kinds that live outside of
-/// namespaces are not concerned: for them the grant of the kind is the grant.
+/// The namespaces that a parent's namespaced children may be written to, within the mount's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WriteNamespaces {
-    /// The namespace of the parent. A cluster-scoped parent has none, and its children may be in every namespace.
+    /// That of the parent. The children of a cluster-scoped parent may be in every namespace.
     #[default]
     OfParent,
-    /// The namespace of the parent, and these. Children of a cluster-scoped parent may be in these alone.
+    /// That of the parent, and these. Children of a cluster-scoped parent only in these.
     Named(BTreeSet<String>),
     /// All.
     All,
 }
 
-/// The reason why a child may not be written to its namespace.
+/// Why a child may not be written to its namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// The mount's own [`Namespaces`] do not include it.
+    /// The mount's [`Namespaces`] exclude it.
     OfMount,
-    /// The mount's [`WriteNamespaces`] do not include it for this parent.
+    /// The mount's [`WriteNamespaces`] exclude it for this parent.
     OfWriteNamespaces,
 }
 
@@ -111,7 +110,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// All child kinds of the manifest for parents in these namespaces, each child in the namespace of its parent, without adoption.
+    /// All child kinds of the manifest, each child in its parent's namespace, without adoption.
     pub fn new(manifest: &Manifest, namespaces: Namespaces) -> Self {
         Self {
             children: manifest.children.clone(),
@@ -122,57 +121,56 @@ impl Grants {
         }
     }
 
-    /// The same for another version of the plugin: the part of its declarations that the operator allows.
+    /// The same grants for another version of the plugin.
     #[must_use]
     pub fn for_manifest(self, manifest: &Manifest) -> Self {
         Self { children: manifest.children.clone(), ..self }
     }
 
-    /// Narrowed to these kinds.
+    /// The same with these kinds.
     #[must_use]
     pub fn with_kinds(self, kinds: Kinds) -> Self {
         Self { kinds, ..self }
     }
 
-    /// With children in these namespaces.
+    /// The same with these namespaces for children.
     #[must_use]
     pub fn with_write_namespaces(self, write_namespaces: WriteNamespaces) -> Self {
         Self { write_namespaces, ..self }
     }
 
-    /// With or without adoption.
+    /// The same with or without adoption.
     #[must_use]
     pub fn with_adoption(self, adoption: Adoption) -> Self {
         Self { adoption, ..self }
     }
 
-    /// How children of this kind, in this version, are written; none: they may not be.
+    /// How children of this kind and version are written, or `None` if they may not be.
     pub fn child(&self, kind: &GroupVersionKind) -> Option<&ChildKind> {
         self.children.iter().find(|child| child.kind == *kind && self.allows_kind(kind))
     }
 
-    /// All child kinds that may be written, in the manifest's order.
+    /// The child kinds that may be written, in the manifest's order.
     pub fn children(&self) -> impl Iterator<Item = &ChildKind> {
         self.children.iter().filter(|child| self.allows_kind(&child.kind))
     }
 
-    /// Whether the manifest declares children of this kind, in this version, whatever the operator allows.
+    /// Returns whether the manifest declares children of this kind and version.
     pub fn declares(&self, kind: &GroupVersionKind) -> bool {
         self.children.iter().any(|child| child.kind == *kind)
     }
 
-    /// Whether the operator's configuration allows this kind, declared or not. Children of a kind that an upgraded plugin no
-    /// longer declares are deleted if this is so.
+    /// Returns whether the configuration allows this kind, declared or not: undeclared children of
+    /// an allowed kind are deleted after an upgrade.
     pub fn allows_kind(&self, kind: &GroupVersionKind) -> bool {
         self.kinds.allow(kind)
     }
 
-    /// Whether a child in `namespace` may be written for a parent in `parent_namespace`. None stands for objects that live outside of
-    /// namespaces.
+    /// Checks that a parent may have a child in `namespace`; `None` is cluster-scoped.
     ///
     /// # Errors
     ///
-    /// Which part of the configuration does not grant it.
+    /// The part of the configuration that excludes it.
     pub fn check_namespace(&self, parent_namespace: Option<&str>, namespace: Option<&str>) -> Result<(), Outside> {
         if !self.allows_deletion_in(namespace) {
             return Err(Outside::OfMount);
@@ -187,8 +185,8 @@ impl Grants {
         if is_granted { Ok(()) } else { Err(Outside::OfWriteNamespaces) }
     }
 
-    /// Whether children that a parent owns in `namespace` may be deleted: wherever the mount's own [`Namespaces`] reach, so that children
-    /// from before [`WriteNamespaces`] were narrowed do not stay behind. None stands for objects that live outside of namespaces.
+    /// Returns whether owned children in `namespace` may be deleted: in all of the mount's
+    /// [`Namespaces`], so that none stay when [`WriteNamespaces`] are narrowed.
     pub fn allows_deletion_in(&self, namespace: Option<&str>) -> bool {
         match (&self.namespaces, namespace) {
             (Namespaces::All, _) => true,
@@ -202,7 +200,7 @@ impl Grants {
         &self.write_namespaces
     }
 
-    /// How objects of this kind, in whatever version, are deleted; in the background if the manifest does not declare it (any more).
+    /// How objects of this kind, in any version, are deleted: by default in the background.
     pub fn propagation(&self, kind: &GroupVersionKind) -> Propagation {
         self.children
             .iter()
@@ -210,7 +208,7 @@ impl Grants {
             .map_or(Propagation::Background, |child| child.propagation)
     }
 
-    /// Whether objects that nobody controls are adopted.
+    /// Whether objects without a controller are adopted.
     pub fn adoption(&self) -> Adoption {
         self.adoption
     }

@@ -1,11 +1,12 @@
 //! The decisions of gyre, without their execution.
 //!
-//! Everything here is a function of its arguments: there is no I/O, no async, no clock and no randomness. Time is an argument.
-//! The host executes these decisions, and the offline tools show them. Both call the same functions.
+//! Everything here is a function of its arguments: there is no I/O, async, clock or randomness, and
+//! time is an argument. The host executes the decisions, and the offline tools show them.
 //!
 //! ```text
-//!   changes ──▶ queue ──▶ (the host calls the plugin) ──▶ plan ──▶ (the host applies it) ──▶ outcome ──▶ queue
-//!                                                                                              └─────▶ status
+//!   changes ──▶ queue ──▶ (host calls the plugin) ──▶ plan ──▶ (host applies it) ──▶ outcome
+//!                 ▲                                                                    │ │
+//!                 └────────────────────────────────────────────────────────────────────┘ └▶ status
 //! ```
 //!
 //! What is absent: kube, tokio and wasmtime. A test checks that the crate does not depend on them.

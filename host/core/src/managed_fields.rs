@@ -1,22 +1,17 @@
-//! Turns what the API server recorded for a POST into what it would have recorded for a server-side apply.
+//! Converts the managed fields of a POST to those of a server-side apply.
 //!
-//! A POST leaves an entry with the operation `Update` in `metadata.managedFields`. It conflicts with an apply by the same manager, and fields
-//! in it that are no longer applied stay, because the update still owns them. So before such an object is first applied, the entry becomes one
-//! with the operation `Apply`, as in `k8s.io/client-go/util/csaupgrade`.
-//!
-//! The entry of a POST also holds the fields that the API server filled in with defaults. The next apply gives them up, and the API server fills
-//! them in again.
+//! A POST leaves an `Update` in `metadata.managedFields`, which would conflict with applies by the
+//! same manager and keep removed fields. So before the first apply it becomes an `Apply`, as in
+//! `k8s.io/client-go/util/csaupgrade`, and the next apply gives up the defaulted fields.
 
 use serde_json::{Map, Value};
 
-/// The member of a field set that stands for the place itself, beside places below it (`FieldsV1` in `k8s.io/apimachinery`).
+/// The member of a field set for the field itself (`FieldsV1` in `k8s.io/apimachinery`).
 const ITSELF: &str = ".";
 
-/// The entries of `metadata.managedFields` in which `manager` has applied what it has updated; none if it has no update that would have to be
-/// turned into an apply. Entries of other managers and of subresources stay as they are.
-///
-/// Entries by update for another version of the kind than that of the one that is kept are dropped, as `csaupgrade` does: the paths in
-/// them may mean other fields.
+/// The entries with `manager`'s updates as an apply, or `None` if it has no update. As in
+/// `csaupgrade`, updates for another version than the kept entry's are dropped: their paths may
+/// differ.
 pub fn as_applied(entries: &[Value], manager: &str) -> Option<Vec<Value>> {
     let is_by = |entry: &Value, operation: &str| is_entry(entry, manager, operation);
     let updated: Vec<&Value> = entries.iter().filter(|entry| is_by(entry, "Update")).collect();
@@ -52,7 +47,7 @@ fn fields_of(entry: &Value) -> Map<String, Value> {
     entry.get("fieldsV1").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// The fields of either. An empty set of a place means the place itself.
+/// The fields of either set. An empty set stands for the field itself.
 fn union(left: &Map<String, Value>, right: &Map<String, Value>) -> Map<String, Value> {
     let mut all = left.clone();
     for (place, below) in right {
@@ -133,7 +128,6 @@ mod tests {
         check(&[without_fields], Some(&[expected]));
     }
 
-    /// The places in a set.
     fn places(fields: &Map<String, Value>) -> std::collections::BTreeSet<String> {
         fn add(fields: &Map<String, Value>, path: &str, places: &mut std::collections::BTreeSet<String>) {
             if fields.is_empty() || fields.contains_key(ITSELF) {

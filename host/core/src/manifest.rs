@@ -1,5 +1,4 @@
-//! What a plugin says of itself. The WIT contract documents each field; this is the host's own form of it, whatever the
-//! contract's version.
+//! The manifest of a plugin, in the host's own form. The WIT contract documents each field.
 
 mod validate;
 
@@ -9,19 +8,19 @@ use serde_json::Value;
 pub use self::validate::{Error, Violation};
 use crate::object::GroupVersionKind;
 
-/// The way in which an existing child is changed to the desired state.
+/// How an existing child is changed to the desired state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Changed in place with server-side apply.
+    /// Server-side apply.
     Apply,
-    /// Deleted and created again when it differs from what is desired.
+    /// Deletion and creation if it differs from what is desired.
     Recreate,
-    /// Created once, and never touched again while it exists.
+    /// Never: it is created once.
     CreateOnly,
 }
 
-/// The treatment of the objects that a deleted child owns.
+/// What happens to the objects that a deleted child owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Propagation {
     /// They are deleted after it.
@@ -37,9 +36,9 @@ pub enum Propagation {
 pub struct ChildKind {
     /// The kind.
     pub kind: GroupVersionKind,
-    /// The way in which its objects are changed.
+    /// How its objects are changed.
     pub strategy: Strategy,
-    /// The way in which its objects are deleted.
+    /// How its objects are deleted.
     pub propagation: Propagation,
 }
 
@@ -48,18 +47,18 @@ pub struct ChildKind {
 pub struct ReadKind {
     /// The kind.
     pub kind: GroupVersionKind,
-    /// The one namespace to read from; none: that of the parent and, if granted, all.
+    /// The only namespace to read; `None` is that of the parent and, if granted, all.
     pub namespace: Option<String>,
-    /// Only objects that match are visible.
+    /// Only matching objects are visible.
     pub label_selector: Option<String>,
     /// Only metadata is read.
     pub metadata_only: bool,
 }
 
-/// The description of a plugin by itself.
+/// The manifest of a plugin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Manifest {
-    /// A DNS label.
+    /// Its name, a DNS label.
     pub name: String,
     /// The plugin's version, for people.
     pub version: String,
@@ -71,10 +70,10 @@ pub struct Manifest {
     pub children: Vec<ChildKind>,
     /// The other kinds that it reads.
     pub reads: Vec<ReadKind>,
-    /// Whether parents must be finalized by the plugin.
+    /// Whether the plugin finalizes parents.
     pub finalizes: bool,
-    /// A JSON Schema; none: no settings.
+    /// A JSON Schema; `None` if there are no settings.
     pub settings_schema: Option<Value>,
-    /// CustomResourceDefinitions that the plugin brings.
+    /// The CustomResourceDefinitions of the plugin.
     pub crds: Vec<Value>,
 }

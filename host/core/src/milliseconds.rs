@@ -27,7 +27,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duratio
     u64::deserialize(deserializer).map(Duration::from_millis)
 }
 
-/// Durations that may be absent.
+/// Optional durations.
 pub mod optional {
     use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Which names Kubernetes accepts.
+//! The names that Kubernetes accepts.
 
-/// `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, at most 63: DNS-1123 label, e.g. the name of a namespace.
+/// A DNS-1123 label: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, at most 63. E.g. a namespace.
 pub fn is_dns_label(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= 63
@@ -9,12 +9,12 @@ pub fn is_dns_label(text: &str) -> bool {
         && text.bytes().all(|byte| alphanumeric(&byte) || byte == b'-')
 }
 
-/// A DNS-1123 label that begins with a letter (DNS-1035), e.g. the version of an API.
+/// A DNS-1123 label that begins with a letter (DNS-1035). E.g. the version of an API.
 pub fn is_dns_label_with_letter(text: &str) -> bool {
     is_dns_label(text) && text.as_bytes().first().is_some_and(u8::is_ascii_lowercase)
 }
 
-/// Labels with dots between, at most 253: DNS-1123 subdomain. Unlike in the DNS, Kubernetes does not limit each label to 63.
+/// A DNS-1123 subdomain: dotted labels, at most 253. Kubernetes does not limit each label to 63.
 pub fn is_dns_subdomain(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= 253
@@ -25,10 +25,8 @@ pub fn is_dns_subdomain(text: &str) -> bool {
         })
 }
 
-/// Whether an object of this group may have this name. Roles and their bindings may have colons and capitals in it
-/// (`system:node`); all other kinds that a plugin could sensibly create have DNS subdomains.
-///
-/// The name becomes part of a URL, so this is also what keeps a plugin from addressing anything else.
+/// Returns whether an object of this group may have this name: a DNS subdomain, but for Roles and
+/// their bindings (`system:node`). The name becomes part of a URL, so this confines a plugin.
 pub(crate) fn is_object_name(group: &str, name: &str) -> bool {
     if group != "rbac.authorization.k8s.io" {
         return is_dns_subdomain(name);
@@ -40,14 +38,13 @@ pub(crate) fn is_object_name(group: &str, name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
 }
 
-/// Whether an object of any kind, also of an aggregated API, may have this name: it is a segment of a path
-/// (`IsValidPathSegmentName` in `k8s.io/apimachinery/pkg/api/validation/path`) of at most 253 bytes. Most kinds allow less, but which
-/// ones do cannot be told from here: a User of OpenShift may be called `kube:admin`, an IPAddress `2001:db8::1`.
+/// Returns whether an object of any kind may have this name (`IsValidPathSegmentName` in
+/// `k8s.io/apimachinery/pkg/api/validation/path`, at most 253 bytes), e.g. `2001:db8::1`.
 pub fn may_name_an_object(name: &str) -> bool {
     !name.is_empty() && name.len() <= 253 && name != "." && name != ".." && !name.contains(['/', '%', '\0'])
 }
 
-/// `[A-Z][A-Za-z0-9]*`, at most 63: the name of a kind.
+/// The name of a kind: `[A-Z][A-Za-z0-9]*`, at most 63.
 pub fn is_kind(text: &str) -> bool {
     text.len() <= 63
         && text.as_bytes().first().is_some_and(u8::is_ascii_uppercase)

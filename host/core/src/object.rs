@@ -1,10 +1,10 @@
-//! How objects and kinds are named.
+//! The names of objects and kinds.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A group, version and kind. The core group is the empty string.
+/// A group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GroupVersionKind {
     /// E.g. `batch`; empty for the core group.
@@ -16,24 +16,24 @@ pub struct GroupVersionKind {
 }
 
 impl GroupVersionKind {
-    /// Names a kind.
+    /// The kind with these names.
     pub fn new(group: impl Into<String>, version: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// Reads `apiVersion` (`v1`, `batch/v1`) and `kind` as objects carry them.
+    /// Parses `apiVersion` (`v1`, `batch/v1`) and `kind`, as in objects.
     pub fn from_api_version(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self::new(group, version, kind)
     }
 
-    /// The `apiVersion` that objects of this kind carry.
+    /// The `apiVersion` in objects of this kind.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 }
 
-/// `Job.v1.batch`, `ConfigMap.v1`: the notation that kubectl takes.
+/// `Job.v1.batch`, `ConfigMap.v1`: the notation of kubectl.
 impl fmt::Display for GroupVersionKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.{}", self.kind, self.version)?;
@@ -41,17 +41,17 @@ impl fmt::Display for GroupVersionKind {
     }
 }
 
-/// The namespace and name of an object whose kind is known from the context.
+/// The namespace and name of an object whose kind is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectKey {
-    /// None for a cluster-scoped object.
+    /// `None` if it is cluster-scoped.
     pub namespace: Option<String>,
-    /// The object's name.
+    /// The name.
     pub name: String,
 }
 
 impl ObjectKey {
-    /// Names an object.
+    /// The key of an object.
     pub fn new(namespace: Option<impl Into<String>>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.map(Into::into), name: name.into() }
     }
@@ -67,12 +67,12 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// A kind and a key: names one object of a cluster.
+/// A kind and a key: one object of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectRef {
-    /// The object's kind.
+    /// The kind.
     pub kind: GroupVersionKind,
-    /// The object's namespace and name.
+    /// The namespace and name.
     pub key: ObjectKey,
 }
 
@@ -111,7 +111,7 @@ pub mod kind_text {
     }
 }
 
-/// References as one object, e.g. `{"kind": "Job.v1.batch", "namespace": "default", "name": "hello"}`, for serde's `with`.
+/// References as one object, e.g. `{"kind": "Job.v1.batch", "namespace": "a", "name": "b"}`.
 pub(crate) mod flat_reference {
     use super::{Deserialize, Deserializer, GroupVersionKind, ObjectKey, ObjectRef, Serialize, Serializer, kind_text};
 

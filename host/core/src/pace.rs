@@ -1,13 +1,12 @@
-//! How often an object may be written for while none of its inputs changes but the time.
+//! Limits how often an object may be written while none of its inputs changes but the time.
 //!
-//! A plugin may read the clock, ask to be called again soon, and answer something else each time; or look at what it wrote, and write
-//! something else. No back-off ends that, since nothing fails. A [`Pace`] is a [`TokenBucket`] for each object: a reconcile that writes although
-//! nothing but time has passed takes one of [`BURST`] tokens, one comes back each [`INTERVAL`], and a change of an input brings all of them
-//! back.
+//! A plugin may return something else in each call, by the clock or because of its own writes, and
+//! back-off does not help, because nothing fails. So each write that only time is the reason for
+//! takes a token; a change of an input returns all tokens.
 //!
 //! ```text
 //!   a reconcile begins ── an input changed ──▶ restore ──┐
-//!                      └─ only time passed ──▶ held_until ┼─ none ──▶ call, plan, write ── it wrote ──▶ spend
+//!                      └─ only time passed ──▶ held_until ┼─ none ──▶ call, plan, write ──▶ spend
 //!                                                         └─ a time ──▶ wait until then
 //! ```
 
@@ -16,32 +15,30 @@ use std::time::Duration;
 use crate::queue::Time;
 use crate::token_bucket::{Limit, TokenBucket};
 
-/// So many reconciles in a row may write before the object is slowed down: a plugin that takes a few rounds to settle, as it reacts to what
-/// it wrote, is not held up.
+/// The writes before an object is slowed down: a plugin may take a few rounds to settle.
 pub const BURST: u32 = 20;
 
-/// After that, one reconcile may write in each such interval: no load on the API server, and soon enough for a plugin that acts by the clock,
-/// as crontabs do not run more often either.
+/// The interval between writes after that: no load on the API server, and enough for a crontab.
 pub const INTERVAL: Duration = Duration::from_secs(60);
 
 const LIMIT: Limit = Limit { burst: BURST, interval: INTERVAL };
 
-/// How many writes an object has spent; see the module's documentation.
+/// The number of writes that an object has spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace(TokenBucket);
 
 impl Pace {
-    /// When the next reconcile may begin that nothing but time is the reason for; none: now. It is never later than [`INTERVAL`] from now.
+    /// When the next reconcile without a changed input may begin; `None` is now.
     pub fn held_until(&self, now: Time) -> Option<Time> {
         self.0.empty_until(LIMIT, now)
     }
 
-    /// A reconcile wrote, and nothing but time was the reason for it.
+    /// Records a write that only time was the reason for.
     pub fn spend(&mut self, now: Time) {
         self.0.spend(LIMIT, now);
     }
 
-    /// An input changed.
+    /// Records a change of an input.
     pub fn restore(&mut self) {
         *self = Self::default();
     }
@@ -53,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// When an object writes that would like to each `period`, up to a time.
+    /// The times at which an object writes that tries to each `period`.
     fn writes(period: Duration, until: Duration) -> Vec<Duration> {
         let (mut pace, mut now, mut writes) = (Pace::default(), Duration::ZERO, Vec::new());
         while now < until {
@@ -80,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_each_minute_is_never_held() {
+    fn an_object_that_writes_each_minute_is_never_held() {
         let day = Duration::from_secs(86_400);
         assert_eq!(writes(INTERVAL, day).len(), 1_440);
         assert_eq!(writes(INTERVAL * 7, day).len(), 206);
@@ -111,7 +108,7 @@ mod tests {
                         since_restored.push(now);
                     }
                 }
-                // In each window there are no more writes than the burst and one for each minute of it that has begun.
+                // The burst, and one write for each minute of the window that has begun.
                 for (index, from) in since_restored.iter().enumerate() {
                     let minutes = (now - *from).as_secs() / INTERVAL.as_secs() + 1;
                     prop_assert!((since_restored.len() - index) as u64 <= u64::from(BURST) + minutes);

@@ -1,13 +1,13 @@
-//! Which writes bring the observed children to the desired ones.
+//! Plans the writes that bring the observed children to the desired ones.
 //!
 //! ```text
-//!   desired children ──▶ desired (normalised, marked as ours, digest) ──┐
-//!                                                                     ├──▶ steps, refusals, what is still going away
-//!   observed children ──▶ ownership (ours by UID?) ───────────────────┘
+//!   desired children ──▶ normalised, marked as ours, digest ──┐
+//!                                                             ├──▶ steps, refusals, waiting …
+//!   observed children ──▶ ours by UID? ───────────────────────┘
 //! ```
 //!
-//! What is absent: requests. Where only the API server can know (whether a foreign object bears a name, whether a difference is more
-//! than another way to write the same), a step says what to ask, and [`on_existing`] and [`AcceptedForm`] take the answer.
+//! What is absent: requests. Where only the API server knows the answer (e.g. whether a foreign
+//! object has the name), a step says what to ask, and [`on_existing`] and [`AcceptedForm`] take it.
 
 mod deletion;
 mod desired;
@@ -28,7 +28,7 @@ pub use self::deletion::{
 };
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
 pub use self::ownership::{Ownership, ownership};
-pub use self::refusals::{Refusals, TOLD_ONE_BY_ONE};
+pub use self::refusals::{REPORTED_ONE_BY_ONE, Refusals};
 pub use self::to_list::child_list;
 
 use self::desired::{DesiredSet, Identity, Target, identity, kind_not_granted, not_in_mount};
@@ -53,15 +53,15 @@ pub struct Parent {
     pub kind: GroupVersionKind,
     /// Its namespace and name.
     pub key: ObjectKey,
-    /// Its UID: what owns, since a name may come to mean another object.
+    /// Its UID, which decides ownership: another object may have the same name later.
     pub uid: String,
-    /// The children that it lists as its own.
+    /// The children on its list.
     pub children: ChildList,
 }
 
 impl Parent {
-    /// Whether an object with the labels that name this parent is a child of it: where an ownerReference is possible, and elsewhere if the
-    /// parent lists it.
+    /// Returns whether an object with the labels of this parent is its child: where no
+    /// ownerReference is possible, the parent has to list it.
     pub fn claims(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         ownership(self.key.namespace.as_deref(), key.namespace.as_deref()) == Ownership::Reference
             || self.children.is_missing()
@@ -80,27 +80,26 @@ pub struct Observed<'a> {
     pub uid: &'a str,
     /// Its resourceVersion.
     pub resource_version: &'a str,
-    /// The object. Whether it carries `apiVersion` and `kind` (items of lists do not) makes no difference.
+    /// The object, with or without `apiVersion` and `kind`, which items of lists lack.
     pub json: &'a [u8],
-    /// What the API server last made of a write to the object with this UID, if this process has seen it.
+    /// The API server's form of the last write to this UID, if this process has seen it.
     pub accepted: Option<&'a AcceptedForm>,
 }
 
-/// What the API server made of what was desired: an object that still looks like this needs no write, whatever the server made of it
-/// that [`contains`](crate::contains) does not know (a default that takes the place of what was desired, a webhook's changes).
+/// The API server's form of a desired object. A live object that looks like it needs no write, even
+/// if [`contains`](crate::contains) finds a difference, e.g. a webhook's change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedForm {
     /// The digest of what was desired.
     pub digest: String,
     /// The resourceVersion of the answer.
     pub resource_version: String,
-    /// The [`fingerprint`] of the answer. A change of the status does not change it.
+    /// The [`fingerprint`] of the answer, which a change of the status leaves the same.
     pub fingerprint: String,
 }
 
 impl AcceptedForm {
-    /// Takes the answer to a write of this digest. Any successful answer will do, whether or not it changed something: it is what the
-    /// server makes of what was desired.
+    /// Records a successful answer to a write of this digest, even if nothing changed.
     pub fn of(digest: &str, answer: &Value) -> Self {
         let resource_version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
         Self { digest: digest.to_owned(), resource_version: resource_version.to_owned(), fingerprint: fingerprint(answer) }
@@ -118,48 +117,48 @@ pub struct Input<'a> {
     pub grants: &'a Grants,
     /// The kinds that the API server serves.
     pub scopes: &'a BTreeMap<GroupVersionKind, Scope>,
-    /// The desired children; none: the existing ones are left as they are.
+    /// The desired children; `None` leaves the existing ones as they are.
     pub desired: Option<&'a [Child]>,
-    /// The existing objects, in any order. Those that the parent does not own are ignored.
+    /// The existing objects, in any order. The plan ignores those that the parent does not own.
     pub observed: &'a [Observed<'a>],
 }
 
-/// A child as it is to be written.
+/// A child as it will be written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Desired {
     /// Its kind and name.
     pub child: ObjectRef,
-    /// The complete body for a POST, or for server-side apply.
+    /// The complete body for a POST or a server-side apply.
     pub object: Map<String, Value>,
     /// The digest of what the plugin wants, as in the annotation.
     pub digest: String,
 }
 
-/// The reason why an existing object is written.
+/// Why an existing object is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The plugin wants something else than when it was last written.
+    /// The plugin's desired object changed since the last write.
     DesiredChanged,
-    /// It does not hold what is desired.
+    /// The object differs from what is desired.
     Drifted {
-        /// The first place where it does not, such as `spec.template.spec.containers[0].image`.
+        /// The first difference, such as `spec.template.spec.containers[0].image`.
         path: String,
     },
     /// It had no owner, and the mount allows adoption.
     Adopted,
 }
 
-/// Whether a replacement is certain to be needed.
+/// Whether a replacement needs a confirmation by the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirm {
-    /// It is.
+    /// The replacement is needed for certain.
     NotNeeded,
-    /// The object seems to have drifted, but the API server may only spell it another way, and then replacing it would go on for ever.
-    /// So apply it (with the UID in the body) as a dry run first. If the [`fingerprint`] of the answer is that of the object as read in
-    /// the same version, nothing has drifted: remember `AcceptedForm::of(digest, &object)` and do not replace it. If the answer is another
-    /// object, or the field is immutable, replace it.
+    /// The difference may be only another notation, and then replacing would never end. So apply it
+    /// first, with the UID in the body, as a dry run. If the answer has the [`fingerprint`] of the
+    /// object as read in the same version, remember `AcceptedForm::of(digest, &object)`. If it has
+    /// another, or the field is immutable, replace the object.
     ByDryRun,
 }
 
@@ -167,14 +166,13 @@ pub enum Confirm {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// No object of ours is known. Create it with POST. If the API server answers that the name is taken, read the object that has it:
-    /// [`on_existing`] decides.
+    /// Create it with POST. If the name is taken, read that object and call [`on_existing`].
     Create {
         /// The object to create.
         desired: Desired,
     },
-    /// Server-side apply; of an object that was created by POST, [`managed_fields`](crate::managed_fields) are turned into those of an apply
-    /// first. The body carries `metadata.uid`, with which the API server refuses to create.
+    /// Server-side apply, with `metadata.uid`, so that it never creates. After a POST, the
+    /// [`managed_fields`](crate::managed_fields) have to become those of an apply first.
     Apply {
         /// The object to apply.
         desired: Desired,
@@ -183,8 +181,8 @@ pub enum Step {
         /// The reason.
         cause: Cause,
     },
-    /// Put the host's labels on an object of ours that lacks them and is not to be touched otherwise, as a merge patch with the UID. Child
-    /// caches select by these labels, so the object would go unseen.
+    /// Add the host's labels, by which child caches select, to an object that must not be changed
+    /// otherwise, as a merge patch with the UID.
     Label {
         /// Its kind and name.
         child: ObjectRef,
@@ -218,7 +216,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The object that is written.
+    /// The child that is written.
     pub fn child(&self) -> &ObjectRef {
         match self {
             Self::Create { desired } | Self::Apply { desired, .. } | Self::Replace { desired, .. } => &desired.child,
@@ -226,7 +224,7 @@ impl Step {
         }
     }
 
-    /// The UID of the object that has to exist for this step; none for a creation.
+    /// The UID of the object that must exist for this step; `None` for a creation.
     pub fn uid(&self) -> Option<&str> {
         match self {
             Self::Create { .. } => None,
@@ -248,7 +246,7 @@ impl Step {
     }
 }
 
-/// Why something desired is not done. The words are the reasons of conditions and events, and labels of metrics.
+/// Why something desired is not done: a reason of conditions and events, and a label of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum RefusalReason {
     /// The manifest does not declare the kind.
@@ -259,7 +257,7 @@ pub enum RefusalReason {
     NamespaceNotGranted,
     /// The API server does not serve the kind.
     NotServed,
-    /// What the plugin returned is not an object that could be written.
+    /// The plugin returned something that is not an object that could be written.
     InvalidChild,
     /// The name is taken by an object that the parent does not own.
     ForeignObject,
@@ -276,7 +274,7 @@ pub enum RefusalReason {
 }
 
 impl RefusalReason {
-    /// In CamelCase.
+    /// The name in CamelCase.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UndeclaredKind => "UndeclaredKind",
@@ -297,7 +295,7 @@ impl RefusalReason {
 /// Something desired that will not be done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Refusal {
-    /// The child, if what the plugin returned names one.
+    /// The child, if the plugin named one.
     pub child: Option<ObjectRef>,
     /// The reason, for programs.
     pub reason: RefusalReason,
@@ -305,48 +303,48 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// The plan.
+/// The plan for one parent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
     /// The writes: creations and changes in the plugin's order, then deletions by kind and key.
     pub steps: Vec<Step>,
     /// The refusals: in the plugin's order, then deletions by kind and key.
     pub refusals: Vec<Refusal>,
-    /// Desired children whose objects are being deleted: to be created once they are gone, in the plugin's order.
+    /// Desired children to create later, because their objects are being deleted.
     pub waiting: Vec<ObjectRef>,
-    /// Owned objects that are not desired and are already being deleted, by kind and key. While a parent goes, its children are gone when
-    /// there are neither deletions among the steps nor any of these.
+    /// Owned, undesired objects that are already being deleted, by kind and key. A deleted parent's
+    /// children are gone once there are none of these, nor deletions among the steps.
     pub leaving: Vec<ObjectRef>,
 }
 
-/// The decision about an existing object with the name of a child to create.
+/// The decision about an existing object that has the name of a child to create.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Existing {
-    /// It is ours, or may be adopted: bring it to what is desired.
+    /// It is ours, or may be adopted: do this step.
     Step(Step),
-    /// It is ours and as desired (the cache was late).
+    /// It is ours and as desired; the cache was late.
     Nothing,
-    /// It is going away; the message says what is waited for. Try again soon, since nothing may announce its end.
+    /// It is being deleted, as the message says. Try again soon, because no watch may report it.
     Wait(String),
     /// It is not ours.
     Refuse(Refusal),
 }
 
-/// Decides all writes for one parent.
+/// Plans all writes for one parent.
 ///
 /// # Guarantees
 ///
 /// - The same input gives the same plan; the order of `observed` makes no difference.
 /// - Only objects that the parent owns, by UID, are changed or deleted.
-/// - Only granted kinds and namespaces are written; all else becomes a refusal. What is owned and no longer wanted is deleted wherever the
-///   mount reaches, also where it may not write (any more).
-/// - What is refused is not pruned, as long as it can be told which object it means; where it cannot be, no object of the kind is
-///   pruned, and where not even the kind is known, none at all. So nothing is lost because of a bad output.
-/// - A child that holds what is desired gets no step.
+/// - Only granted kinds and namespaces are written; all else becomes a refusal. But unwanted
+///   objects are deleted in all namespaces of the mount.
+/// - A bad output loses nothing: a refused child is not pruned, nor any object of its kind if its
+///   name is unknown, nor any object at all if its kind is unknown.
+/// - A child that is as desired gets no step.
 ///
 /// # Assumptions
 ///
-/// `observed` is all that there is: a child that it lacks is created, and that fails where the name is taken.
+/// `observed` is complete: a missing child is created, which fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
     let wanted = DesiredSet::new(input, children);
@@ -354,31 +352,29 @@ pub fn plan(input: &Input<'_>) -> Plan {
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
     for target in &wanted.targets {
         match step_for(input, target, &observed) {
-            Next::Step(step) => plan.steps.push(*step),
-            Next::Wait => plan.waiting.push(target.desired.child.clone()),
-            Next::Nothing => {}
+            ChildAction::Step(step) => plan.steps.push(*step),
+            ChildAction::Wait => plan.waiting.push(target.desired.child.clone()),
+            ChildAction::Nothing => {}
         }
     }
     prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
 
-/// The children that a plugin wants written, as they would be, whether or not they are so already; in the plugin's order. What is refused
-/// or only kept is not among them.
+/// The children to write, in the plugin's order, whether or not they exist already.
 pub fn desired(input: &Input<'_>) -> Vec<Desired> {
     let wanted = DesiredSet::new(input, input.desired.unwrap_or_default());
     wanted.targets.into_iter().map(|target| target.desired).collect()
 }
 
-/// Decides about an object that has the name of a child that is to be created, as a live read found it.
-///
-/// An object may be ours without being observed: the cache is late, somebody removed its labels, or an operator without labels made it.
+/// Decides about a live object that has the name of a child to create. It may be ours: the cache
+/// may be late, or its labels were removed.
 pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {
     existing::decide(input, desired, live)
 }
 
-/// Identifies what an object says, apart from what changes without anyone wanting it: its status and the API server's book-keeping.
-/// Neither `apiVersion` and `kind` count, which items of lists do not carry.
+/// A hash of an object without its status, the API server's book-keeping, and `apiVersion` and
+/// `kind`, which items of lists lack.
 pub fn fingerprint(object: &Value) -> String {
     const BOOK_KEEPING: [&str; 4] = ["generation", "managedFields", "resourceVersion", "selfLink"];
     let mut hasher = Sha256::new();
@@ -399,10 +395,10 @@ pub fn fingerprint(object: &Value) -> String {
     hexadecimal(hasher)
 }
 
-/// The digest of what a plugin wants of a child, before the host adds its labels and references: what the host adds is compared by
-/// itself, so that a new version of gyre, or of the parent's API, does not replace every child.
+/// The digest of the plugin's child without the host's labels and references, so that a new version
+/// of gyre, or of the parent's API, does not replace every child.
 fn digest_of(object: &Map<String, Value>) -> String {
-    // The map is sorted, so this is the canonical JSON of the object; a test holds `serde_json` to it.
+    // A test asserts that `serde_json` sorts maps, so this is canonical JSON.
     let mut hasher = Sha256::new();
     let mut separator = '{';
     for (field, value) in object {
@@ -413,12 +409,12 @@ fn digest_of(object: &Map<String, Value>) -> String {
     hexadecimal(hasher)
 }
 
-/// The first half of a SHA-256: nobody gains from a collision of what they want themselves, and annotations are bytes in etcd.
+/// Half of a SHA-256: a collision gains nobody anything, and annotations are bytes in etcd.
 fn hexadecimal(hasher: Sha256) -> String {
     hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The observed objects, in an order that does not depend on that of the input.
+/// The observed objects, in an order that does not depend on the input's.
 struct ByIdentity<'a> {
     objects: BTreeMap<Identity, Vec<&'a Observed<'a>>>,
 }
@@ -430,14 +426,14 @@ impl<'a> ByIdentity<'a> {
             let identity = identity(object.kind, object.key.namespace.as_deref(), &object.key.name);
             objects.entry(identity).or_default().push(object);
         }
-        // An object may be in several caches, one for each version of its kind that is or was declared.
+        // An object may be in several caches: one for each declared version of its kind.
         for same in objects.values_mut() {
             same.sort_by_key(|object| (object.kind, object.uid, object.resource_version, object.json));
         }
         Self { objects }
     }
 
-    /// In the child's own version if there is one.
+    /// The objects with this identity, first those in the child's own version.
     fn find(&self, child: &ObjectRef) -> impl Iterator<Item = &'a Observed<'a>> + use<'a, '_> {
         let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
         let same = self.objects.get(&identity).map_or(&[][..], Vec::as_slice);
@@ -447,37 +443,34 @@ impl<'a> ByIdentity<'a> {
     }
 }
 
-/// The next action for a child.
-enum Next {
+enum ChildAction {
     Nothing,
     Wait,
     Step(Box<Step>),
 }
 
-fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Next {
+fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> ChildAction {
     for object in observed.find(&target.desired.child) {
         let accepted = object.accepted.filter(|accepted| accepted.digest == target.desired.digest);
         if accepted.is_some_and(|accepted| accepted.resource_version == object.resource_version)
             && input.parent.claims(object.kind, object.key)
         {
-            return Next::Nothing;
+            return ChildAction::Nothing;
         }
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
         let Some(metadata) = owned(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
         return step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
     }
-    Next::Step(Box::new(Step::Create { desired: target.desired.clone() }))
+    ChildAction::Step(Box::new(Step::Create { desired: target.desired.clone() }))
 }
 
-/// The metadata, if the object is ours.
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
     metadata.filter(|metadata| {
         metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind, object.key), Owner::Us)
     })
 }
 
-/// Whether the garbage collector does not delete a child of this name when the parent is gone.
 fn is_out_of_reach(input: &Input<'_>, child: &ObjectKey) -> bool {
     ownership(input.parent.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Labels
 }
@@ -486,45 +479,44 @@ fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {
     owned(input, object, Metadata::read(object.json)).is_some()
 }
 
-/// How to bring an object of ours to what is desired. Without `live` there is only the digest to go by: the object is known in another
-/// version, whose fields may be other ones.
+/// `live` is `None` if the object is known in another version only; then the digest decides.
 fn step_for_existing(
     target: &Target,
     metadata: &Metadata,
     uid: &str,
     live: Option<&Value>,
     accepted: Option<&AcceptedForm>,
-) -> Next {
+) -> ChildAction {
     if metadata.deletion_timestamp.is_some() {
-        return Next::Wait;
+        return ChildAction::Wait;
     }
     let Target { desired, strategy, propagation } = target;
     let is_replaced = match strategy {
         Strategy::Apply => false,
         Strategy::Recreate => true,
-        Strategy::CreateOnly => return Next::Nothing,
+        Strategy::CreateOnly => return ChildAction::Nothing,
     };
     let cause = match metadata.digest() {
         Some(digest) if digest != desired.digest => Cause::DesiredChanged,
         _ => match live.and_then(|live| difference(desired, live)) {
-            None => return Next::Nothing,
+            None => return ChildAction::Nothing,
             Some(_) if accepted.is_some_and(|accepted| live.is_some_and(|live| accepted.fingerprint == fingerprint(live))) => {
-                return Next::Nothing;
+                return ChildAction::Nothing;
             }
             Some(path) => Cause::Drifted { path },
         },
     };
-    // Metadata can always be changed in place, and the host's own part of it is no reason to delete anything.
+    // Metadata can be changed in place, so a difference in it is no reason to delete the object.
     let in_metadata = matches!(&cause, Cause::Drifted { path } if path.split(['.', '[']).next() == Some("metadata"));
     if !is_replaced || in_metadata {
-        return Next::Step(Box::new(apply(desired, uid, cause)));
+        return ChildAction::Step(Box::new(apply(desired, uid, cause)));
     }
     let confirm = if cause == Cause::DesiredChanged { Confirm::NotNeeded } else { Confirm::ByDryRun };
     let (desired, uid) = (desired.clone(), uid.to_owned());
-    Next::Step(Box::new(Step::Replace { desired, uid, propagation: *propagation, cause, confirm }))
+    ChildAction::Step(Box::new(Step::Replace { desired, uid, propagation: *propagation, cause, confirm }))
 }
 
-/// The first difference, those outside of the metadata before those in it. Kind and version are known to be the same.
+/// The first difference, if possible outside of the metadata.
 fn difference(desired: &Desired, live: &Value) -> Option<String> {
     first_difference_in(&desired.object, live, |field| !matches!(field, "apiVersion" | "kind" | "metadata"))
         .or_else(|| first_difference_in(&desired.object, live, |field| field == "metadata"))
@@ -538,7 +530,6 @@ fn apply(desired: &Desired, uid: &str, cause: Cause) -> Step {
     Step::Apply { desired, uid: uid.to_owned(), cause }
 }
 
-/// Deletes what is owned and has to go, computed from what there is and never from what there was.
 fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observed<'_>) -> bool, plan: &mut Plan) {
     let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
     for same in observed.objects.values() {

@@ -1,6 +1,6 @@
-//! `resource.Quantity`: amounts such as `100m` and `1Gi`, in the form in which the API server renders them.
+//! `resource.Quantity`: amounts such as `100m` and `1Gi`, as the API server renders them.
 //!
-//! As in apimachinery, a text that is canonical enough is kept as it is (`1e3`, `+1`), and others are rendered again (`1000m` is `1`).
+//! As in apimachinery, `1e3` and `+1` are kept, and `1000m` is rendered as `1`.
 
 use std::cmp::Ordering;
 
@@ -11,9 +11,8 @@ const SUFFIX: &str = "unable to parse quantity's suffix";
 const DECIMAL: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
-/// The smallest part: a billionth.
 const NANO: i32 = -9;
-/// Longer texts and larger exponents cost more than they can mean.
+/// Longer texts and larger exponents are refused, because they cost too much.
 const LONGEST: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ enum Format {
 #[derive(Clone, Debug)]
 pub struct Quantity {
     negative: bool,
-    /// Most significant first, none of the first ones 0; empty for nothing at all.
+    /// The most significant digit first, without leading zeros; empty for zero.
     digits: Vec<u8>,
     exponent: i32,
     format: Format,
@@ -39,7 +38,7 @@ impl Quantity {
     ///
     /// # Errors
     ///
-    /// What the API server says of it.
+    /// The message of the API server.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST {
@@ -72,7 +71,7 @@ impl Quantity {
         Ok(quantity)
     }
 
-    /// Rounds up to thousandths, as the API server does with the values of resource lists.
+    /// Rounds up to thousandths, as the API server does in resource lists.
     pub fn round_up_to_milli(&mut self) {
         if self.exponent < -3 {
             self.text = None;
@@ -80,12 +79,12 @@ impl Quantity {
         }
     }
 
-    /// Whether it is less than nothing.
+    /// Returns whether it is less than zero.
     pub fn is_negative(&self) -> bool {
         self.negative && !self.digits.is_empty()
     }
 
-    /// Whether it has no fraction.
+    /// Returns whether it has no fraction.
     pub fn is_whole(&self) -> bool {
         let mut digits = self.digits.iter().rev();
         self.exponent >= 0 || digits.by_ref().take(self.exponent.unsigned_abs() as usize).all(|digit| *digit == 0)
@@ -134,12 +133,11 @@ impl Quantity {
         }
     }
 
-    /// Its number, if that is whole, not negative, and fits.
+    /// The value, if it is whole, not negative, and fits.
     pub fn whole(&self) -> Option<u128> {
         if self.is_negative() { None } else { self.whole_magnitude() }
     }
 
-    /// Its whole number, without its sign, if it is one that fits.
     fn whole_magnitude(&self) -> Option<u128> {
         if !self.is_whole() {
             return None;
@@ -166,7 +164,6 @@ impl Quantity {
         }
     }
 
-    /// Binary amounts end at 2^63 - 1.
     fn cap(&mut self) {
         let most = i64::MAX.unsigned_abs();
         let limit = Self {
@@ -241,7 +238,7 @@ impl<'a> Parts<'a> {
         if !exponent.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(FORMAT);
         }
-        // A sign or a dot alone counts as nothing, as it does in apimachinery.
+        // A sign or a dot alone is zero, as in apimachinery.
         let whole = if whole.is_empty() { "0" } else { whole };
         Ok(Self { negative, whole, fraction, suffix })
     }
@@ -252,7 +249,6 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// The format, the power of ten and that of two which a suffix stands for.
 fn interpret(suffix: &str) -> Result<(Format, i32, u32), &'static str> {
     if let Some((_, exponent)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
         return Ok((Format::Decimal, *exponent, 0));
@@ -265,9 +261,9 @@ fn interpret(suffix: &str) -> Result<(Format, i32, u32), &'static str> {
     exponent.map(|exponent| (Format::Exponent, exponent, 0)).ok_or(SUFFIX)
 }
 
-/// Whether the text is kept as it is: when it is small enough to be read fast, and looks canonical at a glance.
+/// Returns whether the text is kept: if it is short and looks canonical.
 fn is_kept(parts: &Parts<'_>, digits: &[u8], format: Format, exponent: i32, shift: u32) -> bool {
-    // Leading zeros do not count, nor does a lone zero before the fraction: apimachinery puts it back as one.
+    // Leading zeros do not count, nor does a zero before the fraction, as in apimachinery.
     let whole = parts.whole.trim_start_matches('0').len().max(1);
     let length = whole + parts.fraction.len();
     match format {
@@ -319,14 +315,13 @@ mod tests {
 
     use super::*;
 
-    /// A quantity, and what it amounts to in parts of 10^-12, of which the suffixes and six places leave none out.
+    /// A quantity and its value in units of 10^-12.
     fn amounts() -> impl Strategy<Value = (String, i128)> {
         let decimal = select(DECIMAL.as_slice()).prop_filter("fits", |(_, exponent)| (-3..=9).contains(exponent));
         let decimal = decimal.prop_map(|(suffix, exponent)| (suffix.to_owned(), 10_i128.pow((exponent + 6) as u32)));
         let exponent = (-3_i32..=9).prop_map(|exponent| (format!("e{exponent}"), 10_i128.pow((exponent + 6) as u32)));
         let binary = select(BINARY.as_slice()).prop_filter("fits", |(_, shift)| *shift <= 30);
         let binary = binary.prop_map(|(suffix, shift)| (suffix.to_owned(), 1_000_000 << shift));
-        // Small ones, so that some are equal.
         let number = (any::<bool>(), 0_u32..40, 0_u32..4, any::<bool>());
         (number, prop_oneof![decimal, exponent, binary]).prop_map(|((negative, whole, quarters, zeros), (suffix, unit))| {
             let sign = if negative { "-" } else { "" };
@@ -358,7 +353,7 @@ mod tests {
         }
     }
 
-    /// What a real API server rendered: a plain quantity, and one in a resource list.
+    /// The rendering of a real API server: of a plain quantity, and in a resource list.
     const RENDERED: &[(&str, &str)] = &[
         ("1000m", "1"),
         ("1024Mi", "1Gi"),

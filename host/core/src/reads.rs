@@ -1,12 +1,11 @@
-//! What calls have read, and whom a change concerns.
+//! Records what calls have read, and finds the readers that a change affects.
 //!
-//! A plugin reads what it likes, and is called again when the answer to one of its questions would be another one: also when
-//! something appears that was asked for in vain, or a list gets or loses an element. Children are not among what is recorded here:
-//! a change of a child re-queues its owner anyhow.
+//! A plugin is called again when an answer to its reads would differ: also when a missing object
+//! appears, or a list changes. Children are not recorded: their changes queue the owner anyway.
 //!
 //! ```text
-//!   a call asks ──▶ add ──▶ (the cache answers)        a change ──▶ concerned ──▶ queue
-//!   it ends     ──▶ replace: only what this call read counts from now on
+//!   a call reads ──▶ add ──▶ (the cache answers)       a change ──▶ affected_by ──▶ queue
+//!   it ends      ──▶ replace: from now on, only the reads of this call count
 //! ```
 
 use std::borrow::Cow;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use crate::object::{GroupVersionKind, ObjectKey};
 use crate::selector::Selector;
 
-/// One question that a call asked of the caches.
+/// One read of the caches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Read {
     /// One object, whether or not it existed.
@@ -26,11 +25,11 @@ pub enum Read {
         /// Its namespace and name.
         key: ObjectKey,
     },
-    /// All objects that match.
+    /// All matching objects.
     List {
         /// Their kind, in the version that the manifest declares.
         kind: GroupVersionKind,
-        /// Their namespace; none: in all namespaces, or objects that have none.
+        /// Their namespace; `None` is all namespaces, or cluster-scoped objects.
         namespace: Option<String>,
         /// The label selector.
         selector: Selector,
@@ -46,29 +45,24 @@ impl Read {
     }
 }
 
-/// The labels of an object: the value of each that it has.
+/// The value of each label of an object.
 pub type Labels<'borrow, 'object> = &'borrow dyn Fn(&str) -> Option<Cow<'object, str>>;
 
-/// An index of the reads of calls. `R` names a reader: a parent and the mount that reconciles it.
-///
-/// A change costs one look-up among the objects that were read by name, and a match for each different selector that the kind was
-/// listed with, however many readers there are that it does not concern.
+/// An index of the reads. `R` is a reader: a parent and its mount. A change costs one look-up by
+/// key, and one match per different selector, however many readers there are.
 #[derive(Debug)]
 pub struct ReadIndex<R> {
     kinds: HashMap<GroupVersionKind, OfKind<R>>,
-    /// Without readers that have read nothing.
     readers: BTreeMap<R, BTreeSet<Arc<Read>>>,
 }
 
-/// The readers of one kind. No group of readers in it is empty.
+/// The readers of one kind. No group of readers is empty.
 #[derive(Debug)]
 struct OfKind<R> {
     gets: HashMap<ObjectKey, Audience<R>>,
-    /// By namespace.
     lists: HashMap<Option<String>, BTreeMap<Selector, Audience<R>>>,
 }
 
-/// Those who have read the same.
 #[derive(Debug)]
 struct Audience<R> {
     /// Shared with the readers, of whom thousands may list the same.
@@ -89,8 +83,7 @@ impl<R> Default for OfKind<R> {
 }
 
 impl<R: Clone + Ord> ReadIndex<R> {
-    /// From now on a change to what is read concerns the reader. To be called before the answer is looked up, so that no change falls
-    /// in between.
+    /// Adds a read, before the answer is looked up, so that no change is missed.
     pub fn add(&mut self, reader: &R, read: Read) {
         if self.readers.get(reader).is_some_and(|reads| reads.contains(&read)) {
             return;
@@ -99,7 +92,7 @@ impl<R: Clone + Ord> ReadIndex<R> {
         self.readers.entry(reader.clone()).or_default().insert(read);
     }
 
-    /// A call ended that read exactly this: what was read earlier no longer counts.
+    /// Replaces the reads of a reader by those of the call that ended.
     pub fn replace(&mut self, reader: &R, reads: BTreeSet<Read>) {
         let earlier = self.readers.remove(reader).unwrap_or_default();
         let (still, gone): (BTreeSet<_>, BTreeSet<_>) = earlier.into_iter().partition(|read| reads.contains(&**read));
@@ -114,14 +107,13 @@ impl<R: Clone + Ord> ReadIndex<R> {
         }
     }
 
-    /// The reader is gone.
+    /// Removes a reader.
     pub fn remove(&mut self, reader: &R) {
         self.replace(reader, BTreeSet::new());
     }
 
-    /// The readers whom a change of one object concerns, from these labels to these; none: it did not, or does not, exist.
-    ///
-    /// These are exactly the readers with a get of the key, or with a list that the object matched before or matches now.
+    /// The readers that a change of an object affects: those with a get of the key, or a list that
+    /// the labels matched before or match now. `None` is an object that does not exist.
     pub fn affected_by(
         &self,
         kind: &GroupVersionKind,
@@ -144,7 +136,7 @@ impl<R: Clone + Ord> ReadIndex<R> {
         self.readers.get(reader).into_iter().flatten().map(Arc::as_ref)
     }
 
-    /// Everyone who has read anything of the kind: for when it begins to be served, or ceases to be.
+    /// All readers of a kind, for when it begins or ceases to be served.
     pub fn readers_of_kind(&self, kind: &GroupVersionKind) -> BTreeSet<R> {
         let audiences = self
             .kinds
@@ -154,7 +146,7 @@ impl<R: Clone + Ord> ReadIndex<R> {
         audiences.flat_map(|audience| &audience.readers).cloned().collect()
     }
 
-    /// Everyone who has read something.
+    /// All readers.
     pub fn readers(&self) -> impl Iterator<Item = &R> {
         self.readers.keys()
     }

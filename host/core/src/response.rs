@@ -1,7 +1,7 @@
-//! The answer of a plugin. The WIT contract documents each field; this is the host's own form of it, whatever the contract's version.
+//! The answer of a plugin, in the host's own form. The WIT contract documents each field.
 //!
-//! `gyre_sandbox` converts the contract's types to these, and recordings are written in these. `Json` is the form of objects: read, or
-//! the text as the plugin wrote it.
+//! `gyre_sandbox` converts the contract's types to these, and recordings contain them. `Json` is
+//! the form of objects: parsed, or the plugin's text.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::object::{ObjectRef, flat_reference};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Child<Json = Map<String, Value>> {
-    /// This object should exist, with these fields.
+    /// The object should exist with these fields.
     Apply(Json),
-    /// If it exists, leave it; if not, do not create it. Without a namespace: in that of the parent, if the kind has them.
+    /// Leave the object if it exists. The namespace defaults to the parent's.
     Keep(#[serde(with = "flat_reference")] ObjectRef),
 }
 
 impl<Json> Child<Json> {
-    /// The object to apply, if the child is one.
+    /// The object to apply, if it is one.
     pub fn applied(&self) -> Option<&Json> {
         match self {
             Self::Apply(object) => Some(object),
@@ -42,7 +42,7 @@ pub enum ConditionStatus {
 }
 
 impl ConditionStatus {
-    /// As `metav1.Condition` writes it.
+    /// The text of `metav1.Condition`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -78,7 +78,7 @@ pub enum Severity {
 /// A Kubernetes Event about the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Event {
-    /// Normal or Warning.
+    /// The type.
     #[serde(rename = "type")]
     pub severity: Severity,
     /// One word, for programs.
@@ -87,40 +87,40 @@ pub struct Event {
     pub message: String,
 }
 
-/// The desired state that a plugin returns for a parent. The default changes nothing.
+/// The desired state of a parent. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Response<Json = Map<String, Value>> {
-    /// All children that should exist; none: leave them as they are.
+    /// All children that should exist, or `None` to leave them as they are.
     pub children: Option<Vec<Child<Json>>>,
-    /// The whole status that the plugin owns; none: leave it as it is.
+    /// The whole status that the plugin owns, or `None` to leave it as it is.
     pub status: Option<Json>,
     /// Conditions to set.
     pub conditions: Vec<Condition>,
-    /// Events that hold.
+    /// The Events.
     pub events: Vec<Event>,
-    /// The time after which to call again even if nothing changes.
+    /// When to call again even if nothing changes.
     #[serde(rename = "requeueAfterMs", with = "crate::milliseconds::optional", default)]
     pub requeue_after: Option<Duration>,
-    /// After `finalize`: whether nothing is left to do. False after `reconcile`.
+    /// After `finalize`, whether nothing is left to do. False after `reconcile`.
     pub done: bool,
 }
 
-/// The reason why there is no response, in the plugin's own words.
+/// Why the plugin returned no response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason")]
 #[expect(missing_docs, reason = "each variant has the message")]
 pub enum Failure {
-    /// Try again with backoff.
+    /// Retry with back-off.
     #[serde(rename = "TransientFailure")]
     Transient { message: String },
-    /// Try again after that time.
+    /// Retry after this time.
     RetryAfter {
         message: String,
         #[serde(rename = "afterMs", with = "crate::milliseconds")]
         after: Duration,
     },
-    /// Do not try again until an input changes.
+    /// Do not retry until an input changes.
     #[serde(rename = "TerminalFailure")]
     Terminal { message: String },
 }
@@ -142,7 +142,7 @@ impl Failure {
         }
     }
 
-    /// The same, to be changed.
+    /// The mutable message.
     pub fn message_mut(&mut self) -> &mut String {
         match self {
             Self::Transient { message } | Self::RetryAfter { message, .. } | Self::Terminal { message } => message,

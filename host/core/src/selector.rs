@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-/// Requirements that a matching object meets, all of them; without any, every object matches.
+/// Requirements that an object must all meet. Without any, every object matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(Vec<Requirement>);
 
@@ -16,7 +16,7 @@ enum Requirement {
     NotIn(String, Vec<String>),
 }
 
-/// The reason why a text is no selector, with the place.
+/// Why a text is no selector, with the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
@@ -31,7 +31,7 @@ impl FromStr for Selector {
 }
 
 impl Selector {
-    /// Whether an object matches that has these labels.
+    /// Returns whether an object with these labels matches.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<Cow<'a, str>>) -> bool {
         let is_among = |values: &[String], value: &str| values.iter().any(|candidate| candidate == value);
         self.0.iter().all(|requirement| match requirement {
@@ -42,7 +42,7 @@ impl Selector {
         })
     }
 
-    /// Whether every object matches.
+    /// Returns whether every object matches.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_says_where() {
+    fn parse_errors_name_the_place() {
         check("app=web,", Err("a key is missing"));
         check("=web", Err("a key is missing"));
         check("app among (web)", Err("`app among (web)` has neither `in` nor `notin` before the values"));
@@ -145,10 +145,8 @@ mod tests {
         check("app)", Err("`app)` lacks a `(`"));
     }
 
-    /// Whether a label with that value, or without one, meets a requirement with those values.
     type Meets = fn(Option<&str>, &[&str]) -> bool;
 
-    /// A requirement as text, and what it means of which key with which values.
     fn requirements() -> impl Strategy<Value = (String, Meets, &'static str, Vec<&'static str>)> {
         let key = proptest::sample::select(vec!["app", "tier", "example.com/zone"]);
         let values = proptest::collection::vec(proptest::sample::select(vec!["", "a", "b", "c"]), 1..3);
@@ -188,7 +186,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "[a-c!=,() inot]{0,30}|\\PC{0,20}") {
+        fn any_text_is_a_selector_or_refused(text in "[a-c!=,() inot]{0,30}|\\PC{0,20}") {
             let _: Result<Selector, Error> = text.parse();
         }
     }

@@ -1,6 +1,5 @@
-//! What the parent's status should say.
-//!
-//! The conditions follow kstatus: `Ready` is what people wait for, `Reconciling` and `Stalled` are there only while they hold.
+//! Computes the parent's status. The conditions follow kstatus: people wait for `Ready`, and
+//! `Reconciling` and `Stalled` only exist while they hold.
 
 mod capabilities;
 
@@ -16,13 +15,13 @@ use crate::text::cut;
 
 pub use self::capabilities::{Fields, StatusCapabilities};
 
-/// The API's limit is 32,768 bytes; a status that lists every conflict of a thousand children helps nobody and fills etcd.
+/// The most bytes of a message. The API allows 32,768, but long lists help nobody and fill etcd.
 pub const MESSAGE_LIMIT: usize = 1024;
-/// The API's limit (`metav1.Condition`).
+/// The limit of `metav1.Condition`.
 const REASON_LIMIT: usize = 1024;
-/// The API's limit (`metav1.Condition`).
+/// The limit of `metav1.Condition`.
 const KIND_LIMIT: usize = 316;
-/// Refusals that a message names; the first ones say what is wrong, and the log has them all.
+/// The refusals that a message names. The log has them all.
 const NAMED_REFUSALS: usize = 3;
 
 const READY: &str = "Ready";
@@ -32,7 +31,7 @@ const STALLED: &str = "Stalled";
 /// The next attempt after a failed reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextAttempt {
-    /// By itself, after a while.
+    /// Automatic, after a while.
     Later,
     /// Only when an input changes.
     OnChange,
@@ -41,9 +40,9 @@ pub enum NextAttempt {
 /// The result of a reconcile, as the conditions show it.
 #[derive(Clone, Copy, Debug)]
 pub enum Readiness<'a> {
-    /// The desired state has been reached.
+    /// The desired state was reached.
     Ready,
-    /// Part of the desired state was refused. An empty slice is the same as `Ready`.
+    /// Part of the desired state was refused. An empty slice counts as `Ready`.
     Refused(&'a [Refusal]),
     /// It failed, or waits.
     Failed {
@@ -63,24 +62,24 @@ pub struct StatusInput<'a> {
     pub live: Option<&'a Value>,
     /// The parent's `metadata.generation`.
     pub generation: Option<i64>,
-    /// The status that the plugin returned, without conditions; none: it stays as it is.
+    /// The plugin's status without conditions, or `None` to leave it as it is.
     pub status: Option<&'a Map<String, Value>>,
     /// The plugin's conditions.
     pub conditions: &'a [Condition],
     /// The result of the reconcile.
     pub readiness: Readiness<'a>,
-    /// The fields of the host that the status can hold.
+    /// The host's fields that the status can hold.
     pub capabilities: StatusCapabilities,
     /// The time, in RFC 3339 with seconds.
     pub now: &'a str,
 }
 
-/// The complete status to write; none: it says all that already.
+/// Returns the complete status to write, or `None` if it is up to date.
 ///
 /// # Guarantees
 ///
-/// - Once the result has been written, the same input gives none, at whatever time.
-/// - Conditions whose types neither the plugin nor the host sets stay as they are.
+/// - Once the result is written, the same input gives `None` at any time.
+/// - Conditions of types that neither the plugin nor the host sets stay.
 pub fn desired_status(input: &StatusInput<'_>) -> Option<Map<String, Value>> {
     let capabilities = input.capabilities.fields();
     let live = input.live.and_then(Value::as_object);
@@ -119,8 +118,8 @@ fn restore(status: &mut Map<String, Value>, live: Option<&Map<String, Value>>, f
     };
 }
 
-/// The conditions that the plugin and the host want, the host's after the plugin's. Where there is no room for the host's, they overrule
-/// those of the plugin all the same: what it says to be ready is not, if it was refused.
+/// The conditions of the plugin, then those of the host. If something was refused, the host's
+/// overrule the plugin's even where the status has no room for more.
 fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
     let hosts = host_conditions(&input.readiness);
     let healthy = matches!(input.readiness, Readiness::Ready | Readiness::Refused([]));
@@ -176,7 +175,7 @@ fn host_conditions(readiness: &Readiness<'_>) -> Vec<Condition> {
 }
 
 fn refusal_message(refusals: &[Refusal]) -> String {
-    // Each gets its share, so that a long one does not hide that there are others.
+    // Each has its share, so that a long one does not hide the others.
     let share = MESSAGE_LIMIT / NAMED_REFUSALS - 16;
     let named: Vec<String> = refusals.iter().take(NAMED_REFUSALS).map(|refusal| cut(&refusal.message, share)).collect();
     let message = named.join("; ");
@@ -186,7 +185,7 @@ fn refusal_message(refusals: &[Refusal]) -> String {
     }
 }
 
-/// The live conditions with the wanted ones in them: those that are there stay at their places, new ones come last.
+/// The live conditions with the wanted ones in their places, and new ones last.
 fn merge(live: &[Value], wanted: &[Condition], input: &StatusInput<'_>) -> Vec<Value> {
     let can_hold = input.capabilities.fields().conditions;
     let mut merged = Vec::with_capacity(live.len() + wanted.len());
@@ -195,7 +194,7 @@ fn merge(live: &[Value], wanted: &[Condition], input: &StatusInput<'_>) -> Vec<V
         let kind = old.get("type").and_then(Value::as_str);
         match wanted.iter().find(|condition| Some(condition.kind.as_str()) == kind) {
             Some(condition) if placed.insert(condition.kind.as_str()) => merged.push(written(condition, Some(old), input)),
-            // A second one of the same type, which no writer of conditions should leave behind.
+            // A second one of the same type, which should not exist.
             Some(_) => {}
             None if can_hold && (kind == Some(STALLED) || kind == Some(RECONCILING)) => {}
             None => merged.push(old.clone()),
@@ -225,8 +224,8 @@ fn written(condition: &Condition, old: Option<&Value>, input: &StatusInput<'_>) 
     Value::Object(value)
 }
 
-/// The condition in a form that the API server accepts; none if nothing is left of its type. One bad condition must not cost the
-/// whole status.
+/// The condition as the API server accepts it, or `None` if its type is empty: one bad condition
+/// must not prevent the whole status.
 fn valid(condition: &Condition) -> Option<Condition> {
     Some(Condition {
         kind: valid_kind(&condition.kind)?,
@@ -236,7 +235,7 @@ fn valid(condition: &Condition) -> Option<Condition> {
     })
 }
 
-/// A qualified name: `[prefix/]name`, of letters, digits, `-`, `_` and `.`. What does not fit is left out.
+/// A qualified name, `[prefix/]name` of letters, digits, `-`, `_` and `.`. Others are left out.
 fn valid_kind(kind: &str) -> Option<String> {
     let (prefix, name) = match kind.split_once('/') {
         Some((prefix, name)) if is_dns_subdomain(prefix) => (Some(prefix), name),
@@ -254,7 +253,7 @@ fn valid_kind(kind: &str) -> Option<String> {
     }
 }
 
-/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`. What does not fit is left out; `Unknown` if nothing is left.
+/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?` without other characters, or `Unknown`.
 fn valid_reason(reason: &str) -> String {
     let fitting = reason.chars().filter(|letter| letter.is_ascii_alphanumeric() || "_,:".contains(*letter));
     let reason: String = fitting.skip_while(|letter| !letter.is_ascii_alphabetic()).take(REASON_LIMIT).collect();

@@ -1,13 +1,10 @@
-//! Texts of others, which may have any length: cut to what is worth keeping.
+//! Cuts texts that may have any length.
 
 use std::fmt::{self, Write as _};
 
-/// The end of a text that was cut.
 const MARK: char = '…';
 
-/// The text itself if it has at most `limit` bytes; else as many whole characters of it as fit beside an ellipsis.
-///
-/// With a limit of fewer bytes than the ellipsis has, a longer text becomes empty.
+/// The text, or as many of its characters as fit in `limit` bytes with an ellipsis.
 pub fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -17,16 +14,15 @@ pub fn cut(text: &str, limit: usize) -> String {
     format!("{kept}{MARK}")
 }
 
-/// As [`cut`], for a text that need not be copied if it fits.
+/// As [`cut`], without a copy if the text fits.
 pub fn cut_owned(text: String, limit: usize) -> String {
     if text.len() <= limit { text } else { cut(&text, limit) }
 }
 
-/// What is displayed, as [`cut`] leaves it. No more of it is made than the limit needs, if its `Display` ends at the first error, as
-/// those do that use `?` or `write!` in the usual way.
+/// The displayed value as [`cut`] would leave it. Formatting stops when the limit is reached.
 pub fn displayed(value: &(impl fmt::Display + ?Sized), limit: usize) -> String {
     let mut bounded = Bounded { text: String::new(), limit };
-    // The only error is that there is no more room.
+    // The only error is that the limit is reached.
     let _ = write!(bounded, "{value}");
     cut_owned(bounded.text, limit)
 }
@@ -41,7 +37,6 @@ pub fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
     }
 }
 
-/// Takes text until there is more than the limit, of which it keeps one character.
 struct Bounded {
     text: String,
     limit: usize,
@@ -98,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_is_within_its_limit_and_the_beginning_of_the_text(text in "\\PC{0,40}", limit in 0_usize..60) {
+        fn a_cut_text_is_within_its_limit_and_a_prefix_of_the_text(text in "\\PC{0,40}", limit in 0_usize..60) {
             let kept = cut(&text, limit);
             prop_assert!(kept.len() <= limit);
             prop_assert!(text.starts_with(kept.trim_end_matches(MARK)) || kept == text);

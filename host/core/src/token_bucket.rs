@@ -4,18 +4,16 @@ use std::time::Duration;
 
 use crate::queue::Time;
 
-/// How many tokens a bucket holds, and how fast they come back.
+/// The size of a bucket and its refill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The number of tokens in a full bucket. At least 1.
+    /// The tokens in a full bucket. At least 1.
     pub burst: u32,
-    /// One token comes back per interval. More than zero.
+    /// The time until one token comes back. More than zero.
     pub interval: Duration,
 }
 
-/// The tokens that were spent of one bucket. The default is a full bucket.
-///
-/// Each method takes the limit as an argument, because many buckets share one limit.
+/// The spent tokens of a bucket; the default is full. Many buckets share one limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket {
     spent: u32,
@@ -24,7 +22,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// When the bucket has a token again; none: it has one now. It is at most one interval from now.
+    /// When the bucket has a token again, within one interval; `None` if it has one now.
     pub fn empty_until(&self, limit: Limit, now: Time) -> Option<Time> {
         let current = self.at(limit, now);
         (current.spent >= limit.burst).then(|| current.since + limit.interval)
@@ -37,7 +35,7 @@ impl TokenBucket {
         *self = Self { spent: (current.spent + 1).min(limit.burst), since };
     }
 
-    /// Spends a token if there is one. Returns whether there was.
+    /// Spends a token if there is one, and returns whether there was.
     pub fn try_spend(&mut self, limit: Limit, now: Time) -> bool {
         let has_one = self.empty_until(limit, now).is_none();
         if has_one {
@@ -46,7 +44,6 @@ impl TokenBucket {
         has_one
     }
 
-    /// With the tokens that have come back by now.
     fn at(&self, limit: Limit, now: Time) -> Self {
         let intervals = now.saturating_since(self.since).as_nanos() / limit.interval.as_nanos().max(1);
         let returned = u32::try_from(intervals).unwrap_or(u32::MAX).min(self.spent);

@@ -1,14 +1,11 @@
-//! What a crate may not do, Cargo enforces by what it does not depend on. These tests hold the crates to it.
+//! Asserts what crates do not depend on, and therefore cannot do.
 
 #[cfg(test)]
 mod dependencies {
     use std::collections::BTreeSet;
     use std::process::Command;
 
-    /// The names of the crates that this one is built from with these arguments of Cargo, itself included.
-    ///
-    /// Cargo reads the lock file and what the build has fetched. Not with `--offline`, so that it may fetch the rest where only
-    /// this crate was built.
+    /// The crates that `package` is built from. Without `--offline`: Cargo may have to fetch some.
     fn closure(package: &str, arguments: &[&str]) -> BTreeSet<String> {
         let output = Command::new(env!("CARGO"))
             .args(["tree", "--locked", "--edges", "normal", "--prefix", "none"])
@@ -22,7 +19,7 @@ mod dependencies {
         listing.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
     }
 
-    /// Asserts that `package` depends on `present`, so that an empty listing fails, and on nothing that begins with one of
+    /// Asserts that `package` depends on `present`, so that an empty list fails, and on no
     /// `absent`.
     fn check(package: &str, present: &str, absent: &[&str]) {
         check_closure(package, &closure(package, &[]), present, absent);

@@ -580,7 +580,7 @@ impl Run<'_> {
             return;
         }
         let retries = self.mount.retries(&context.retries);
-        let refusals = self.report.refusals.told();
+        let refusals = self.report.refusals.reported();
         let readiness = self.report.readiness(&retries, &refusals);
         let writer = parent_writer(context, self.mount, self.live);
         let parent = &Arc::clone(&self.observed.parent);
@@ -630,7 +630,7 @@ impl Run<'_> {
         let is_published = |event: &&Event| published.includes(event.severity) && is_told(event);
         let mut events: Vec<Event> = response.events.iter().filter(is_published).cloned().collect();
         events.extend(report.notices.iter().cloned());
-        events.extend(report.refusals.told().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+        events.extend(report.refusals.reported().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(report.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
         if let Some(problem) = &report.problem
             && mount.retries(&context.retries).parks(problem.retry(), report.failures)

@@ -1,4 +1,4 @@
-//! A YAML document as a tree that knows the position of each value. JSON is YAML.
+//! A YAML document as a tree with the position of each value. JSON is YAML.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,7 @@ use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFlo
 
 use crate::problem::{Place, Position, Problem};
 
-/// How deep a document may nest. Each level takes up to 40 KiB of the stack of a thread in a build without optimisation, and a thread has
-/// 2 MiB.
+/// The deepest nesting. A level takes up to 40 KiB (unoptimised) of a thread's 2 MiB of stack.
 const DEEPEST: usize = 32;
 
 /// A value and its position.
@@ -22,7 +21,7 @@ pub struct Node {
     pub value: Value,
 }
 
-/// A value of JSON whose parts have positions.
+/// A JSON value whose parts have positions.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// `null`, or nothing.
@@ -57,7 +56,7 @@ pub struct Document {
     pub root: Node,
 }
 
-/// A value of a document, given by its JSON pointer. It may be missing.
+/// A value of a document, by its JSON pointer. It may be missing.
 #[derive(Clone, Debug)]
 pub struct Part {
     document: Arc<Document>,
@@ -67,9 +66,9 @@ pub struct Part {
 /// Where a document comes from.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A file, by its path: places in it have lines.
+    /// The path of a file; places in it have lines.
     File(Arc<str>),
-    /// A flag: all places in it are the flag.
+    /// A flag; it is the place of all its values.
     Flag(Arc<str>),
 }
 
@@ -91,11 +90,11 @@ impl Source {
 }
 
 impl Document {
-    /// Reads a text. An empty one is null.
+    /// Parses a text. An empty one is null.
     ///
     /// # Errors
     ///
-    /// The first error in the YAML. What follows it cannot be read.
+    /// The first error in the YAML.
     pub fn parse(source: Source, text: &str) -> Result<Self, Problem> {
         let options = serde_saphyr::options! {
             budget: serde_saphyr::budget! { max_depth: DEEPEST },
@@ -121,13 +120,13 @@ impl Part {
         Self { document: Arc::new(document), pointer: String::new() }
     }
 
-    /// A part for the problems of something that is no document, such as a flag.
+    /// A part for problems of something other than a document, such as a flag.
     pub fn flag(name: &str) -> Self {
         let root = Node { position: Position { line: 1, column: 1 }, value: Value::Null };
         Self::whole(Document { source: Source::Flag(name.into()), root })
     }
 
-    /// A part of this one.
+    /// The part at this pointer below this one.
     pub fn at(&self, pointer: &str) -> Self {
         Self { document: Arc::clone(&self.document), pointer: format!("{}{pointer}", self.pointer) }
     }
@@ -142,7 +141,7 @@ impl Part {
         self.steps().try_fold(&self.document.root, |node, step| node.step(&step))
     }
 
-    /// Its place; if it is missing, the place of the nearest value that contains it.
+    /// Its place, or that of the nearest value around it if it is missing.
     pub fn place(&self) -> Place {
         let (node, path) = self.nearest();
         self.document.source.place(node.position).with_path(path)
@@ -153,7 +152,7 @@ impl Part {
         self.document.source.whole()
     }
 
-    /// The places of keys of this map, each with its key.
+    /// The keys of this map that `which` accepts, each with its place.
     pub fn keys<'a>(&'a self, which: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = (&'a str, Place)> {
         let (node, path) = self.nearest();
         let entries = if let Value::Map(entries) = &node.value { &entries[..] } else { &[] };
@@ -165,7 +164,6 @@ impl Part {
         self.pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
     }
 
-    /// The last value on the way of the pointer that exists, and its path as people write it, e.g. `mounts[0].workers`.
     fn nearest(&self) -> (&Node, String) {
         let (mut node, mut path) = (&self.document.root, String::new());
         for step in self.steps() {
@@ -182,12 +180,12 @@ impl Part {
 }
 
 impl Node {
-    /// Whether it is null, or there is nothing.
+    /// Returns whether it is null or nothing.
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }
 
-    /// A short description, for messages.
+    /// A short description for messages.
     pub fn describe(&self) -> String {
         match &self.value {
             Value::Null => "nothing".to_owned(),
@@ -200,7 +198,6 @@ impl Node {
         }
     }
 
-    /// The value of a key or at an index.
     fn step(&self, step: &str) -> Option<&Self> {
         match &self.value {
             Value::List(items) => items.get(step.parse::<usize>().ok()?),
@@ -209,7 +206,7 @@ impl Node {
         }
     }
 
-    /// As JSON.
+    /// The value as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,
@@ -222,14 +219,14 @@ impl Node {
     }
 }
 
-/// Describes why a file cannot be read as YAML.
+/// The problem that a file is not valid YAML.
 pub fn yaml_problem(file: &str, error: &serde_saphyr::Error) -> Problem {
     problem(&Source::File(file.into()), error)
 }
 
 fn problem(source: &Source, error: &serde_saphyr::Error) -> Problem {
     let place = error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
-    // Only the text: the place says where it is.
+    // Only the text, because the place is known.
     let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
     // The rest names the limit as in the code of the library.
     match what.split_once(": limits breached") {

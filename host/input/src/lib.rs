@@ -1,7 +1,7 @@
-//! Reads what people write: YAML and JSON, manifests of objects, and settings of plugins; and says what is wrong with it.
+//! Reads what people write (YAML and JSON, manifests of objects, settings) and reports problems.
 //!
 //! ```text
-//! text ──▶ document: values with their positions ──▶ settings ──▶ JSON, or problems: where, what, and what to do
+//! text ──▶ document: values with positions ──▶ settings ──▶ JSON, or problems
 //!                                                       ▲ schema of the plugin
 //! files, directories ──▶ manifests: objects
 //! ```
@@ -10,10 +10,10 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`manifests`], [`settings`] | reads objects from files and directories; checks the settings of a plugin |
-//! | [`schema`], `schema_cost` | describes what a JSON Schema finds wrong; limits what validating by a schema may cost |
-//! | [`document`] | a YAML document as a tree that knows the position of each value |
-//! | [`problem`] | something that is wrong: where, what, and what to do |
+//! | [`manifests`], [`settings`] | reads objects from files; checks the settings of a plugin |
+//! | [`schema`], `schema_cost` | describes errors of a JSON Schema; limits the cost of validation |
+//! | [`document`] | a YAML document as a tree with the position of each value |
+//! | [`problem`] | a problem: its place, what it is, and the remedy |
 //!
 //! What is absent: the keys of the configuration file and the command line, which are in `gyre`.
 

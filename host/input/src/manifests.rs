@@ -10,18 +10,18 @@ use serde_json::Value;
 use crate::document::yaml_problem;
 use crate::problem::Problem;
 
-/// The largest file in bytes. A larger one is no manifest; it may be a device.
+/// The most bytes of a file. A larger one is no manifest, and may be a device.
 const LARGEST: u64 = 256 << 20;
-/// The most objects in a file: as many as in a dump of a large cluster,
+/// The most objects in a file, as in a dump of a large cluster.
 const MOST_DOCUMENTS: usize = 1_000_000;
-/// and the most values in all of them. Each takes some 100 bytes of memory.
+/// The most values in a file. Each takes some 100 bytes of memory.
 const MOST_VALUES: usize = 20_000_000;
 
 /// Reads the objects in files and directories, each with the name of its file.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or contains anything but objects with apiVersion, kind and name.
+/// If a file cannot be read, or contains anything but objects with apiVersion, kind and name.
 pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
     let mut objects = Vec::new();
     for path in paths {
@@ -39,7 +39,6 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
     Ok(objects)
 }
 
-/// A file itself; of a directory, the manifests in it, sorted by name.
 fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -55,7 +54,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 ///
-/// When it cannot be listed.
+/// If it cannot be listed.
 pub fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let cannot = || format!("cannot list {}", folder.display());
     let mut files = Vec::new();
@@ -69,7 +68,7 @@ pub fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file is a manifest, by the extension of its name.
+/// Returns whether a file is a manifest, by its extension.
 pub fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
@@ -92,7 +91,6 @@ fn text(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// Reads at most [`LARGEST`] bytes of text.
 fn bounded(input: impl std::io::Read) -> std::io::Result<String> {
     let mut text = String::new();
     input.take(LARGEST + 1).read_to_string(&mut text)?;
@@ -102,7 +100,7 @@ fn bounded(input: impl std::io::Read) -> std::io::Result<String> {
     }
 }
 
-/// What is wrong with an object, as the part of a sentence after its number.
+/// Returns what is wrong with an object, as the rest of a sentence after its number.
 fn check(object: &Value) -> Result<(), String> {
     if !object.is_object() {
         return Err(format!("is {object:.40}"));
@@ -117,7 +115,6 @@ fn check(object: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The objects of a YAML stream, with those in lists.
 fn documents(name: &str, text: &str) -> Result<Vec<Value>, Problem> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {

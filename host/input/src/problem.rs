@@ -1,4 +1,4 @@
-//! Problems: where something is wrong, what, and what to do. All problems are reported at once.
+//! Problems: the place, what is wrong, and the remedy. All problems are reported at once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use gyre_core::text::cut;
 use gyre_engine::telemetry::log::without_control;
 
-/// The longest text of a problem, in bytes: messages quote values of files, which may have any length.
+/// The most bytes of a text, because problems quote values of any length.
 const LONGEST: usize = 1_024;
-/// The longest path to a value, in bytes: the keys of settings may have any length.
+/// The most bytes of a path, because keys may have any length.
 const LONGEST_PATH: usize = 256;
 
-/// A place in a file, or a flag; and the path to the value there.
+/// A position in a file, or a flag, with the path to the value there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     source: Arc<str>,
@@ -19,7 +19,7 @@ pub struct Place {
     path: String,
 }
 
-/// A line and a column of a text, both counted from 1.
+/// A line and a column, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The line.
@@ -29,7 +29,7 @@ pub struct Position {
 }
 
 impl Place {
-    /// A file as a whole, or a flag.
+    /// A whole file, or a flag.
     pub fn whole(source: &Arc<str>) -> Self {
         Self { source: Arc::clone(source), position: None, path: String::new() }
     }
@@ -39,7 +39,7 @@ impl Place {
         Self { source: Arc::clone(source), position: Some(position), path: String::new() }
     }
 
-    /// With the path to the value, e.g. `mounts[0].workers`.
+    /// The same with the path to the value, e.g. `mounts[0].workers`.
     #[must_use]
     pub fn with_path(self, path: impl Into<String>) -> Self {
         Self { path: on_one_line(&path.into(), LONGEST_PATH), ..self }
@@ -52,7 +52,7 @@ impl Place {
     }
 }
 
-/// `gyre.yaml:12:5: mounts[0].workers`, `gyre.yaml`, `--plugin`: editors and terminals turn the beginning into a link.
+/// `gyre.yaml:12:5: mounts[0].workers`, `--plugin`: editors turn the beginning into a link.
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.location().fmt(formatter)?;
@@ -60,15 +60,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}; {remedy}")]
 pub struct Problem {
-    /// Where.
+    /// Its place.
     pub place: Place,
-    /// What.
+    /// What is wrong.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -88,12 +88,12 @@ fn on_one_line(text: &str, limit: usize) -> String {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// One more.
+    /// Adds a problem.
     pub fn add(&mut self, place: Place, what: impl Into<String>, remedy: impl Into<String>) {
         self.0.push(Problem::new(place, &what.into(), &remedy.into()));
     }
 
-    /// The value, if nothing is wrong.
+    /// Returns the value if there are no problems.
     ///
     /// # Errors
     ///
@@ -114,7 +114,6 @@ impl Problems {
     }
 }
 
-/// One problem per line.
 impl fmt::Display for Problems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();

@@ -1,4 +1,4 @@
-//! Describes what a JSON Schema finds wrong with a value, for people.
+//! Describes the errors of a JSON Schema for people.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub fn schema_of<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Valu
     keyword.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent)).unwrap_or(&Value::Null)
 }
 
-/// Reports keys of a map that its schema does not know, each with the known one that is meant, or else all that are known.
+/// Reports unknown keys, each with the most similar known one, or all known ones.
 pub fn report_unknown(
     map: &Part,
     what: &str,
@@ -34,18 +34,18 @@ pub fn report_unknown(
     }
 }
 
-/// The keys that a schema knows.
+/// The keys in a schema.
 pub fn keys(schema: &Value) -> Vec<&str> {
     let properties = schema.get("properties").and_then(Value::as_object);
     properties.into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }
 
-/// The known word that is most similar, if one is similar enough.
+/// The most similar known word, if one is similar enough.
 fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let distance = |known: &str| {
         let known = known.to_lowercase();
-        // One letter in three may be wrong. A known word that begins with the word, or the other way round, counts as similar, too.
+        // One letter in three may be wrong, and one word may be the beginning of the other.
         let is_short = word.len() >= 3 && (known.starts_with(&word) || word.starts_with(&known));
         let distance = strsim::osa_distance(&word, &known);
         (is_short || distance <= (word.len().max(known.len()) / 3).max(1)).then_some(distance)

@@ -1,21 +1,21 @@
-//! Limits what validating by a schema costs. A schema comes with a plugin, so it may be meant to keep a host busy for ever.
+//! Limits what validating by a schema costs, because a plugin's schema may be hostile.
 //!
-//! Validators follow each reference: twenty definitions, each of which refers to the next one twice, are a million visits. The limit is
-//! for the number of visits of subschemas for one value. The operator decides how many values there are, and how deep they nest.
+//! Twenty definitions that each refer to the next one twice are a million visits. The limit is for
+//! one value; the operator decides how many values there are, and how deep they nest.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// References in a schema. Validators recurse along them.
+/// The most references in a schema. Validators recurse along them.
 const MOST_REFERENCES: usize = 256;
-/// Visits of subschemas for one value.
+/// The most visits of subschemas for one value.
 const MOST_VISITS: u64 = 1_000;
 
 /// Keywords whose subschemas apply to the same value.
 const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// Checks that validating by this schema ends soon; an error says why it may not.
+/// Checks that validating by this schema ends soon, or returns why it may not.
 pub(crate) fn check(schema: &Value) -> Result<(), String> {
     let mut visits = Visits { root: schema, anchors: HashMap::new(), known: HashMap::new(), under_way: HashSet::new() };
     let mut schemas = Vec::new();
@@ -46,13 +46,11 @@ pub(crate) fn check(schema: &Value) -> Result<(), String> {
 struct Visits<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
-    /// The visits of each subschema, by its address.
     known: HashMap<*const Value, u64>,
     under_way: HashSet<*const Value>,
 }
 
 impl<'a> Visits<'a> {
-    /// How many subschemas are visited for one value, this one included.
     fn of(&mut self, schema: &'a Value) -> Result<u64, String> {
         let Value::Object(object) = schema else { return Ok(1) };
         let address: *const Value = schema;
@@ -105,7 +103,6 @@ mod tests {
 
     use super::*;
 
-    /// Definitions, each of which refers to the next one this often.
     fn chain(definitions: usize, references: usize, around: impl Fn(Value) -> Value) -> Value {
         let mut schema = json!({"$defs": {}, "$ref": "#/$defs/0"});
         for index in 0..definitions {
@@ -140,7 +137,7 @@ mod tests {
             json!({}),
             chain(250, 1, |schema| schema),
             chain(250, 1, |schema| json!({"properties": {"a": schema}})),
-            // A tree refers to itself, but for the values inside it.
+            // A tree refers to itself, but only for the values inside it.
             json!({"$defs": {"tree": {"properties": {"branches": {"items": {"$ref": "#/$defs/tree"}}}}}, "$ref": "#/$defs/tree"}),
             json!({"$anchor": "top", "properties": {"a": {"$ref": "#top"}}}),
             json!({"properties": {"$ref": {"type": "string"}, "not": {"type": "string"}}}),

@@ -1,4 +1,4 @@
-//! Checks settings, by the schema of their plugin and by the plugin itself.
+//! Checks settings by the schema of their plugin and by the plugin itself.
 
 use gyre_core::manifest::Manifest;
 use gyre_core::text::list;
@@ -13,16 +13,16 @@ use crate::problem::{Place, Problems};
 use crate::schema::{report_unknown, schema_of};
 use crate::schema_cost;
 
-/// More errors of one schema help nobody.
+/// The most errors of one schema that are reported.
 const MOST_ERRORS: usize = 20;
-/// Errors quote values, which may have any length.
+/// The longest error, in characters, because errors quote values.
 const LONGEST_MESSAGE: usize = 300;
 
-/// Checks settings that are not in a file, like those of a mount.
+/// Checks settings that are not in a file.
 ///
 /// # Errors
 ///
-/// All problems with them.
+/// All problems.
 pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Value, Problems> {
     let mut problems = Problems::default();
     let source = Source::Flag("the settings".into());
@@ -37,7 +37,8 @@ pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Valu
     if problems.0.is_empty() { Ok(json) } else { Err(problems) }
 }
 
-/// Checks the settings of a mount, and returns them as JSON. Without any they are `{}`, and problems are at the place of the `mount`.
+/// Checks the settings of a mount and returns them as JSON: without any, `{}`. Problems are then at
+/// the place of the `mount`.
 pub fn check(plugin: &Plugin, settings: Option<&Part>, mount: &Place, limits: &Limits, problems: &mut Problems) -> Value {
     let json = settings.and_then(Part::node).map_or_else(|| Value::Object(serde_json::Map::new()), Node::to_json);
     let check = Check { manifest: plugin.manifest(), settings, mount };
@@ -115,7 +116,6 @@ impl Check<'_> {
         }
     }
 
-    /// The place of the value at a JSON pointer.
     fn place_of(&self, pointer: &str) -> Place {
         self.settings.map_or_else(|| self.mount.clone(), |settings| settings.at(pointer).place())
     }

@@ -1,9 +1,7 @@
-//! What the API server writes otherwise than it was told, although it is the same.
+//! Values that the API server renders differently although they are the same.
 //!
-//! `1000m` of CPU is read back as `1`, the `stringData` of a Secret as its `data`, and `tty: false` not at all. Which text is read so
-//! depends on its place, as it does for lists: the value of an environment variable that says `1000m` is not the one that says `1`. A
-//! custom kind keeps what it was told, so only the kinds of Kubernetes have such places; a test in the crate of the devcluster compares
-//! them with its schemas.
+//! It renders `1000m` of CPU as `1`, and omits `tty: false`, depending on the field. Custom kinds
+//! keep their values, so only Kubernetes' own kinds matter; a test of the devcluster checks them.
 
 use std::borrow::Cow;
 
@@ -13,41 +11,40 @@ use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
 
-/// Groups of Kubernetes with kinds that have such places. Others that end so are of custom kinds (`gateway.networking.k8s.io`).
+/// Kubernetes' own groups with such kinds, unlike e.g. `gateway.networking.k8s.io`.
 const GROUPS: &[&str] =
     &["admissionregistration.k8s.io", "apiextensions.k8s.io", "networking.k8s.io", "node.k8s.io", "storage.k8s.io"];
 
-/// The value that a text stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// `resource.Quantity`, whose suffix and precision are the writer's choice.
+    /// `resource.Quantity`, whose suffix and precision the writer chooses.
     Quantity,
     /// A quantity of a `ResourceList`, which the server also rounds up to thousandths.
     Resource,
-    /// Bytes in base64, in which line breaks mean nothing.
+    /// Bytes in base64, where line breaks mean nothing.
     Base64,
 }
 
-/// Texts that the API server may write otherwise.
-struct Place {
-    /// The fields that lead there, or the last of them. `*`: any field; an empty one: the object itself.
+/// A field that the API server may render differently.
+struct RenderedField {
+    /// The last fields of the path. `*` is any field; an empty one is the object itself.
     fields: &'static [&'static str],
     spelling: Spelling,
 }
 
-const fn quantity(fields: &'static [&'static str]) -> Place {
-    Place { fields, spelling: Spelling::Quantity }
+const fn quantity(fields: &'static [&'static str]) -> RenderedField {
+    RenderedField { fields, spelling: Spelling::Quantity }
 }
 
-const fn resource(fields: &'static [&'static str]) -> Place {
-    Place { fields, spelling: Spelling::Resource }
+const fn resource(fields: &'static [&'static str]) -> RenderedField {
+    RenderedField { fields, spelling: Spelling::Resource }
 }
 
-const fn base64(fields: &'static [&'static str]) -> Place {
-    Place { fields, spelling: Spelling::Base64 }
+const fn base64(fields: &'static [&'static str]) -> RenderedField {
+    RenderedField { fields, spelling: Spelling::Base64 }
 }
 
-const PLACES: &[Place] = &[
+const RENDERED_FIELDS: &[RenderedField] = &[
     // Containers, Pods and claims of volumes.
     resource(&["resources", "limits", "*"]),
     resource(&["resources", "requests", "*"]),
@@ -76,8 +73,8 @@ const PLACES: &[Place] = &[
     base64(&["clientConfig", "caBundle"]),
 ];
 
-/// Fields that are not there where they hold false, 0 or nothing, with the fields that hold the object (or the elements) that has them.
-/// Elsewhere that has a meaning, such as that of `automountServiceAccountToken: false`.
+/// Fields that the API server omits if they are false, 0 or empty, after their parents. Other
+/// fields matter, e.g. `automountServiceAccountToken: false`.
 const LEFT_OUT: &[(&[&str], &[&str])] = &[
     (&["spec"], &["hostNetwork", "hostPID", "hostIPC", "paused", "minReadySeconds", "publishNotReadyAddresses"]),
     (&["spec"], &["hostname", "subdomain", "priorityClassName"]),
@@ -94,43 +91,38 @@ const LEFT_OUT: &[(&[&str], &[&str])] = &[
 /// `data` is text in a ConfigMap and bytes in a Secret.
 const SECRET_DATA: &[&str] = &["", "data", "*"];
 
-/// Whether the objects being compared are of a kind whose values are parsed and rendered again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A Secret of the core group.
     Secret,
-    /// Another kind of Kubernetes.
     BuiltIn,
-    /// A custom kind, or no kind at all: what was told is kept.
+    /// A custom kind, or no kind: values are kept as they are.
     #[default]
     Other,
 }
 
 impl Kind {
-    /// The kind of an object.
     pub(super) fn of(object: &Map<String, Value>) -> Self {
         let text = |field: &str| object.get(field).and_then(Value::as_str);
         let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { return Self::Other };
         match api_version.split_once('/').map_or("", |(group, _)| group) {
             "" if kind == "Secret" => Self::Secret,
-            // Groups without a dot are those of Kubernetes; custom ones have to have one.
+            // Kubernetes' own groups have no dot; custom ones must have one.
             group if !group.contains('.') || GROUPS.contains(&group) => Self::BuiltIn,
             _ => Self::Other,
         }
     }
 
-    /// How the text is read at a place.
     fn spelling<'a>(self, fields: impl Iterator<Item = &'a str> + Clone) -> Option<Spelling> {
         match self {
             Self::Other => None,
             Self::Secret if is_at(SECRET_DATA, fields.clone()) => Some(Spelling::Base64),
             Self::Secret | Self::BuiltIn => {
-                PLACES.iter().find(|place| is_at(place.fields, fields.clone())).map(|place| place.spelling)
+                RENDERED_FIELDS.iter().find(|place| is_at(place.fields, fields.clone())).map(|place| place.spelling)
             }
         }
     }
 
-    /// Whether a value is left out there; `fields` as in [`Self::is_same`].
+    /// Returns whether the API server omits this value; `fields` as in [`Self::is_same`].
     pub(super) fn leaves_out<'a>(self, mut fields: impl Iterator<Item = &'a str>, desired: &Value) -> bool {
         let is_zero = match desired {
             Value::Bool(set) => !set,
@@ -145,8 +137,7 @@ impl Kind {
         LEFT_OUT.iter().any(|(parents, left_out)| parents.contains(&parent) && left_out.contains(&field))
     }
 
-    /// Whether both values are the same to the API server although they are not written the same. `fields` are those that
-    /// lead there, from the last one on.
+    /// Returns whether the values are the same. `fields` lead to them, the last one first.
     pub(super) fn is_same<'a>(self, fields: impl Iterator<Item = &'a str> + Clone, desired: &Value, live: &Value) -> bool {
         match self.spelling(fields) {
             None => false,
@@ -165,7 +156,6 @@ impl Kind {
 }
 
 fn is_at<'a>(place: &[&str], fields: impl Iterator<Item = &'a str>) -> bool {
-    // The object itself comes before its first field.
     let mut fields = fields.chain([""]);
     place.iter().rev().all(|expected| fields.next().is_some_and(|field| *expected == "*" || *expected == field))
 }
@@ -174,7 +164,6 @@ fn letters(base64: &str) -> impl Iterator<Item = u8> {
     base64.bytes().filter(|letter| !matches!(letter, b'\n' | b'\r'))
 }
 
-/// The value of a text or a number.
 fn amount(value: &Value, spelling: Spelling) -> Option<Quantity> {
     let text = match value {
         Value::String(text) => Cow::Borrowed(text.as_str()),
@@ -188,7 +177,6 @@ fn amount(value: &Value, spelling: Spelling) -> Option<Quantity> {
     Some(quantity)
 }
 
-/// Whether a value of a Secret's `data` is what a value of its `stringData` becomes.
 pub(super) fn is_text_in_base64(text: &Value, data: &Value) -> bool {
     match (text, data) {
         (Value::String(text), Value::String(data)) => STANDARD.encode(text) == *data,

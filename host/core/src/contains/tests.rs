@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::*;
 
-/// Values with the field names that the heuristics look at among others.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -41,7 +40,6 @@ fn fields() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Adds fields everywhere, as defaulting does; with `elements`, nowhere that could clash with what is there.
 fn with_more_fields(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -53,7 +51,6 @@ fn with_more_fields(value: &Value) -> Value {
     }
 }
 
-/// The paths of all scalars that are not null.
 fn leaves(value: &Value, path: String, found: &mut Vec<(String, String)>, pointer: String) {
     match value {
         Value::Object(fields) => {
@@ -104,7 +101,7 @@ proptest! {
         let mut live = value.clone();
         *live.pointer_mut(pointer).expect("the pointer was made from this value") = json!("something else");
         let named = first_difference(&value, &live).expect("there is a difference");
-        // The key of an element, or an element of a set, is named by what it is a part of.
+        // The key of an element, or an element of a set, is reported as its container.
         prop_assert!(path.starts_with(&named), "{} is not at {}", named, path);
         prop_assert!(!equal(&value, &live));
     }
@@ -119,13 +116,13 @@ proptest! {
         let encoded = |texts: &BTreeMap<String, String>| -> BTreeMap<String, String> {
             texts.iter().map(|(key, text)| (key.clone(), STANDARD.encode(text))).collect()
         };
-        let told: BTreeMap<String, String> = data.clone().into_iter().chain(texts.clone()).collect();
+        let effective: BTreeMap<String, String> = data.clone().into_iter().chain(texts.clone()).collect();
         let desired = of_kind("v1", "Secret", json!({"data": encoded(&data), "stringData": texts}));
-        let live: BTreeMap<String, String> = encoded(&others).into_iter().chain(encoded(&told)).collect();
+        let live: BTreeMap<String, String> = encoded(&others).into_iter().chain(encoded(&effective)).collect();
         let secret = |live: &BTreeMap<String, String>| of_kind("v1", "Secret", json!({"data": live}));
         prop_assert_eq!(first_difference(&desired, &secret(&live)), None);
-        if !told.is_empty() {
-            let (key, text) = told.iter().nth(changed.index(told.len())).unwrap();
+        if !effective.is_empty() {
+            let (key, text) = effective.iter().nth(changed.index(effective.len())).unwrap();
             let mut live = live;
             live.insert(key.clone(), STANDARD.encode(format!("{text}!")));
             let field = if texts.contains_key(key) { "stringData" } else { "data" };
@@ -186,7 +183,6 @@ fn drift_is_a_difference() {
             json!({"metadata": {"labels": {}}}),
             "metadata.labels[\"gyre.dev/x\"]",
         ),
-        // The volume is another one now.
         (
             json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
             json!({"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}}),
@@ -218,7 +214,6 @@ fn drift_is_a_difference() {
             json!({"spec": {"ports": [{"port": 53, "protocol": "UDP"}]}}),
             "spec.ports[0]",
         ),
-        // Names that do not tell the elements apart.
         (
             json!({"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}),
             json!({"spec": {"containers": [{"name": "a"}, {"name": "a"}, {"name": "b"}]}}),
@@ -247,7 +242,6 @@ fn of_kind(api_version: &str, kind: &str, fields: Value) -> Value {
     object
 }
 
-/// Objects with the value at a place where a quantity is.
 fn with_quantity(value: &Value) -> Vec<Value> {
     let resources = json!({"limits": {"cpu": value}, "requests": {"cpu": value}});
     let spec = json!({
@@ -293,7 +287,6 @@ fn with_quantity(value: &Value) -> Vec<Value> {
     ]
 }
 
-/// Whether a desired quantity is held by a live one, which is the same everywhere.
 fn is_held(desired: &Value, live: &Value) -> bool {
     let held = |(desired, live): (&Value, &Value)| first_difference(desired, live).is_none();
     let (desired, live) = (with_quantity(desired), with_quantity(live));
@@ -330,7 +323,6 @@ fn quantities_of_one_amount_are_the_same_wherever_there_are_quantities() {
         (json!("1"), json!("-1")),
         (json!("1m"), json!("1M")),
         (json!(1), json!("2")),
-        // As floats they are the same.
         (json!("9007199254740993"), json!("9007199254740992")),
         (json!("9007199254740993"), json!(9_007_199_254_740_992_u64)),
         (json!("1e-3"), json!("1e3")),
@@ -355,14 +347,14 @@ fn resources_are_rounded_up_to_thousandths_and_other_quantities_to_billionths() 
 }
 
 #[test]
-fn what_looks_like_a_quantity_elsewhere_is_text() {
+fn values_like_quantities_in_other_fields_are_text() {
     let env = |value: &str| json!({"spec": {"containers": [{"name": "main", "env": [{"name": "CPU", "value": value}]}]}});
     let limits = |value: &str| json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": value}}}]}});
     for (api_version, kind, make, path) in [
         ("v1", "Pod", &env as &dyn Fn(&str) -> Value, "spec.containers[0].env[0].value"),
         ("v1", "ConfigMap", &|value: &str| json!({"data": {"capacity": value}}), "data.capacity"),
         ("v1", "ConfigMap", &|value: &str| json!({"metadata": {"labels": {"sizeLimit": value}}}), "metadata.labels.sizeLimit"),
-        // The API server keeps what a custom kind says as it is, whatever it means.
+        // The API server keeps the values of custom kinds as they are.
         ("example.com/v1", "Pod", &limits, "spec.containers[0].resources.limits.cpu"),
         ("autoscaling.k8s.io/v1", "Pod", &limits, "spec.containers[0].resources.limits.cpu"),
     ] {
@@ -372,7 +364,7 @@ fn what_looks_like_a_quantity_elsewhere_is_text() {
 }
 
 #[test]
-fn what_means_nothing_is_left_out_where_the_api_server_does_so() {
+fn zero_values_may_be_absent_where_the_api_server_omits_them() {
     let pod = |spec: Value| of_kind("v1", "Pod", json!({"spec": spec}));
     let container = |fields: Value| json!({"containers": [fields]});
     for desired in [
@@ -416,7 +408,6 @@ fn the_string_data_of_a_secret_is_in_its_data() {
         json!({"stringData": {"empty": ""}}),
         json!({"stringData": {}}),
         json!({"stringData": {"b": "B"}, "data": {"a": "QQ=="}}),
-        // For `b` there is another value, which goes first.
         json!({"stringData": {"b": "B"}, "data": {"a": "QQ==", "b": "QQ=="}}),
     ] {
         check(secret(desired), secret(live.clone()), None);

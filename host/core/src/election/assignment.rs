@@ -1,20 +1,19 @@
-//! Which replica is to lead which mount.
+//! Assigns mounts to replicas.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-/// Assigns mounts to replicas, each of which says which mounts it can lead. Every mount that any of them can lead has a replica.
+/// Assigns each mount that any replica can lead to one of these replicas.
 ///
-/// It is rendezvous hashing with a bound to the load: each pair of a mount and a replica has a weight that follows from their names, and
-/// pairs come together in the order of their weights, as long as the mount is still free and the replica not full.
+/// This is rendezvous hashing with bounded loads: each pair of a mount and a replica has a weight
+/// from their names. The heaviest pairs win, if the mount is free and the replica not full.
 ///
-/// - The same replicas give the same result, wherever and by whichever build it is made.
-/// - If each replica can lead each mount, all have equally many of them, or one more. If not, what is left over goes to
-///   the replica that has the fewest.
-/// - When a replica comes or goes, the mounts that it takes or leaves behind move, and few others: with 12 mounts and 3 replicas one
-///   more on average, three at the worst that has been found.
+/// - The same replicas give the same result, in every process and build.
+/// - If every replica can lead every mount, their numbers of mounts differ by at most one. If not,
+///   the rest goes to the replica with the fewest mounts.
+/// - Few mounts move when a replica comes or goes: on average one of 12 mounts, with 3 replicas.
 pub fn assignments<'offer>(
     leadable: impl IntoIterator<Item = (&'offer str, &'offer BTreeSet<String>)>,
 ) -> BTreeMap<&'offer str, &'offer str> {
@@ -43,7 +42,6 @@ pub fn assignments<'offer>(
     assigned
 }
 
-/// Sorts by weight, the heaviest first; and then by name, though no weights are equal.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Pair<'offer> {
     weight: Reverse<[u8; 32]>,
@@ -53,7 +51,7 @@ struct Pair<'offer> {
 
 impl<'offer> Pair<'offer> {
     fn new(mount: &'offer str, replica: &'offer str) -> Self {
-        // Not the standard library's hash: another build may have another.
+        // Not the standard library's hash, which may differ between builds.
         let mut hash = Sha256::new();
         hash.update(replica.as_bytes());
         hash.update([0]);
@@ -62,11 +60,8 @@ impl<'offer> Pair<'offer> {
     }
 }
 
-/// The number of mounts that each replica has, and the limit.
 struct LoadLimits<'offer> {
-    /// The number that each may have.
     each: usize,
-    /// The number of replicas that may have one more.
     extra: usize,
     load: BTreeMap<&'offer str, usize>,
 }
@@ -149,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn it_does_not_depend_on_who_is_named_first(mounts in names(1..20), replicas in names(1..8)) {
+        fn the_assignment_does_not_depend_on_the_order_of_replicas(mounts in names(1..20), replicas in names(1..8)) {
             let leadable = everywhere(&mounts, replicas);
             let backwards = leadable.iter().rev().map(|(replica, mounts)| (replica.as_str(), mounts));
             let backwards: BTreeMap<String, String> =
@@ -166,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Of a thousand memberships each: how many mounts move, beside those that must, when a replica comes (or, read backwards, goes).
+    /// The mean and maximum of the mounts that move needlessly when a replica comes (or goes).
     fn moved_needlessly(mounts: usize, replicas: usize) -> (f64, usize) {
         let mut moved = Vec::new();
         for membership in 0..1000 {
@@ -189,7 +184,7 @@ mod tests {
         }
     }
 
-    /// Replicas of different builds meet while a deployment rolls over: changing this is a change of the protocol.
+    /// Replicas of different builds meet during a rollout: changing this changes the protocol.
     #[test]
     fn a_later_build_assigns_as_this_one_does() {
         let leadable = everywhere(&numbered("mount", 6), numbered("replica", 3));

@@ -7,11 +7,11 @@ use crate::random::splitmix64;
 /// The goal of an elector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// To have it, as soon as it is free.
+    /// Acquire the lease as soon as it is free.
     Lead,
-    /// To know who has it; to give it back if it is its own.
+    /// Watch who holds it, and release it if it is its own.
     Follow,
-    /// To give it back if it is its own, and then to do nothing ever again.
+    /// Release it if it is its own, and then stop for ever.
     Leave,
 }
 
@@ -20,24 +20,24 @@ pub enum Goal {
 pub enum Input {
     /// Time passed.
     Tick,
-    /// The request that was to be sent ended like this.
+    /// The result of the requested action.
     Answer(RequestResult),
-    /// The goal is another now. A claim is gone with it, so whoever writes has to have stopped before.
+    /// The goal changed. This ends a claim, so all writers must have stopped before.
     Goal(Goal),
-    /// Somebody else asked for the lease, at that moment, and this was found.
+    /// Another component read the lease at this time, with this result.
     Seen(Time, Option<Lease>),
 }
 
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestResult {
-    /// Well: this is the lease now.
+    /// It succeeded, and this is the lease now.
     Lease(Lease),
     /// The lease does not exist.
     NotFound,
-    /// Nothing was written, since the lease is no longer what it was (409).
+    /// Nothing was written, because the lease has changed (409).
     Conflict,
-    /// An error, or no answer in time: what was to be written may have been, or may be yet.
+    /// An error or a time-out: the write may have happened, or may still happen.
     Unknown,
 }
 
@@ -46,15 +46,15 @@ pub enum RequestResult {
 pub enum Request {
     /// Read the lease.
     Read,
-    /// Create it, with both times that of sending.
+    /// Create it. `acquireTime` and `renewTime` are the time of sending.
     Create(Record),
-    /// Replace just this version of it.
+    /// Replace this version of it.
     Replace {
-        /// The version that must still be there.
+        /// The version that must still exist.
         resource_version: String,
         /// The new content.
         record: Record,
-        /// What becomes of `acquireTime`.
+        /// The new `acquireTime`.
         term: Term,
     },
 }
@@ -62,52 +62,47 @@ pub enum Request {
 /// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send this, and say how it ended.
+    /// Send this request and report its result.
     Send(Request),
-    /// Nothing until then, if nothing else happens. It is in the future.
+    /// Nothing until this time, which is in the future, if nothing else happens.
     Wait(Time),
-    /// Nothing: there is a request whose end has not been told.
+    /// Nothing: the result of a request is missing.
     Pending,
-    /// Nothing ever: it was told to leave, and has.
+    /// Nothing any more: it has left.
     Left,
 }
 
-/// An elector must be told from others.
+/// The identity of the elector is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an elector needs an identity: a lease without a holder is free")]
 pub struct NoIdentity;
 
-/// Decides about one Lease, on behalf of one process. See [the module's documentation](super).
+/// Decides about one Lease for one process. See [the module](super).
 #[derive(Clone, Debug)]
 pub struct Elector {
     identity: String,
     timing: Timing,
     goal: Goal,
-    state: State,
+    state: ElectorState,
     view: View,
-    /// Until when the claim is good, by the last renewal.
     claim: Option<Time>,
-    /// The time of the next round.
     due: Time,
-    /// The number of conflicts in this round.
     conflicts: u32,
-    /// Since when what the others say is not outdated by what was answered to this elector.
+    /// The time of the last answer. What others read before is outdated.
     settled: Time,
-    /// Whether the lease may have become its own by a request whose answer was lost.
+    /// Whether a request without an answer may have acquired the lease.
     is_claim_in_doubt: bool,
-    /// The time after which it no longer tries to release the lease.
     leave_by: Option<Time>,
     random: u64,
 }
 
-/// The request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ElectorState {
     Idle,
     Reading {
         asked: Time,
     },
-    /// A write that makes the lease its own, or keeps it.
+    /// A write that acquires or renews the lease.
     Claiming {
         sent: Time,
     },
@@ -115,46 +110,39 @@ enum State {
     Left,
 }
 
-/// The lease as it was last seen.
 #[derive(Clone, Debug)]
 struct View {
-    /// With the moment since which it is known to be unchanged. Kept when it is gone: see [`super`] on deleted leases.
+    /// Kept when the lease is deleted: see [`super`]. The time is since when it is unchanged.
     last: Option<(Lease, Time)>,
-    /// Since when it is known that there is none.
     absent: Option<Time>,
-    /// The source of this knowledge.
     source: Source,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// As it was written by this elector.
     Written,
-    /// As it was read.
     Read,
-    /// It is to be read before anything is decided: at once.
+    /// Must be read at once, before any decision.
     Outdated,
-    /// It is to be read before anything is decided: in the next round.
+    /// Must be read in the next round, before any decision.
     Doubtful,
 }
 
-/// The owner of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeaseOwner {
     Own,
-    /// Free since then.
+    /// Free since this time.
     Free(Time),
-    /// Held by another; free at that time if it is not renewed.
+    /// Held by another, until this time if it is not renewed.
     Taken(Time),
 }
 
 impl Elector {
-    /// An elector that knows nothing yet. Two processes never have the same `identity`; what differs between them may make the
-    /// `seed`, so that they do not act in step.
+    /// An elector with a unique `identity`. Different seeds keep processes from acting in step.
     ///
     /// # Errors
     ///
-    /// Without an identity.
+    /// If the identity is empty.
     pub fn new(identity: String, timing: Timing, goal: Goal, seed: u64) -> Result<Self, NoIdentity> {
         if identity.is_empty() {
             return Err(NoIdentity);
@@ -163,7 +151,7 @@ impl Elector {
             identity,
             timing,
             goal,
-            state: State::Idle,
+            state: ElectorState::Idle,
             view: View { last: None, absent: None, source: Source::Outdated },
             claim: None,
             due: Time::default(),
@@ -175,52 +163,51 @@ impl Elector {
         })
     }
 
-    /// Takes in what happened, and says what to do.
+    /// Processes an input and returns the next action.
     ///
     /// # Assumptions
     ///
-    /// `now` is read from a clock of this process that never goes back: before the request that is asked for is sent, and after the
-    /// answer that is told has come. Each request is answered once; if not within [`Timing::request_timeout`], then with
-    /// [`RequestResult::Unknown`], and whatever comes later is dropped.
+    /// `now` is read from a monotonic clock of this process: before a request is sent, and after an
+    /// answer has arrived. Each request is answered once: without an answer within
+    /// [`Timing::request_timeout`], with [`RequestResult::Unknown`], and later answers are dropped.
     ///
     /// # Guarantees
     ///
-    /// See the module's documentation. As long as requests are answered at once there are at most four of them in a round, which is 0.7
-    /// retry periods long or longer, and at most three more when a lease expires within the round.
+    /// See the module's documentation. A round takes at least 0.7 retry periods, and has at most
+    /// four requests if they are answered at once, and three more if a lease expires within it.
     pub fn step(&mut self, input: Input, now: Time) -> Action {
         match input {
             Input::Tick => {}
             Input::Answer(answer) => self.answered(answer, now),
             Input::Goal(goal) => self.set_goal(goal, now),
-            Input::Seen(asked, lease) => self.shown(asked, lease, now),
+            Input::Seen(asked, lease) => self.record_seen(asked, lease, now),
         }
         if self.claim.is_some_and(|until| until <= now) {
             self.claim = None;
         }
         match self.state {
-            State::Idle => self.decide(now),
-            State::Left => Action::Left,
-            State::Reading { .. } | State::Claiming { .. } | State::Releasing => Action::Pending,
+            ElectorState::Idle => self.decide(now),
+            ElectorState::Left => Action::Left,
+            ElectorState::Reading { .. } | ElectorState::Claiming { .. } | ElectorState::Releasing => Action::Pending,
         }
     }
 
-    /// Until when this process may write; none: it may not.
+    /// The end of the claim: until then this process may write. `None` if it may not.
     pub fn claim(&self) -> Option<Time> {
         self.claim
     }
 
-    /// The holder that the lease names, as last seen. The lease may have expired.
+    /// The holder in the lease as last seen. The lease may have expired.
     pub fn holder(&self) -> Option<&str> {
         let holder = &self.view.lease()?.record.holder;
         Some(holder.as_str()).filter(|holder| !holder.is_empty())
     }
 
-    /// The lease as last seen; none: it is not known to exist.
     pub(super) fn lease(&self) -> Option<&Lease> {
         self.view.lease()
     }
 
-    /// Since when nobody has had the lease, as far as is known.
+    /// Since when the lease has been free, as far as is known.
     pub fn free_since(&self, now: Time) -> Option<Time> {
         match self.owner(now)? {
             LeaseOwner::Free(since) => Some(since),
@@ -228,9 +215,9 @@ impl Elector {
         }
     }
 
-    /// Whether the lease names this elector as its holder, or may do so.
+    /// Returns whether the lease names this elector as its holder, or may do so.
     pub fn may_hold(&self) -> bool {
-        let may_become = matches!(self.state, State::Claiming { .. } | State::Releasing);
+        let may_become = matches!(self.state, ElectorState::Claiming { .. } | ElectorState::Releasing);
         may_become || self.is_claim_in_doubt || self.holder() == Some(&self.identity)
     }
 
@@ -254,7 +241,7 @@ impl Elector {
         }
         if goal == Goal::Leave {
             self.leave_by = Some(now + self.timing.renew_deadline());
-            // The process is about to end, so this is not put off to the next round.
+            // The process is about to end, so do not wait for the next round.
             if self.view.source == Source::Doubtful {
                 self.view.source = Source::Outdated;
             }
@@ -263,36 +250,38 @@ impl Elector {
 
     pub(super) fn answered(&mut self, answer: RequestResult, now: Time) {
         let state = match self.state {
-            State::Idle | State::Left => return,
-            State::Reading { .. } | State::Claiming { .. } | State::Releasing => {
-                std::mem::replace(&mut self.state, State::Idle)
+            ElectorState::Idle | ElectorState::Left => return,
+            ElectorState::Reading { .. } | ElectorState::Claiming { .. } | ElectorState::Releasing => {
+                std::mem::replace(&mut self.state, ElectorState::Idle)
             }
         };
         self.settled = now;
         match (state, answer) {
-            (State::Claiming { sent }, RequestResult::Lease(lease)) if lease.record.holder == self.identity => {
-                self.wrote(lease, now);
+            (ElectorState::Claiming { sent }, RequestResult::Lease(lease)) if lease.record.holder == self.identity => {
+                self.record_written(lease, now);
                 if self.goal == Goal::Lead {
                     self.claim = Some(sent + self.timing.renew_deadline());
                 }
             }
-            (State::Releasing, RequestResult::Lease(lease)) if lease.record.holder != self.identity => self.wrote(lease, now),
-            // Done, but not as it was asked for: an admission webhook can do that.
+            (ElectorState::Releasing, RequestResult::Lease(lease)) if lease.record.holder != self.identity => {
+                self.record_written(lease, now)
+            }
+            // The write was changed: an admission webhook can do that.
             (
-                State::Claiming { .. } | State::Releasing,
+                ElectorState::Claiming { .. } | ElectorState::Releasing,
                 RequestResult::Lease(_) | RequestResult::Conflict | RequestResult::NotFound,
             ) => {
                 self.conflicts = self.conflicts.saturating_add(1);
-                // What others write without pause, or has no namespace, is not run after.
+                // Someone writes without pause, or the namespace is missing: wait for a round.
                 self.view.source = if self.conflicts == 1 { Source::Outdated } else { Source::Doubtful };
             }
-            (State::Claiming { .. }, RequestResult::Unknown) => {
+            (ElectorState::Claiming { .. }, RequestResult::Unknown) => {
                 self.is_claim_in_doubt = true;
                 self.view.source = Source::Doubtful;
             }
-            (State::Releasing, RequestResult::Unknown) => self.view.source = Source::Doubtful,
-            (_, RequestResult::Lease(lease)) => self.read(Some(lease), now),
-            (_, RequestResult::NotFound) => self.read(None, now),
+            (ElectorState::Releasing, RequestResult::Unknown) => self.view.source = Source::Doubtful,
+            (_, RequestResult::Lease(lease)) => self.record_read(Some(lease), now),
+            (_, RequestResult::NotFound) => self.record_read(None, now),
             (_, RequestResult::Conflict | RequestResult::Unknown) => {
                 if self.view.source == Source::Outdated {
                     self.view.source = Source::Doubtful;
@@ -302,41 +291,41 @@ impl Elector {
         }
     }
 
-    fn shown(&mut self, asked: Time, lease: Option<Lease>, now: Time) {
+    fn record_seen(&mut self, asked: Time, lease: Option<Lease>, now: Time) {
         match self.state {
-            State::Reading { asked: since } if since <= asked => self.state = State::Idle,
-            State::Idle if self.settled <= asked => {}
+            ElectorState::Reading { asked: since } if since <= asked => self.state = ElectorState::Idle,
+            ElectorState::Idle if self.settled <= asked => {}
             _ => return,
         }
         let is_known = lease.is_some() && lease.as_ref() == self.view.last.as_ref().map(|(lease, _)| lease);
         if is_known && self.view.source == Source::Written {
             return;
         }
-        self.read(lease, now);
+        self.record_read(lease, now);
         if self.holder() != Some(&self.identity) {
             self.begin_round(now);
         }
     }
 
-    fn wrote(&mut self, lease: Lease, now: Time) {
+    fn record_written(&mut self, lease: Lease, now: Time) {
         self.is_claim_in_doubt = false;
-        self.view.shows(lease, now, Source::Written);
+        self.view.set_lease(lease, now, Source::Written);
     }
 
-    fn read(&mut self, found: Option<Lease>, now: Time) {
+    fn record_read(&mut self, found: Option<Lease>, now: Time) {
         self.is_claim_in_doubt = false;
         match found {
-            Some(lease) => self.view.shows(lease, now, Source::Read),
-            None => self.view.shows_none(now),
+            Some(lease) => self.view.set_lease(lease, now, Source::Read),
+            None => self.view.set_absent(now),
         }
-        // The claim was over before another could take the lease, but by hand anything can be written.
+        // Only a lease written by hand can be another's before the claim has ended.
         if self.holder() != Some(&self.identity) {
             self.claim = None;
         }
         self.end_round_of_reading(now);
     }
 
-    /// What was read is made use of, even if that took longer than a round.
+    /// Ends a round that took longer than planned because of a slow read.
     fn end_round_of_reading(&mut self, now: Time) {
         if self.due <= now {
             self.begin_round(now);
@@ -357,27 +346,27 @@ impl Elector {
                 self.view.source = Source::Outdated;
             }
         }
-        let standing = self.owner(now);
+        let owner = self.owner(now);
         let is_over = self.leave_by.is_some_and(|leave_by| leave_by <= now);
-        let has_to_give_back = self.is_claim_in_doubt || standing == Some(LeaseOwner::Own);
-        if is_over || (self.goal == Goal::Leave && !has_to_give_back) {
-            self.state = State::Left;
+        let must_release = self.is_claim_in_doubt || owner == Some(LeaseOwner::Own);
+        if is_over || (self.goal == Goal::Leave && !must_release) {
+            self.state = ElectorState::Left;
             return Action::Left;
         }
-        let (Some(standing), Source::Written | Source::Read) = (standing, self.view.source) else {
-            return if self.view.source == Source::Doubtful { self.wait(None) } else { self.ask(now) };
+        let (Some(owner), Source::Written | Source::Read) = (owner, self.view.source) else {
+            return if self.view.source == Source::Doubtful { self.wait(None) } else { self.read_lease(now) };
         };
-        match (self.goal, standing) {
-            (Goal::Lead, LeaseOwner::Own) if is_due || self.view.source == Source::Read => self.take(Term::GoesOn, now),
+        match (self.goal, owner) {
+            (Goal::Lead, LeaseOwner::Own) if is_due || self.view.source == Source::Read => self.claim_lease(Term::GoesOn, now),
             (Goal::Lead, LeaseOwner::Own) => self.wait(self.claim),
             (Goal::Follow | Goal::Leave, LeaseOwner::Own) => self.release(),
-            _ if is_due => self.ask(now),
+            _ if is_due => self.read_lease(now),
             (Goal::Lead, LeaseOwner::Free(_)) => {
-                // A lease may expire between two rounds: the next round is a pause away from this attempt, too.
+                // A lease may expire between two rounds: the next one is a pause away.
                 if self.conflicts == 0 {
                     self.begin_round(now);
                 }
-                self.take(Term::Begins, now)
+                self.claim_lease(Term::Begins, now)
             }
             (Goal::Lead, LeaseOwner::Taken(until)) => self.wait(Some(until)),
             (Goal::Follow | Goal::Leave, LeaseOwner::Free(_) | LeaseOwner::Taken(_)) => self.wait(None),
@@ -403,13 +392,13 @@ impl Elector {
         Action::Wait(times.into_iter().flatten().min().unwrap_or(self.due))
     }
 
-    fn ask(&mut self, now: Time) -> Action {
-        self.state = State::Reading { asked: now };
+    fn read_lease(&mut self, now: Time) -> Action {
+        self.state = ElectorState::Reading { asked: now };
         Action::Send(Request::Read)
     }
 
-    fn take(&mut self, term: Term, now: Time) -> Action {
-        self.state = State::Claiming { sent: now };
+    fn claim_lease(&mut self, term: Term, now: Time) -> Action {
+        self.state = ElectorState::Claiming { sent: now };
         let record = |transitions: i32| Record {
             holder: self.identity.clone(),
             duration_seconds: self.timing.lease_duration_seconds(),
@@ -425,23 +414,22 @@ impl Elector {
         Action::Send(Request::Replace { resource_version: resource_version.clone(), record: record(transitions), term })
     }
 
-    /// As client-go's `ReleaseOnCancel` writes it.
+    /// Releases the lease as client-go's `ReleaseOnCancel` does.
     fn release(&mut self) -> Action {
         let Some(Lease { resource_version, record }) = self.view.lease() else { return self.wait(None) };
         let record = Record { holder: String::new(), duration_seconds: 1, transitions: record.transitions.max(0) };
         let request = Request::Replace { resource_version: resource_version.clone(), record, term: Term::Begins };
-        self.state = State::Releasing;
+        self.state = ElectorState::Releasing;
         Action::Send(request)
     }
 }
 
 impl View {
-    /// The lease, if there is one.
     fn lease(&self) -> Option<&Lease> {
         self.last.as_ref().filter(|_| self.absent.is_none()).map(|(lease, _)| lease)
     }
 
-    fn shows(&mut self, lease: Lease, now: Time, source: Source) {
+    fn set_lease(&mut self, lease: Lease, now: Time, source: Source) {
         self.source = source;
         self.absent = None;
         if self.last.as_ref().is_none_or(|(last, _)| *last != lease) {
@@ -449,7 +437,7 @@ impl View {
         }
     }
 
-    fn shows_none(&mut self, now: Time) {
+    fn set_absent(&mut self, now: Time) {
         self.source = Source::Read;
         self.absent = self.absent.or(Some(now));
     }

@@ -15,13 +15,13 @@ use super::{Lease, Timing};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
-pub use super::peers::Found;
+pub use super::peers::ListedLease;
 
-/// Who took a mount that its replica did not take keeps it for so many lease durations: if that replica cannot, the mount would
-/// otherwise go to and fro, and have no leader half of the time.
+/// The lease durations for which a fallback keeps a mount. Otherwise the mount would change back
+/// and forth if the assigned replica cannot lead it, and have no leader half of the time.
 const FALLBACK_KEEPS: u32 = 10;
 
-/// The API server takes no longer value of a label.
+/// The limit of the API server for the value of a label.
 const LONGEST_LABEL: usize = 63;
 
 /// An input.
@@ -29,13 +29,13 @@ const LONGEST_LABEL: usize = 63;
 pub enum Input {
     /// Time passed.
     Tick,
-    /// These Leases there are; none: the list could not be had.
-    Listed(Option<Vec<Found>>),
-    /// The request about the Lease of that name ended like this.
+    /// All Leases of the deployment, or `None` if listing failed.
+    Listed(Option<Vec<ListedLease>>),
+    /// The result of a request about the Lease of this name.
     Answered(String, RequestResult),
-    /// Nobody writes for that mount any more.
+    /// Nobody writes for this mount any more.
     Drained(String),
-    /// These are the mounts that this replica can lead.
+    /// The mounts that this replica can lead.
     Mounts(BTreeSet<String>),
     /// The process is about to end, and nobody writes for any mount any more.
     Leave,
@@ -44,47 +44,46 @@ pub enum Input {
 /// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// List all Leases of this deployment, those of the replicas and of the mounts, as they are now.
+    /// List all Leases of this deployment, with the newest version of each.
     List,
-    /// Send this about the Lease of that name. It never is a read.
+    /// Send a request, other than a read, about a Lease.
     Send {
         /// The name of the Lease.
         name: String,
         /// The request.
         request: Request,
-        /// Of the Lease of this replica: the mounts that it can lead.
+        /// The mounts that this replica can lead, for its own Lease.
         leadable: Option<BTreeSet<String>>,
     },
-    /// Delete just this version of that Lease. How it ends need not be told.
+    /// Delete this version of a Lease. Its result need not be reported.
     Delete {
         /// The name of the Lease.
         name: String,
-        /// The version that must still be there.
+        /// The version that must still exist.
         resource_version: String,
     },
-    /// Begin no more work for that mount, and say when what is in progress has ended.
+    /// Start no more work for a mount, and report when the current work has ended.
     Drain(String),
-    /// All is given back: nothing else will be asked for.
+    /// All leases are released: nothing else will be requested.
     Left,
 }
 
-/// Decides which mounts this replica leads, each by a lease of its own. See [the module's documentation](super).
+/// Decides which mounts this replica leads, with a lease for each. See [the module](super).
 #[derive(Clone, Debug)]
 pub struct MountElector {
     names: Names,
-    /// The Lease by which this replica says that it is there.
+    /// The Lease that shows that this replica is alive.
     own: String,
     identity: String,
     timing: Timing,
     random: u64,
     presence: Member,
     mounts: BTreeMap<String, Mount>,
-    /// The mounts that this replica can lead.
     leadable: BTreeSet<String>,
     peers: Peers,
     listing: Listing,
     stage: Stage,
-    /// Which replica each mount is to have, of those that were alive, with what they can lead, when it was last asked.
+    /// The assigned replica of each mount, and the alive replicas that it was computed from.
     assigned: BTreeMap<String, String>,
     assigned_among: BTreeMap<String, BTreeSet<String>>,
 }
@@ -94,17 +93,17 @@ pub struct MountElector {
 pub struct Names(String);
 
 impl Names {
-    /// Of the deployment of that name.
+    /// The names for a deployment.
     pub fn new(deployment: &str) -> Self {
         Self(deployment.to_owned())
     }
 
-    /// The Lease of a mount. With a dot, since mounts have none in their names: no two deployments have one in common.
+    /// The Lease of a mount. The dot separates deployments, because names of mounts have none.
     pub fn mount(&self, mount: &str) -> String {
         format!("{}.{mount}", self.0)
     }
 
-    /// The Lease by which a replica says that it is there. The identity is in it as far as it may be in a name.
+    /// The Lease that shows that a replica is alive. It contains the identity as far as a name can.
     pub fn replica(&self, identity: &str) -> String {
         let digest = digest(identity);
         let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
@@ -112,7 +111,7 @@ impl Names {
         format!("{}{readable}{}{digest}", self.replicas(), if readable.is_empty() { "" } else { "-" })
     }
 
-    /// The value of the label by which all are found: the deployment's name, if a label can say it.
+    /// The value of the label that selects them: the deployment's name, cut if necessary.
     pub fn label(&self) -> String {
         if self.0.len() <= LONGEST_LABEL {
             return self.0.clone();
@@ -126,7 +125,7 @@ impl Names {
     }
 }
 
-/// Tells names apart that look the same when they are cut.
+/// Distinguishes names that are equal once they are cut.
 fn digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -134,7 +133,7 @@ fn digest(text: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// This replica first announces to the others that it leaves, so that they know who takes which mount when the leases are free.
+    /// It announces that it leaves, so that the others know who takes which free lease.
     Retiring {
         until: Time,
     },
@@ -144,18 +143,14 @@ enum Stage {
 
 #[derive(Clone, Copy, Debug)]
 struct Listing {
-    /// When the list that is under way was asked for.
     asked: Option<Time>,
     due: Time,
-    /// Whether there ever was one.
     is_known: bool,
 }
 
-/// An elector, and what it waits for.
 #[derive(Clone, Debug)]
 struct Member {
     elector: Elector,
-    /// When it wanted to read its lease.
     reads: Option<Time>,
     wake: Option<Time>,
     has_left: bool,
@@ -163,32 +158,29 @@ struct Member {
 
 #[derive(Clone, Debug)]
 struct Mount {
-    /// Of its Lease.
     name: String,
     member: Member,
     turn: Turn,
-    /// As a fallback.
     kept_until: Option<Time>,
 }
 
-/// The state of a mount in the hand-over between replicas.
+/// The hand-over of a mount between replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// It leads it or not.
+    /// No hand-over is in progress.
     Settled,
-    /// It leads it until nobody writes for it any more.
+    /// It leads the mount until its work has ended.
     Draining,
-    /// It does not lead it any more, and has not given it back yet.
+    /// It does not lead the mount any more, and is releasing the lease.
     GivingBack,
 }
 
 impl MountElector {
-    /// The share of a replica that can lead these mounts, in the deployment of that name. As for [`Elector::new`], two processes
-    /// never have the same identity.
+    /// An elector for a replica that can lead these mounts. The identity must be unique.
     ///
     /// # Errors
     ///
-    /// Without an identity.
+    /// If the identity is empty.
     pub fn new(
         names: Names,
         identity: String,
@@ -214,12 +206,12 @@ impl MountElector {
         })
     }
 
-    /// Takes in what happened, and says what to do.
+    /// Processes an input and returns the next actions.
     ///
     /// # Assumptions
     ///
-    /// As for [`Elector::step`]: `now` is read before requests are sent and after answers have come; each request but
-    /// [`Action::Delete`] is answered once. So is [`Action::Drain`], with [`Input::Drained`].
+    /// As for [`Elector::step`]. Each request but [`Action::Delete`] is answered once, and so is
+    /// [`Action::Drain`], with [`Input::Drained`].
     ///
     /// # Guarantees
     ///
@@ -249,7 +241,7 @@ impl MountElector {
         actions
     }
 
-    /// The time of the next tick, if nothing else happens. It is after the last step.
+    /// The time of the next tick, later than the last step, if nothing else happens.
     pub fn wakeup(&self, now: Time) -> Option<Time> {
         let members = self.mounts.values().map(|mount| &mount.member).chain([&self.presence]);
         let retires = match self.stage {
@@ -262,17 +254,17 @@ impl MountElector {
         members.filter_map(|member| member.wake).chain(retires).chain(lists).min()
     }
 
-    /// Until when this replica may write for that mount; none: it may not.
+    /// Until when this replica may write for a mount, or `None` if it may not.
     pub fn claim(&self, mount: &str) -> Option<Time> {
         self.mounts.get(mount)?.member.elector.claim()
     }
 
-    /// The holder that the lease of that mount names, as last seen. The lease may have expired.
+    /// The holder in the lease of a mount, as last seen. The lease may have expired.
     pub fn holder(&self, mount: &str) -> Option<&str> {
         self.mounts.get(mount)?.member.elector.holder()
     }
 
-    /// The mounts that this replica may write for, each with until when.
+    /// The mounts that this replica may write for, each with the end of its claim.
     pub fn claims(&self) -> impl Iterator<Item = (&str, Time)> {
         self.mounts.iter().filter_map(|(name, mount)| Some((name.as_str(), mount.member.elector.claim()?)))
     }
@@ -282,12 +274,12 @@ impl MountElector {
         &self.identity
     }
 
-    /// All mounts with the replica that they are to have, as far as this one knows.
+    /// The assigned replica of each mount, as far as this replica knows.
     pub fn assigned(&self) -> &BTreeMap<String, String> {
         &self.assigned
     }
 
-    fn listed(&mut self, found: Option<Vec<Found>>, now: Time, actions: &mut Vec<Action>) {
+    fn listed(&mut self, found: Option<Vec<ListedLease>>, now: Time, actions: &mut Vec<Action>) {
         let Some(asked) = self.listing.asked.take() else { return };
         let Some(found) = found else {
             let members = self.mounts.values_mut().map(|mount| &mut mount.member).chain([&mut self.presence]);
@@ -299,13 +291,13 @@ impl MountElector {
         };
         self.listing.is_known = true;
         let (prefix, own) = (self.names.replicas(), self.own.clone());
-        let (replicas, others): (Vec<Found>, Vec<Found>) =
+        let (replicas, others): (Vec<ListedLease>, Vec<ListedLease>) =
             found.into_iter().partition(|found| found.name.starts_with(&prefix) && found.name != own);
-        self.peers.see(replicas, now);
+        self.peers.record_listed(replicas, now);
         for (name, resource_version) in self.peers.sweep(now) {
             actions.push(Action::Delete { name, resource_version });
         }
-        // Who is to lead what comes first, so that nobody takes on the way what it is to leave to another.
+        // Goals come first, so that the steps below take no mount that another replica should lead.
         self.set_goals(now, actions);
         let mut leases: BTreeMap<String, Lease> = others.into_iter().map(|found| (found.name, found.lease)).collect();
         let presence = leases.remove(&own);
@@ -332,7 +324,6 @@ impl MountElector {
         }
     }
 
-    /// Goes on with whatever time or goals make due.
     fn proceed(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.set_goals(now, actions);
         let (own, leadable) = (&self.own, &self.leadable);
@@ -367,7 +358,6 @@ impl MountElector {
         }
     }
 
-    /// Sets the goals: what this replica is to lead, and what to leave to others.
     fn set_goals(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.stage != Stage::Running {
             self.presence.set_goal(Goal::Leave, now);
@@ -383,7 +373,7 @@ impl MountElector {
         for name in &self.leadable {
             if !self.mounts.contains_key(name) {
                 let elector = Elector::new(self.identity.clone(), self.timing, Goal::Follow, self.random ^ seed_of(name));
-                // An identity there is: this share has it.
+                // The identity is not empty: it was checked in `new`.
                 let Ok(elector) = elector else { continue };
                 let (lease, member) = (self.names.mount(name), Member::new(elector));
                 self.mounts.insert(name.clone(), Mount { name: lease, member, turn: Turn::Settled, kept_until: None });
@@ -418,7 +408,6 @@ impl MountElector {
     }
 }
 
-/// The inputs of the decision about a mount.
 #[derive(Clone, Copy)]
 struct MountSituation {
     is_mine: bool,
@@ -455,7 +444,7 @@ impl Mount {
                 Decision::Drain
             }
             Turn::Settled if !situation.is_leadable => Decision::Pursue(Goal::Leave),
-            // The replica that is to have it does not take it.
+            // The assigned replica does not take it.
             Turn::Settled if self.member.elector.free_since(now).is_some_and(|since| since + situation.hysteresis <= now) => {
                 self.kept_until = Some(now + situation.hysteresis * FALLBACK_KEEPS);
                 Decision::Pursue(Goal::Lead)
@@ -470,7 +459,7 @@ impl Member {
         Self { elector, reads: None, wake: None, has_left: false }
     }
 
-    /// What it does about it, it is asked for in the same step.
+    /// The requests for the goal follow in the same step.
     fn set_goal(&mut self, goal: Goal, now: Time) {
         self.elector.set_goal(goal, now);
     }
@@ -505,7 +494,7 @@ impl Action {
     }
 }
 
-/// Mounts do not go on in step.
+/// Different seeds, so that mounts do not act in step.
 fn seed_of(name: &str) -> u64 {
     name.bytes().fold(0, |seed, byte| splitmix64(seed ^ u64::from(byte)))
 }

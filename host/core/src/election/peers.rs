@@ -1,17 +1,17 @@
-//! The other replicas, by the Leases that say that they are there.
+//! The other replicas, known by their Leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Lease, Timing};
 use crate::queue::Time;
 
-/// After so many lease durations the Lease of a replica that is gone is deleted. Long enough that nobody takes it for alive, or
-/// itself comes back to it.
+/// The lease durations after which a dead replica's Lease is deleted: long enough that nobody
+/// counts it as alive, and that it does not return.
 const SWEPT_AFTER: u32 = 4;
 
-/// A Lease that was found when all were listed.
+/// A Lease from a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ListedLease {
     /// Its name.
     pub name: String,
     /// The content.
@@ -20,11 +20,9 @@ pub struct Found {
     pub leadable: BTreeSet<String>,
 }
 
-/// The other replicas, as last seen.
 #[derive(Clone, Debug)]
 pub(super) struct Peers {
     timing: Timing,
-    /// By the name of the Lease.
     known: BTreeMap<String, Peer>,
 }
 
@@ -32,11 +30,8 @@ pub(super) struct Peers {
 struct Peer {
     lease: Lease,
     leadable: BTreeSet<String>,
-    /// Since when the lease is unchanged.
     since: Time,
-    /// Since when it has been renewed in time.
     alive_since: Time,
-    /// When it is deleted if nothing happens.
     sweep_at: Time,
 }
 
@@ -54,11 +49,10 @@ impl Peers {
         Self { timing, known: BTreeMap::new() }
     }
 
-    /// Takes in the Leases of all other replicas.
-    pub(super) fn see(&mut self, found: impl IntoIterator<Item = Found>, now: Time) {
+    pub(super) fn record_listed(&mut self, found: impl IntoIterator<Item = ListedLease>, now: Time) {
         let mut before = std::mem::take(&mut self.known);
         let sweep_at = now + self.timing.lease_duration() * SWEPT_AFTER;
-        for Found { name, lease, leadable } in found {
+        for ListedLease { name, lease, leadable } in found {
             let peer = match before.remove(&name) {
                 Some(peer) if peer.lease == lease => Peer { leadable, ..peer },
                 Some(peer) if now < peer.alive_until(&self.timing) => Peer { lease, leadable, since: now, sweep_at, ..peer },
@@ -68,25 +62,21 @@ impl Peers {
         }
     }
 
-    /// The replicas that are alive, each with the mounts that it can lead.
     pub(super) fn alive(&self, now: Time) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
         let alive = self.known.values().filter(move |peer| now < peer.alive_until(&self.timing));
         alive.map(|peer| (peer.lease.record.holder.as_str(), &peer.leadable))
     }
 
-    /// Since when that replica has been alive; none: it is not.
     pub(super) fn alive_since(&self, identity: &str, now: Time) -> Option<Time> {
         let peer = self.known.values().find(|peer| peer.lease.record.holder == identity)?;
         (now < peer.alive_until(&self.timing)).then_some(peer.alive_since)
     }
 
-    /// When the next of those that are alive is not any more, if it does not say so again.
     pub(super) fn next_end(&self, now: Time) -> Option<Time> {
         self.known.values().map(|peer| peer.alive_until(&self.timing)).filter(|until| now < *until).min()
     }
 
-    /// The Leases that are to be deleted, each with its version: of replicas that are long gone. One that cannot be is tried
-    /// again later.
+    /// The Leases of long dead replicas, with their versions. They are returned again if they stay.
     pub(super) fn sweep(&mut self, now: Time) -> Vec<(String, String)> {
         let again = now + self.timing.lease_duration() * SWEPT_AFTER;
         let mut swept = Vec::new();

@@ -1,4 +1,6 @@
-//! What an elector does, request by request, and what holds whatever it is told.
+//! Single cases and laws of an elector.
+
+mod simulation;
 
 use std::time::Duration;
 
@@ -8,7 +10,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::queue::Time;
 
-/// In milliseconds.
 fn at(milliseconds: u64) -> Time {
     Time::from_duration(Duration::from_millis(milliseconds))
 }
@@ -30,29 +31,28 @@ fn released(version: u32, transitions: i32) -> Action {
 
 const READ: Action = Action::Send(Request::Read);
 
-/// An elector that is called "me".
-struct Told(Elector);
+struct ElectorTest(Elector);
 
-impl Told {
+impl ElectorTest {
     fn new(goal: Goal) -> Self {
         Self(Elector::new("me".to_owned(), Timing::default(), goal, 1).unwrap())
     }
 
-    /// One that has the lease since the first second, at version 1.
+    /// Has held the lease at version 1 since the first second.
     fn holder() -> Self {
-        let mut told = Self::new(Goal::Lead);
-        told.check(1000, Input::Tick, READ);
-        told.check(1000, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
-        told.waits(1010, Input::Answer(RequestResult::Lease(lease(1, "me", 0))));
-        assert_eq!(told.0.claim(), Some(at(11_000)), "from when it was sent");
-        told
+        let mut test = Self::new(Goal::Lead);
+        test.check(1000, Input::Tick, READ);
+        test.check(1000, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+        test.waits(1010, Input::Answer(RequestResult::Lease(lease(1, "me", 0))));
+        assert_eq!(test.0.claim(), Some(at(11_000)), "from when it was sent");
+        test
     }
 
     fn check(&mut self, now: u64, input: Input, expected: Action) {
         assert_eq!(self.0.step(input, at(now)), expected, "at {now} ms");
     }
 
-    /// Goes on until another round begins, in milliseconds.
+    /// The time of the next round, in milliseconds.
     fn waits(&mut self, now: u64, input: Input) -> u64 {
         let Action::Wait(until) = self.0.step(input, at(now)) else { panic!("does not wait") };
         u64::try_from(until.as_duration().as_millis()).unwrap() + 1
@@ -61,24 +61,24 @@ impl Told {
 
 #[test]
 fn a_candidate_creates_a_missing_lease_and_renews_it() {
-    let mut told = Told::holder();
-    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    let due = told.waits(2950, Input::Answer(RequestResult::Lease(lease(2, "me", 0))));
-    assert_eq!(told.0.claim(), Some(at(12_900)));
+    let mut test = ElectorTest::holder();
+    test.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    let due = test.waits(2950, Input::Answer(RequestResult::Lease(lease(2, "me", 0))));
+    assert_eq!(test.0.claim(), Some(at(12_900)));
     assert!((4300..=4701).contains(&due), "0.7 to 0.9 retry periods after it was sent: {due}");
 }
 
 #[test]
 fn a_candidate_waits_until_the_holder_has_not_renewed_for_the_duration_of_its_lease() {
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
-    let mut now = told.waits(100, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
+    let mut now = test.waits(100, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
     let mut reads = 0;
     loop {
-        match told.0.step(Input::Tick, at(now)) {
+        match test.0.step(Input::Tick, at(now)) {
             READ => {
                 reads += 1;
-                now = told.waits(now + 5, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
+                now = test.waits(now + 5, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
             }
             action => {
                 assert_eq!(action, replace(7, "me", 4, Term::Begins));
@@ -88,168 +88,168 @@ fn a_candidate_waits_until_the_holder_has_not_renewed_for_the_duration_of_its_le
     }
     assert!((15_100..=15_101).contains(&now), "15 s after the answer that showed it: {now}");
     assert!((8..=11).contains(&reads), "{reads}");
-    assert_eq!((told.0.claim(), told.0.holder()), (None, Some("other")));
+    assert_eq!((test.0.claim(), test.0.holder()), (None, Some("other")));
 }
 
 #[test]
 fn a_released_lease_is_taken_at_once() {
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
-    told.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
+    test.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
 }
 
 #[test]
 fn after_a_lost_answer_the_lease_is_read_and_renewed_again() {
     for found in [1, 2] {
-        let mut told = Told::holder();
-        told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-        told.check(7900, Input::Answer(RequestResult::Unknown), READ);
-        assert_eq!(told.0.claim(), Some(at(11_000)), "as it was");
-        told.check(7910, Input::Answer(RequestResult::Lease(lease(found, "me", 0))), replace(found, "me", 0, Term::GoesOn));
-        told.waits(7920, Input::Answer(RequestResult::Lease(lease(3, "me", 0))));
-        assert_eq!(told.0.claim(), Some(at(17_910)));
+        let mut test = ElectorTest::holder();
+        test.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+        test.check(7900, Input::Answer(RequestResult::Unknown), READ);
+        assert_eq!(test.0.claim(), Some(at(11_000)), "as it was");
+        test.check(7910, Input::Answer(RequestResult::Lease(lease(found, "me", 0))), replace(found, "me", 0, Term::GoesOn));
+        test.waits(7920, Input::Answer(RequestResult::Lease(lease(3, "me", 0))));
+        assert_eq!(test.0.claim(), Some(at(17_910)));
     }
 }
 
 #[test]
 fn an_answer_after_the_renew_deadline_grants_no_claim() {
-    let mut told = Told::holder();
-    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    let mut test = ElectorTest::holder();
+    test.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     let renews = replace(2, "me", 0, Term::GoesOn);
-    told.check(12_900, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), renews);
-    assert_eq!(told.0.claim(), None);
+    test.check(12_900, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), renews);
+    assert_eq!(test.0.claim(), None);
 }
 
 #[test]
 fn a_leader_that_cannot_renew_loses_the_claim_and_remains_a_candidate() {
-    let mut told = Told::holder();
-    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    told.check(7900, Input::Answer(RequestResult::Unknown), READ);
-    told.waits(12_900, Input::Answer(RequestResult::Unknown));
-    assert_eq!(told.0.claim(), None);
-    told.check(15_000, Input::Tick, READ);
-    told.waits(15_010, Input::Answer(RequestResult::Lease(lease(9, "other", 1))));
-    assert_eq!(told.0.holder(), Some("other"));
+    let mut test = ElectorTest::holder();
+    test.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    test.check(7900, Input::Answer(RequestResult::Unknown), READ);
+    test.waits(12_900, Input::Answer(RequestResult::Unknown));
+    assert_eq!(test.0.claim(), None);
+    test.check(15_000, Input::Tick, READ);
+    test.waits(15_010, Input::Answer(RequestResult::Lease(lease(9, "other", 1))));
+    assert_eq!(test.0.holder(), Some("other"));
 }
 
 #[test]
 fn a_deleted_lease_is_respected_for_its_duration() {
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
-    let due = told.waits(100, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
-    told.check(due, Input::Tick, READ);
-    told.waits(due, Input::Answer(RequestResult::NotFound));
-    assert_eq!(told.0.holder(), None);
-    told.check(15_200, Input::Tick, READ);
-    told.check(15_201, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
+    let due = test.waits(100, Input::Answer(RequestResult::Lease(lease(7, "other", 3))));
+    test.check(due, Input::Tick, READ);
+    test.waits(due, Input::Answer(RequestResult::NotFound));
+    assert_eq!(test.0.holder(), None);
+    test.check(15_200, Input::Tick, READ);
+    test.check(15_201, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
 }
 
 #[test]
 fn the_holder_creates_a_lease_again_that_was_deleted() {
-    let mut told = Told::holder();
-    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    told.check(2901, Input::Answer(RequestResult::NotFound), READ);
-    told.check(2902, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+    let mut test = ElectorTest::holder();
+    test.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    test.check(2901, Input::Answer(RequestResult::NotFound), READ);
+    test.check(2902, Input::Answer(RequestResult::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
 }
 
 #[test]
 fn repeated_conflicts_are_not_retried_without_a_pause() {
-    let mut told = Told::holder();
-    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-    told.check(2901, Input::Answer(RequestResult::Conflict), READ);
-    told.check(2902, Input::Answer(RequestResult::Lease(lease(5, "me", 0))), replace(5, "me", 0, Term::GoesOn));
-    let due = told.waits(2903, Input::Answer(RequestResult::Conflict));
+    let mut test = ElectorTest::holder();
+    test.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    test.check(2901, Input::Answer(RequestResult::Conflict), READ);
+    test.check(2902, Input::Answer(RequestResult::Lease(lease(5, "me", 0))), replace(5, "me", 0, Term::GoesOn));
+    let due = test.waits(2903, Input::Answer(RequestResult::Conflict));
     assert!(due > 4000);
-    told.check(due, Input::Tick, READ);
+    test.check(due, Input::Tick, READ);
 }
 
 #[test]
 fn a_leader_that_leaves_releases_the_lease() {
-    let mut told = Told::holder();
-    told.check(1500, Input::Goal(Goal::Leave), released(1, 0));
-    assert_eq!(told.0.claim(), None, "before it is sent");
-    told.check(1510, Input::Answer(RequestResult::Lease(lease(2, "", 0))), Action::Left);
-    told.check(9999, Input::Goal(Goal::Lead), Action::Left);
+    let mut test = ElectorTest::holder();
+    test.check(1500, Input::Goal(Goal::Leave), released(1, 0));
+    assert_eq!(test.0.claim(), None, "before it is sent");
+    test.check(1510, Input::Answer(RequestResult::Lease(lease(2, "", 0))), Action::Left);
+    test.check(9999, Input::Goal(Goal::Lead), Action::Left);
 }
 
 #[test]
 fn leaving_during_a_renewal_releases_the_lease_that_the_renewal_acquires() {
     let renewing = || {
-        let mut told = Told::holder();
-        told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
-        told.check(2901, Input::Goal(Goal::Leave), Action::Pending);
-        told
+        let mut test = ElectorTest::holder();
+        test.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+        test.check(2901, Input::Goal(Goal::Leave), Action::Pending);
+        test
     };
     renewing().check(2902, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), released(2, 0));
 
-    let mut told = renewing();
-    let due = told.waits(2902, Input::Answer(RequestResult::Unknown));
-    told.check(due, Input::Tick, READ);
-    told.check(due, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), released(2, 0));
+    let mut test = renewing();
+    let due = test.waits(2902, Input::Answer(RequestResult::Unknown));
+    test.check(due, Input::Tick, READ);
+    test.check(due, Input::Answer(RequestResult::Lease(lease(2, "me", 0))), released(2, 0));
 
-    let mut told = renewing();
-    told.check(7900, Input::Answer(RequestResult::Unknown), READ);
-    told.check(12_902, Input::Answer(RequestResult::Unknown), Action::Left);
+    let mut test = renewing();
+    test.check(7900, Input::Answer(RequestResult::Unknown), READ);
+    test.check(12_902, Input::Answer(RequestResult::Unknown), Action::Left);
 }
 
 #[test]
 fn leaving_after_an_unanswered_takeover_reads_the_lease_first() {
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
-    told.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
-    told.waits(6, Input::Answer(RequestResult::Unknown));
-    assert!(told.0.may_hold());
-    told.check(7, Input::Goal(Goal::Leave), READ);
-    told.check(8, Input::Answer(RequestResult::Lease(lease(8, "me", 4))), released(8, 4));
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
+    test.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    test.waits(6, Input::Answer(RequestResult::Unknown));
+    assert!(test.0.may_hold());
+    test.check(7, Input::Goal(Goal::Leave), READ);
+    test.check(8, Input::Answer(RequestResult::Lease(lease(8, "me", 4))), released(8, 4));
 }
 
 #[test]
 fn a_candidate_without_a_lease_leaves_at_once() {
-    Told::new(Goal::Lead).check(0, Input::Goal(Goal::Leave), Action::Left);
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
-    told.waits(5, Input::Answer(RequestResult::Unknown));
-    told.check(6, Input::Goal(Goal::Leave), Action::Left);
+    ElectorTest::new(Goal::Lead).check(0, Input::Goal(Goal::Leave), Action::Left);
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
+    test.waits(5, Input::Answer(RequestResult::Unknown));
+    test.check(6, Input::Goal(Goal::Leave), Action::Left);
 }
 
 #[test]
 fn a_follower_takes_no_lease_and_releases_its_own() {
-    let mut told = Told::new(Goal::Follow);
-    told.check(0, Input::Tick, READ);
-    let due = told.waits(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))));
-    assert_eq!(told.0.free_since(at(due)), Some(at(5)));
-    told.check(due, Input::Goal(Goal::Lead), READ);
-    told.check(due + 1, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
-    told.waits(due + 2, Input::Answer(RequestResult::Lease(lease(8, "me", 4))));
-    told.check(due + 3, Input::Goal(Goal::Follow), released(8, 4));
+    let mut test = ElectorTest::new(Goal::Follow);
+    test.check(0, Input::Tick, READ);
+    let due = test.waits(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))));
+    assert_eq!(test.0.free_since(at(due)), Some(at(5)));
+    test.check(due, Input::Goal(Goal::Lead), READ);
+    test.check(due + 1, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    test.waits(due + 2, Input::Answer(RequestResult::Lease(lease(8, "me", 4))));
+    test.check(due + 3, Input::Goal(Goal::Follow), released(8, 4));
 }
 
 #[test]
 fn a_lease_that_others_have_read_is_not_read_again_unless_outdated() {
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
-    told.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
-    told.check(6, Input::Seen(at(5), Some(lease(7, "", 3))), Action::Pending);
-    told.waits(10, Input::Answer(RequestResult::Lease(lease(8, "me", 4))));
-    told.waits(11, Input::Seen(at(5), Some(lease(7, "", 3))));
-    assert_eq!(told.0.claim(), Some(at(10_005)), "what was asked before the answer says nothing");
-    told.waits(12, Input::Seen(at(11), Some(lease(9, "other", 5))));
-    assert_eq!(told.0.claim(), None, "written by hand");
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
+    test.check(5, Input::Answer(RequestResult::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    test.check(6, Input::Seen(at(5), Some(lease(7, "", 3))), Action::Pending);
+    test.waits(10, Input::Answer(RequestResult::Lease(lease(8, "me", 4))));
+    test.waits(11, Input::Seen(at(5), Some(lease(7, "", 3))));
+    assert_eq!(test.0.claim(), Some(at(10_005)), "what was asked before the answer says nothing");
+    test.waits(12, Input::Seen(at(11), Some(lease(9, "other", 5))));
+    assert_eq!(test.0.claim(), None, "written by hand");
 
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
-    told.check(1, Input::Seen(at(0), Some(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
+    test.check(1, Input::Seen(at(0), Some(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
 }
 
 #[test]
 fn a_lease_without_a_duration_has_the_configured_duration() {
-    let mut told = Told::new(Goal::Lead);
-    told.check(0, Input::Tick, READ);
+    let mut test = ElectorTest::new(Goal::Lead);
+    test.check(0, Input::Tick, READ);
     let mut other = lease(7, "other", i32::MAX);
     other.record.duration_seconds = 0;
-    told.waits(0, Input::Answer(RequestResult::Lease(other.clone())));
-    told.check(15_000, Input::Tick, READ);
-    told.check(15_000, Input::Answer(RequestResult::Lease(other)), replace(7, "me", i32::MAX, Term::Begins));
+    test.waits(0, Input::Answer(RequestResult::Lease(other.clone())));
+    test.check(15_000, Input::Tick, READ);
+    test.check(15_000, Input::Answer(RequestResult::Lease(other)), replace(7, "me", i32::MAX, Term::Begins));
 }
 
 #[test]
@@ -282,23 +282,22 @@ fn any_input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Whatever an API server says.
     #[test]
-    fn it_waits_for_the_future_writes_what_is_valid_and_has_a_claim_by_its_own_renewals_alone(
+    fn an_elector_waits_for_the_future_writes_valid_records_and_claims_only_by_its_own_renewals(
         inputs in vec((0..3_000_u64, any_input()), 1..60)
     ) {
-        let mut told = Told::new(Goal::Lead);
+        let mut test = ElectorTest::new(Goal::Lead);
         let (mut now, mut sent) = (0, None);
         for (passed, input) in inputs {
             now += passed;
-            let before = told.0.claim();
+            let before = test.0.claim();
             let says_so = |input: &Input| matches!(input, Input::Answer(RequestResult::Lease(lease)) if lease.record.holder == "me");
             let is_renewed = says_so(&input) && sent.is_some();
-            let action = told.0.step(input, at(now));
-            if let Some(until) = told.0.claim() {
+            let action = test.0.step(input, at(now));
+            if let Some(until) = test.0.claim() {
                 prop_assert!(at(now) < until);
                 prop_assert!(before == Some(until) || (is_renewed && Some(until) == sent.map(|sent| at(sent + 10_000))));
-                prop_assert_eq!(told.0.goal(), Goal::Lead);
+                prop_assert_eq!(test.0.goal(), Goal::Lead);
             }
             match action {
                 Action::Wait(until) => prop_assert!(until > at(now)),
@@ -312,13 +311,13 @@ proptest! {
         }
     }
 
-    /// Answers come at once, and say anything. Three requests of the seven are for a lease that expires within the round: a lease lasts
-    /// a second or longer, so within the 1.4 seconds of the shortest round no second one expires.
+    /// Three of the requests are for a lease that expires within the round. A lease lasts at least
+    /// a second and the shortest round 1.4 seconds, so no second one expires.
     #[test]
     fn it_sends_no_more_than_seven_requests_in_a_round(answers in vec(any_input(), 1..60)) {
-        let mut told = Told::new(Goal::Lead);
+        let mut test = ElectorTest::new(Goal::Lead);
         let (mut now, mut requests) = (at(0), Vec::new());
-        let mut action = told.0.step(Input::Tick, now);
+        let mut action = test.0.step(Input::Tick, now);
         for input in answers {
             let Input::Answer(answer) = input else { continue };
             let input = match action {
@@ -331,7 +330,7 @@ proptest! {
                     Input::Answer(answer)
                 }
             };
-            action = told.0.step(input, now);
+            action = test.0.step(input, now);
         }
         for (first, eighth) in requests.iter().zip(requests.iter().skip(7)) {
             prop_assert!(eighth.saturating_since(*first) >= Duration::from_millis(1400), "{:?}", requests);

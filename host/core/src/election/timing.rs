@@ -1,16 +1,16 @@
-//! How long is waited for what.
+//! The durations of an election.
 
 use std::time::Duration;
 
-/// A round of a candidate lasts at least so many tenths of the retry period.
+/// The shortest round of a candidate, in tenths of the retry period.
 const SHORTEST_PAUSE_TENTHS: u32 = 7;
-/// And at most so many. The rest of the retry period is for the requests, so that with them it is kept: takeover within the lease
-/// duration and a retry period, and within one retry period after a release.
+/// The longest round. The rest is for the requests, so that a takeover takes at most the lease
+/// duration and a retry period, or one retry period after a release.
 const LONGEST_PAUSE_TENTHS: u32 = 9;
-/// How much longer than the retry period the renew deadline must be, in percent: client-go's `JitterFactor`.
+/// The least renew deadline, in percent of the retry period: client-go's `JitterFactor`.
 const JITTER_PERCENT: u32 = 120;
 
-/// The times of an election. They are checked: see [`Timing::new`].
+/// The valid times of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     lease_duration: Duration,
@@ -40,12 +40,12 @@ pub enum Error {
         /// The retry period.
         retry_period: Duration,
     },
-    /// Requests would follow one another without pause.
+    /// Requests would follow each other without a pause.
     #[error("the retry period is {0:?}, and must be at least 1 ms")]
     NoPause(Duration),
 }
 
-/// 15 s, 10 s and 2 s, as controller-runtime and Kubernetes' own components have them.
+/// 15 s, 10 s and 2 s, as in controller-runtime and Kubernetes' own components.
 impl Default for Timing {
     fn default() -> Self {
         Self {
@@ -57,13 +57,15 @@ impl Default for Timing {
 }
 
 impl Timing {
+    /// Checks the times of an election:
+    ///
     /// - `lease_duration`: how long a lease stays with a holder that does not renew it.
-    /// - `renew_deadline`: how long a holder writes after its last renewal.
-    /// - `retry_period`: how often a holder renews, and a candidate looks.
+    /// - `renew_deadline`: how long a holder may write after its last renewal.
+    /// - `retry_period`: how often a holder renews, and a candidate checks.
     ///
     /// # Errors
     ///
-    /// That they do not go together, by the rules of client-go's `NewLeaderElector`, or that a Lease cannot say them.
+    /// If they break a rule of client-go's `NewLeaderElector`, or if a Lease cannot express them.
     pub fn new(lease_duration: Duration, renew_deadline: Duration, retry_period: Duration) -> Result<Self, Error> {
         let is_whole = lease_duration.subsec_nanos() == 0;
         if !is_whole || lease_duration.is_zero() || i32::try_from(lease_duration.as_secs()).is_err() {
@@ -86,39 +88,36 @@ impl Timing {
         self.lease_duration
     }
 
-    /// The time for which a holder may write after its last renewal.
+    /// How long a holder may write after its last renewal.
     pub fn renew_deadline(&self) -> Duration {
         self.renew_deadline
     }
 
-    /// The interval in which a holder renews, and a candidate checks the lease.
+    /// How often a holder renews, and a candidate checks the lease.
     pub fn retry_period(&self) -> Duration {
         self.retry_period
     }
 
-    /// How long an answer is waited for, as controller-runtime does: a holder whose request was lost can send another before its claim
-    /// is over.
+    /// The timeout of a request: after a lost one, the holder can send another within its claim.
     pub fn request_timeout(&self) -> Duration {
         self.renew_deadline / 2
     }
 
-    /// How long what a holder sent at the end of its claim can be on its way before another can have the lease.
+    /// How long the last request of a claim may take before another process can have the lease.
     pub fn margin(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline)
     }
 
-    /// By which part the clock of a holder may be slower than that of one who waits for its lease: the fraction by which the renew
-    /// deadline is shorter than the lease duration.
+    /// The fraction by which the clock of a holder may be slower than that of a waiting process.
     pub fn tolerated_slowness(&self) -> f64 {
         1.0 - self.renew_deadline.as_secs_f64() / self.lease_duration.as_secs_f64()
     }
 
-    /// What a Lease says of it.
     pub(super) fn lease_duration_seconds(&self) -> i32 {
         i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX)
     }
 
-    /// How long a lease stays with a holder that has written this into it.
+    /// How long others wait for a holder that wrote this value.
     pub(super) fn patience(&self, duration_seconds: i32) -> Duration {
         match u64::try_from(duration_seconds) {
             Ok(seconds @ 1..) => Duration::from_secs(seconds),
@@ -126,7 +125,7 @@ impl Timing {
         }
     }
 
-    /// From one round to the next. Processes that started together do not go on in step.
+    /// The time between two rounds, with jitter.
     pub(super) fn pause(&self, random: u64) -> Duration {
         let shortest = self.retry_period * SHORTEST_PAUSE_TENTHS / 10;
         let longest = self.retry_period * LONGEST_PAUSE_TENTHS / 10;

@@ -11,34 +11,30 @@ use crate::queue::Time;
 use crate::response::Event;
 use crate::token_bucket::TokenBucket;
 
-/// The estimated size of a waiting Event without its texts, in bytes.
+/// The estimated bytes of a waiting Event without its texts.
 const OVERHEAD: usize = 256;
 
-/// The number of objects in one generation. When a generation is full, the one before it is forgotten. In the worst case, the series of both take
-/// some 4 MB for each mount, without the names of their Events.
+/// The objects of one generation; only two are kept. Their series take at most 4 MB per mount.
 const GENERATION: usize = 512;
 
-/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Mount<T> {
     tokens: TokenBucket,
-    /// The publication in progress, and the key of its object.
     taken: Option<(u64, String)>,
     bytes: usize,
     waiting: usize,
     /// The objects with Events that wait or are being published.
     objects: HashMap<String, Object<T>>,
-    /// Objects whose Events were published, first those of this generation, then those of the one before.
+    /// This generation, and the one before.
     remembered: [HashMap<String, Object<T>>; 2],
     /// By namespace; that of cluster-scoped objects is empty.
     lanes: BTreeMap<String, Lane>,
     last_turn: Option<String>,
 }
 
-/// The Events of one namespace that wait.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The keys of the objects that have some, each once, without the object whose Event is being published.
+    /// Each once, without the object whose Event is being published.
     turns: VecDeque<String>,
     bytes: usize,
 }
@@ -50,7 +46,6 @@ struct Object<T> {
     series: Vec<Series<T>>,
 }
 
-/// An Event that waits.
 #[derive(Debug)]
 struct Waiting<T> {
     subject: Subject,
@@ -59,17 +54,14 @@ struct Waiting<T> {
     added: T,
 }
 
-/// An Event that happened once or more.
 #[derive(Debug)]
 struct Series<T> {
     /// A hash of its severity, reason and message.
     id: u64,
-    /// A hash of its severity and reason.
     group: u64,
     first: T,
     last: T,
     count: u32,
-    /// The name of the Event, once it is published.
     name: Option<String>,
     ends: Time,
 }
@@ -107,7 +99,6 @@ impl<T: Copy> Mount<T> {
         added
     }
 
-    /// Makes room for an Event that is to wait. Its object is in `objects`.
     fn wait(&mut self, key: &str, waiting: Waiting<T>) -> AddResult {
         let (bytes, namespace) = (waiting.bytes(), waiting.namespace().to_owned());
         let mut displaced = 0;
@@ -133,13 +124,11 @@ impl<T: Copy> Mount<T> {
         AddResult::Waits { displaced }
     }
 
-    /// Whether [`Self::take`] has something.
     pub(super) fn is_ready(&self, limit: MountLimit, now: Time) -> bool {
         let has_token = limit == MountLimit::Ignored || self.tokens.empty_until(MOUNT_LIMIT, now).is_none();
         has_token && self.taken.is_none() && self.waiting > 0
     }
 
-    /// The earliest time at which [`Self::take`] returns an Event; none: nothing waits, or a publication is in progress.
     pub(super) fn ready_at(&self, now: Time) -> Option<Time> {
         let is_waiting = self.taken.is_none() && self.waiting > 0;
         is_waiting.then(|| self.tokens.empty_until(MOUNT_LIMIT, now).unwrap_or(now))
@@ -158,13 +147,13 @@ impl<T: Copy> Mount<T> {
         let Waiting { subject, event, series: id, added } = waiting;
         // A series stays while one of its Events waits.
         let series = self.objects.get(&key).and_then(|object| object.series.iter().find(|series| series.id == id));
-        let told = series.map(|series| (series.first, series.last, series.count, series.name.clone()));
-        let (first, last, count, name) = told.unwrap_or((added, added, 1, None));
+        let known = series.map(|series| (series.first, series.last, series.count, series.name.clone()));
+        let (first, last, count, name) = known.unwrap_or((added, added, 1, None));
         Some(Publication { mount: mount.clone(), subject, event, added, first, last, count, name, series: id, ticket })
     }
 
     pub(super) fn done<M>(&mut self, publication: &Publication<M, T>, name: Option<String>) {
-        // It may be of a mount that was removed before this one, with the same name, was added.
+        // A mount of the same name may have been removed and added again.
         let Some((_, key)) = self.taken.take_if(|(ticket, _)| *ticket == publication.ticket) else { return };
         if let Some(object) = self.objects.get_mut(&key) {
             let series = object.series.iter_mut().find(|series| series.id == publication.series);
@@ -204,7 +193,6 @@ impl<T: Copy> Mount<T> {
         dropped.len()
     }
 
-    /// Drops the newest waiting Event of an object.
     fn drop_newest(&mut self, key: &str) {
         let Some(object) = self.objects.get_mut(key) else { return };
         let Some(waiting) = object.waiting.pop_back() else { return };
@@ -218,7 +206,6 @@ impl<T: Copy> Mount<T> {
         self.settle(key);
     }
 
-    /// Subtracts the size of an Event that was removed from the queue.
     fn subtract_size(&mut self, waiting: &Waiting<T>) {
         self.bytes -= waiting.bytes();
         self.waiting -= 1;
@@ -234,7 +221,6 @@ impl<T: Copy> Mount<T> {
         self.taken.as_ref().is_some_and(|(_, taken)| taken == key)
     }
 
-    /// The object, with what is remembered of it.
     fn recall(&mut self, key: &str) -> &mut Object<T> {
         let remembered = self.remembered.iter_mut().find_map(|generation| generation.remove(key));
         let object = self.objects.entry(key.to_owned());
@@ -244,7 +230,6 @@ impl<T: Copy> Mount<T> {
         }
     }
 
-    /// Moves an object to those that are remembered, if none of its Events waits or is being published.
     fn settle(&mut self, key: &str) {
         if self.is_taken(key) || self.objects.get(key).is_none_or(|object| !object.waiting.is_empty()) {
             return;
@@ -259,11 +244,9 @@ impl<T: Copy> Mount<T> {
     }
 }
 
-/// The result of counting an Event in its series.
 enum Counted {
-    /// It needs no request now: it is counted in a waiting Event, or in a published one.
+    /// It is counted in a waiting or published Event.
     Merged,
-    /// The object has no token left.
     ObjectLimit,
     Publish {
         event: Event,
@@ -272,7 +255,6 @@ enum Counted {
 }
 
 impl<T: Copy> Object<T> {
-    /// Counts an Event in its series, or begins one.
     fn count(&mut self, mut event: Event, at: T, now: Time) -> Counted {
         let Self { tokens, waiting, series: known } = self;
         known.retain(|series| series.ends > now || waiting.iter().any(|waiting| waiting.series == series.id));

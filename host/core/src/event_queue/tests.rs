@@ -22,7 +22,6 @@ fn event(reason: &str, message: &str) -> Event {
     Event { severity: Severity::Normal, reason: reason.to_owned(), message: message.to_owned() }
 }
 
-/// Takes all Events that may be published now, one after the other, and says that they were published under their number.
 fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> {
     let mut published = Vec::new();
     while let Some(publication) = queue.take(MountLimit::Enforced, now, |_| true) {
@@ -32,7 +31,6 @@ fn publish(queue: &mut Queue, now: Time) -> Vec<Publication<&'static str, u64>> 
     published
 }
 
-/// Adds an Event of the object `default/a` of the mount `mount`.
 fn add(queue: &mut Queue, event: Event, at: u64) -> AddResult {
     queue.add(&"mount", subject("default", "a"), event, at, seconds(at))
 }
@@ -79,26 +77,26 @@ fn many_events_that_differ_only_in_their_message_become_one_series() {
     }
     add(&mut queue, event("Created", "another reason"), 20);
     let published = publish(&mut queue, seconds(20));
-    let told: Vec<(&str, u32)> = published.iter().map(|one| (one.event.message.as_str(), one.count)).collect();
+    let messages: Vec<(&str, u32)> = published.iter().map(|one| (one.event.message.as_str(), one.count)).collect();
     let single: Vec<String> = (0..10).map(|number| format!("attempt {number}")).collect();
     let mut expected: Vec<(&str, u32)> = single.iter().map(|message| (message.as_str(), 1)).collect();
     expected.push(("(combined from similar events): attempt 10", 10));
     expected.push(("another reason", 1));
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 #[test]
 fn an_object_publishes_25_events_and_then_one_in_five_minutes() {
     let mut queue = Queue::default();
-    // A series each, with a reason of its own.
+    // A series each, with its own reason.
     let added: Vec<AddResult> = (0..30).map(|number| add(&mut queue, event(&format!("Reason{number}"), ""), 0)).collect();
     assert_eq!(added.iter().filter(|added| **added == WAITS).count(), 25);
     assert_eq!(added.iter().filter(|added| **added == AddResult::ObjectLimit).count(), 5);
     assert_eq!(publish(&mut queue, seconds(0)).len(), 25);
-    assert_eq!(add(&mut queue, event("Reason0", ""), 299), AddResult::Merged, "it is counted, and told with a later one");
+    assert_eq!(add(&mut queue, event("Reason0", ""), 299), AddResult::Merged, "it is counted, and published with a later one");
     assert_eq!(add(&mut queue, event("Reason0", ""), 300), WAITS);
-    let [told] = publish(&mut queue, seconds(300)).try_into().unwrap();
-    assert_eq!((told.count, told.name.as_deref()), (3, Some("event-1")));
+    let [published] = publish(&mut queue, seconds(300)).try_into().unwrap();
+    assert_eq!((published.count, published.name.as_deref()), (3, Some("event-1")));
 }
 
 #[test]
@@ -186,7 +184,6 @@ fn done_is_ignored_after_the_mount_was_replaced() {
     assert_eq!(publish(&mut queue, seconds(0)).len(), 1);
 }
 
-/// One step of a host and its plugins.
 #[derive(Clone, Debug)]
 enum Step {
     Add { mount: usize, namespace: usize, object: usize, reason: usize, message: usize },
@@ -210,13 +207,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// What is true of any order of steps: the limits, the order of an object's Events, one publication of a mount at once, no count that
-    /// exceeds what was added, and an empty queue in the end.
+    /// Checks limits, order, one publication per mount, the counts, and an empty queue at the end.
     #[test]
     fn limits_and_order_hold_for_any_sequence_of_steps(steps in steps()) {
         let (mounts, mut queue, mut now) = (["one", "two"], Queue::default(), 0_u64);
         let mut taken: Vec<Publication<&str, u64>> = Vec::new();
-        // By mount and object: the moments of additions that were not dropped, and of publications.
         let mut published: BTreeMap<(&str, String), Vec<(u64, u64)>> = BTreeMap::new();
         let mut happened: BTreeMap<(&str, String, String), u32> = BTreeMap::new();
         let mut waiting = 0;

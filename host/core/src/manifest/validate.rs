@@ -1,4 +1,4 @@
-//! Whether a manifest can be mounted: a host that learns it here does not learn it from the API server, one object at a time.
+//! Checks whether a manifest can be mounted, before the API server refuses its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,9 +10,8 @@ use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_
 use crate::object::GroupVersionKind;
 use crate::text::displayed;
 
-/// The most problems that an error lists.
-const TOLD: usize = 32;
-/// The most bytes of one problem. It quotes names that the plugin chose, which may be long.
+const MOST_LISTED: usize = 32;
+/// The most bytes of a problem, which quotes the plugin.
 const PROBLEM_TEXT: usize = 1_024;
 
 /// A manifest that cannot be mounted.
@@ -20,18 +19,18 @@ const PROBLEM_TEXT: usize = 1_024;
 pub struct Error {
     /// The name that the plugin gives itself.
     pub plugin: String,
-    /// Everything that is wrong, in the order of the manifest; at least one.
+    /// All problems in the order of the manifest; at least one.
     pub problems: Vec<Violation>,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the manifest of plugin {:?} has to be corrected in what its `describe` returns: ", self.plugin)?;
-        for (index, problem) in self.problems.iter().take(TOLD).enumerate() {
+        for (index, problem) in self.problems.iter().take(MOST_LISTED).enumerate() {
             let problem = displayed(problem, PROBLEM_TEXT);
             write!(formatter, "{}{problem}", if index == 0 { "" } else { "; " })?;
         }
-        match self.problems.len().saturating_sub(TOLD) {
+        match self.problems.len().saturating_sub(MOST_LISTED) {
             0 => Ok(()),
             more => write!(formatter, "; and {more} more"),
         }
@@ -40,7 +39,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// One thing that is wrong with a manifest, and what would be right.
+/// One problem of a manifest, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The name is not a DNS label.
@@ -48,17 +47,17 @@ pub enum Violation {
         "the name {0:?} must be a DNS label: at most 63 lower-case letters, digits and '-', with a letter or digit at each end"
     )]
     Name(String),
-    /// A kind is not written as Kubernetes writes kinds.
+    /// A kind is not written as in Kubernetes.
     #[error("{place} {kind:?} must have {rule}")]
     Kind {
-        /// What the kind is in the manifest.
+        /// The role of the kind in the manifest.
         place: &'static str,
         /// The kind as given.
         kind: GroupVersionKind,
-        /// What is expected of the part that is wrong.
+        /// The rule that it breaks.
         rule: &'static str,
     },
-    /// A kind has two entries among the children, perhaps in two versions.
+    /// Two child kinds are the same, perhaps in two versions.
     #[error("{0} is declared as a child kind twice, and an object is the same in all versions: declare it once")]
     ChildTwice(GroupVersionKind),
     /// The parent kind is among the children.
@@ -67,7 +66,7 @@ pub enum Violation {
     /// Two reads are the same.
     #[error("{0} is read twice in the same way: declare it once")]
     ReadTwice(GroupVersionKind),
-    /// A read is of something that is not a namespace.
+    /// The namespace of a read is invalid.
     #[error("{kind} is read from {namespace:?}, which cannot be a namespace: give a DNS label, or none")]
     ReadNamespace {
         /// The kind that is read.
@@ -81,10 +80,10 @@ pub enum Violation {
     /// An object among the CRDs is not a CustomResourceDefinition.
     #[error("CRD number {0} must be an apiextensions.k8s.io/v1 CustomResourceDefinition")]
     NotACrd(usize),
-    /// A CustomResourceDefinition that the API server would not accept.
+    /// The API server would not accept a CustomResourceDefinition.
     #[error("the CRD {name:?} must have {rule}")]
     Crd {
-        /// Its name, or its number where it has none.
+        /// Its name, or its number if it has none.
         name: String,
         /// The rule that it breaks.
         rule: String,
@@ -92,7 +91,7 @@ pub enum Violation {
     /// Two CRDs are the same.
     #[error("the CRD {0:?} is included twice: include it once")]
     CrdTwice(String),
-    /// A CRD that has nothing to do with the plugin.
+    /// A CRD is unrelated to the plugin.
     #[error(
         "the CRD {name:?} defines {kind}, which is neither the parent nor a child kind nor read: declare it or leave the CRD out"
     )]
@@ -102,24 +101,24 @@ pub enum Violation {
         /// `Kind.group`.
         kind: String,
     },
-    /// A kind is declared in a version that the CRD brought for it does not serve.
+    /// A CRD does not serve the version that the manifest declares.
     #[error(
         "the CRD {name:?} does not serve the version {version:?} that the manifest declares: serve it, or declare one of those served"
     )]
     CrdVersion {
         /// The CRD's name.
         name: String,
-        /// The version that is declared.
+        /// The declared version.
         version: String,
     },
 }
 
 impl Manifest {
-    /// Checks everything that can be known without a cluster.
+    /// Checks everything that does not need a cluster.
     ///
     /// # Errors
     ///
-    /// All problems at once, so that an author corrects them in one go.
+    /// All problems at once, so that an author can correct them together.
     pub fn validate(&self) -> Result<(), Error> {
         let mut problems = Vec::new();
         if !is_dns_label(&self.name) {
@@ -135,7 +134,6 @@ impl Manifest {
         if problems.is_empty() { Ok(()) } else { Err(Error { plugin: self.name.clone(), problems }) }
     }
 
-    /// Every kind that the manifest names, with what it is there.
     fn kinds(&self) -> impl Iterator<Item = (&'static str, &GroupVersionKind)> {
         std::iter::once(("the parent kind", &self.parent))
             .chain(self.children.iter().map(|child| ("the child kind", &child.kind)))
@@ -212,7 +210,7 @@ impl Manifest {
         }
     }
 
-    /// A CRD is code for the whole cluster, so a plugin brings only those that it says it has to do with.
+    /// A CRD affects the whole cluster, so a plugin may only bring those of kinds that it declares.
     fn check_crd_is_declared(&self, crd: &Value, name: &str, group: &str, kind: &str, problems: &mut Vec<Violation>) {
         let declared: BTreeSet<&str> = self
             .kinds()

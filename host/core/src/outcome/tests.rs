@@ -7,10 +7,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 const TRAP: ProblemKind = ProblemKind::Sandbox { reason: "Trap", fault: Fault::Plugin };
 const POOL_SATURATED: ProblemKind = ProblemKind::Sandbox { reason: "PoolSaturated", fault: Fault::Host };
 
-/// A kind, its reason, how it goes on, and how it goes on if it is not to be before a minute has passed.
+/// A kind, its reason, its retry, and its retry if it must wait for a minute.
 type Row = (ProblemKind, &'static str, Retry, Retry);
 
-/// Every kind of problem.
 const TABLE: [Row; 18] = [
     (ProblemKind::PluginTransient, "PluginTransient", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginRetryAfter, "PluginRetryAfter", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
@@ -32,7 +31,7 @@ const TABLE: [Row; 18] = [
     (ProblemKind::Other, "Other", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
 ];
 
-/// Which rows are about a kind. A kind that is added must be named here, and then be in the table.
+/// A new kind must be added here and to the table.
 fn rows_of(kind: ProblemKind) -> usize {
     match kind {
         ProblemKind::Sandbox { .. } => 2,
@@ -158,10 +157,10 @@ fn every_outcome_has_its_retry_and_its_label() {
 }
 
 #[test]
-fn what_a_plugin_asks_for_has_a_floor() {
+fn a_requested_requeue_has_a_floor() {
     for (asked, expected) in [
         (None, None),
-        // For a back-off, not for now.
+        // It requests a back-off.
         (Some(Duration::ZERO), Some(Duration::ZERO)),
         (Some(Duration::from_nanos(1)), Some(REQUEUE_FLOOR)),
         (Some(REQUEUE_FLOOR), Some(REQUEUE_FLOOR)),

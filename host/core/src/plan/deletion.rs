@@ -1,39 +1,43 @@
-//! What happens to the children of a parent that is being deleted and carries the host's finalizer.
+//! The plan for the children of a parent that is being deleted and carries the host's finalizer.
 //!
 //! ```text
-//!    the plugin finalizes ── not done ─────────▶ plan as for the living, wait
-//!                         ── done ──┐
-//!    it does not ───────────────────┴──▶ delete what the garbage collector does not reach, and what the plugin wants gone
-//!                                          │ something is still there ──▶ wait
-//!                                          └ nothing ─────────────────▶ release
+//!   the plugin finalizes ── not done ──▶ plan as for other parents, wait
+//!                        ── done ──┐
+//!   it does not ───────────────────┴──▶ delete what the garbage collector does not, or the plugin
+//!                                       wants gone
+//!                                         │ something is still there ──▶ wait
+//!                                         └ nothing ─────────────────▶ release
 //! ```
 //!
-//! What the garbage collector reaches is told by namespaces and not by the owner references that there are: a parent that was deleted
-//! with `--cascade=orphan` has its references taken from the children while it still carries our finalizer, and they are to stay.
+//! Namespaces decide what the garbage collector reaches, and not the existing references:
+//! `--cascade=orphan` removes these while the parent has our finalizer, and such children must
+//! stay.
 
-use super::{ByIdentity, DesiredSet, Input, Next, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for};
+use super::{
+    ByIdentity, ChildAction, DesiredSet, Input, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for,
+};
 use crate::object::ObjectRef;
 use crate::response::Response;
 
-/// The annotation on a parent that lets it go without its plugin and without its children, with any value but `false`: when the plugin
-/// is gone, or never comes to an end, nothing else would but to edit the finalizers.
+/// The annotation, with any value but `false`, that releases a parent whose plugin is gone or never
+/// finishes, and leaves its children.
 pub const RELEASE_ANNOTATION: &str = "gyre.dev/release";
 
-/// Objects that a message names; the plan has them all.
+/// The most objects that a message names. The plan has them all.
 const NAMED: usize = 3;
 
-/// The finalizer that a plugin's parents carry. Each plugin has its own, since two may reconcile the same parent.
+/// The finalizer of a plugin: two plugins may reconcile the same parent.
 pub fn finalizer(plugin: &str) -> String {
     format!("gyre.dev/{plugin}")
 }
 
-/// Whether the finalizer of a parent with this value of [`RELEASE_ANNOTATION`] is removed.
+/// Returns whether this value of [`RELEASE_ANNOTATION`] releases the parent.
 pub fn is_released(annotation: Option<&str>) -> bool {
     annotation.is_some_and(|value| value != "false")
 }
 
-/// Whether the parent must carry the finalizer before the steps of its plan are carried out: if the plugin finalizes, or if a child is to
-/// be written or is there that the garbage collector does not reach. If not, a finalizer that it carries can be removed.
+/// Returns whether the parent needs the finalizer first: if the plugin finalizes, or a child that
+/// the garbage collector does not reach exists or will be written.
 pub fn needs_finalizer(input: &Input<'_>, plan: &Plan, finalizes: bool) -> bool {
     let written = || plan.steps.iter().any(|step| is_out_of_reach(input, &step.child().key));
     let there = || input.observed.iter().any(|object| is_out_of_reach(input, object.key) && is_owned(input, object));
@@ -52,30 +56,30 @@ pub struct DeletionPlan {
 /// The action on the finalizer of a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FinalizerAction {
-    /// Once the steps, which delete nothing, are carried out: remove the finalizer. Nothing is left that must be gone before.
+    /// Remove it once the steps, which delete nothing, are done.
     Remove,
-    /// The finalizer stays.
+    /// It stays.
     Keep {
         /// The reason, for people.
         message: String,
     },
 }
 
-/// Decides all writes for one parent that is being deleted. `teardown` is what the plugin's `finalize` answered; none: the plugin does
-/// not finalize. What the input says to be desired makes no difference.
+/// Plans all writes for one parent that is being deleted. `answer` is that of the plugin's
+/// `finalize`, if it finalizes. The input's desired children are ignored.
 ///
 /// # Guarantees
 ///
 /// Those of [`plan()`], and:
 ///
-/// - At [`FinalizerAction::Remove`] nothing is left that the parent owns and the garbage collector does not reach, nor anything that the plugin,
-///   when it was done, no longer wanted.
-/// - Once the plugin is done, nothing is created. What it wants to exist and already does is still brought to what is wanted.
-/// - Children that the garbage collector reaches are left to it, unless the plugin wants them gone before the parent.
+/// - At [`FinalizerAction::Remove`], nothing is left that the garbage collector does not reach, or
+///   that the plugin no longer wants.
+/// - Once the plugin is done, nothing is created. Existing children are still updated.
+/// - Other children are left to the garbage collector, unless the plugin wants them gone first.
 ///
 /// # Assumptions
 ///
-/// `observed` is all that there is, also of kinds that the manifest no longer declares: a child that it lacks is left behind.
+/// `observed` is complete, also for undeclared kinds: a missing child is left behind.
 pub fn plan_deletion(input: &Input<'_>, answer: Option<&Response>) -> DeletionPlan {
     let desired = answer.and_then(|answer| answer.children.as_deref());
     let input = &Input { desired, ..*input };
@@ -96,8 +100,7 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
         plan.refusals.clone_from(&wanted.refusals);
         let stays = wanted.targets.iter().filter(|target| !is_out_of_reach(input, &target.desired.child.key));
         plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
-            // To replace a child is to create it again.
-            Next::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
+            ChildAction::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
             _ => None,
         }));
     }
@@ -120,7 +123,7 @@ fn finalizer_action(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> Finaliz
         Step::Delete { child, .. } => Some(child),
         _ => None,
     });
-    // Where the parent lists nothing, a child with a finalizer on it may be forged to keep the parent.
+    // If the parent has no list, a child with a finalizer may be forged to keep the parent.
     let is_waited_for = |child: &&ObjectRef| !(input.parent.children.is_missing() && is_out_of_reach(input, &child.key));
     let going: Vec<&ObjectRef> = deleted.chain(plan.leaving.iter().filter(is_waited_for)).collect();
     if going.is_empty() {

@@ -1,4 +1,4 @@
-//! From what the plugin returned to what would be written: checked, normalised and marked as ours.
+//! Checks, normalises and marks what the plugin returned.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,64 +15,56 @@ use crate::names::{is_dns_label, is_object_name};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use crate::response::Child;
 
-/// Names an object whatever the version, since an object is the same in all versions: group, kind, namespace, name.
+/// Names an object by group, kind, namespace and name: it is the same in all versions.
 pub(super) type Identity = (String, String, Option<String>, String);
 
 pub(super) fn identity(kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Identity {
     (kind.group.clone(), kind.kind.clone(), namespace.map(str::to_owned), name.to_owned())
 }
 
-/// A child to write, and how.
 pub(super) struct Target {
     pub(super) desired: Desired,
     pub(super) strategy: Strategy,
     pub(super) propagation: Propagation,
 }
 
-/// The desired children, checked.
 #[derive(Default)]
 pub(super) struct DesiredSet {
     pub(super) targets: Vec<Target>,
     pub(super) refusals: Vec<Refusal>,
     retained: HashSet<Identity>,
     unnamed: Unnamed,
-    /// The children on the parent's list, and those that will be added to it. A child is refused when the list has no room for it.
     listed: ChildList,
 }
 
-/// Children that cannot be told apart because what the plugin returned does not name them. Nothing may be lost because of a bad
-/// output, so objects that could be them are not pruned.
+/// Children without a name. Objects that could be them are not pruned.
 #[derive(Default)]
 struct Unnamed {
-    /// Of these groups and kinds.
     kinds: BTreeSet<(String, String)>,
-    /// One of them could be of any kind.
     any: bool,
 }
 
 impl DesiredSet {
-    /// Checks each child, in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         // An entry stays on the list until the API server says that the child is gone.
         let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
         let mut seen = HashMap::with_capacity(children.len());
         for child in children {
             match child {
-                Child::Apply(object) => wanted.apply(input, object, &mut seen),
-                Child::Keep(reference) => wanted.keep(input, reference, &mut seen),
+                Child::Apply(object) => wanted.apply_child(input, object, &mut seen),
+                Child::Keep(reference) => wanted.keep_child(input, reference, &mut seen),
             }
         }
         wanted
     }
 
-    /// Whether the plugin wants this object to exist, or may want it.
     pub(super) fn retains(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         self.unnamed.any
             || self.unnamed.kinds.contains(&(kind.group.clone(), kind.kind.clone()))
             || self.retained.contains(&identity(kind, key.namespace.as_deref(), &key.name))
     }
 
-    fn apply(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut HashMap<Identity, Seen>) {
+    fn apply_child(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut HashMap<Identity, Seen>) {
         let refusal = match kind_of(object) {
             Err(message) => {
                 self.unnamed.any = true;
@@ -81,7 +73,7 @@ impl DesiredSet {
             Ok(kind) => match self.locate(input, &kind, object).and_then(|(child, scope)| {
                 first_of_its_name(&child, Seen::Applied, seen)?;
                 let target = target(input, child, scope, object)?;
-                self.list(input, &target.desired.child)?;
+                self.add_to_list(input, &target.desired.child)?;
                 Ok(target)
             }) {
                 Ok(target) => return self.targets.push(target),
@@ -91,8 +83,7 @@ impl DesiredSet {
         self.refusals.push(*refusal);
     }
 
-    /// The parent has to list a child that no ownerReference can name.
-    fn list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
+    fn add_to_list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
         if !is_out_of_reach(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
             return Ok(());
         }
@@ -102,8 +93,8 @@ impl DesiredSet {
         Err(Box::new(Refusal { child: Some(child.clone()), reason: RefusalReason::ChildListFull, message }))
     }
 
-    /// Keeping writes nothing, so it needs neither a declared kind nor a grant.
-    fn keep(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut HashMap<Identity, Seen>) {
+    /// Keeps an object. This writes nothing, so it needs neither a declared kind nor a grant.
+    fn keep_child(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut HashMap<Identity, Seen>) {
         let ObjectRef { kind, key } = reference;
         if key.name.is_empty() {
             self.unname(kind);
@@ -121,7 +112,7 @@ impl DesiredSet {
         }
     }
 
-    /// Whether a kind has namespaces may be unknown here, so both meanings of the name are retained: for one of them there is no object.
+    /// Retains both meanings of a name: with and without a namespace.
     fn retain(&mut self, input: &Input<'_>, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) {
         self.retained.insert(identity(kind, None, name));
         match namespace.or(input.parent.key.namespace.as_deref()) {
@@ -138,7 +129,7 @@ impl DesiredSet {
         self.unnamed.kinds.insert((kind.group.clone(), kind.kind.clone()));
     }
 
-    /// Which object it is, and that it may be written. Retains what it names even if not.
+    /// Retains the object even if it may not be written.
     fn locate(
         &mut self,
         input: &Input<'_>,
@@ -163,7 +154,7 @@ impl DesiredSet {
             scope_of(input, kind).map_err(|(reason, message)| Box::new(Refusal { child: child_as_named, reason, message }))?;
         let (namespace, name) = named?;
         let namespace = match scope {
-            // As kubectl does: the namespace of an object that has none is of no consequence.
+            // As kubectl does, the namespace of a cluster-scoped object is ignored.
             Scope::Cluster => None,
             Scope::Namespaced => Some(namespace.or(input.parent.key.namespace.as_deref()).ok_or_else(|| {
                 let message = format!(
@@ -184,14 +175,13 @@ impl DesiredSet {
     }
 }
 
-/// The earlier desired child of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Applied,
     Kept,
 }
 
-/// To keep an object twice says the same twice; anything else is a contradiction, and the first one stands.
+/// Only keeping an object twice is no contradiction.
 fn first_of_its_name(child: &ObjectRef, now: Seen, seen: &mut HashMap<Identity, Seen>) -> Result<(), Box<Refusal>> {
     let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
     let message = match seen.insert(identity.clone(), now) {
@@ -209,7 +199,7 @@ fn invalid(child: Option<ObjectRef>, message: String) -> Box<Refusal> {
     Box::new(Refusal { child, reason: RefusalReason::InvalidChild, message })
 }
 
-/// The mount's key `grants.writeNamespaces` does not include its namespace.
+/// The refusal outside of the mount's key `grants.writeNamespaces`.
 fn not_writable(child: &ObjectRef, parent_namespace: Option<&str>) -> String {
     let namespace = child.key.namespace.as_deref().unwrap_or_default();
     let where_it_is = match parent_namespace {
@@ -219,7 +209,7 @@ fn not_writable(child: &ObjectRef, parent_namespace: Option<&str>) -> String {
     format!("{child} is in {where_it_is}: add {namespace:?} to the mount's key grants.writeNamespaces")
 }
 
-/// The mount's key `namespaces` does not include its namespace.
+/// The refusal outside of the mount's key `namespaces`.
 pub(super) fn not_in_mount(child: &ObjectRef) -> String {
     match &child.key.namespace {
         Some(namespace) => format!(
@@ -281,7 +271,7 @@ fn name_of<'a>(kind: &GroupVersionKind, object: &'a Map<String, Value>) -> Resul
     }
 }
 
-/// Fields of the metadata that are the API server's to set. A plugin that changes an object which it has read returns them too.
+/// Fields that the API server sets. A plugin that changes an object it read returns them too.
 const SERVER_FIELDS: &[&str] = &[
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -289,7 +279,7 @@ const SERVER_FIELDS: &[&str] = &[
     "generateName",
     "generation",
     "managedFields",
-    // Ownership is the host's: with a reference of its own making a plugin could have the garbage collector delete what it may not.
+    // With a reference of its own, a plugin could have the garbage collector delete other objects.
     "ownerReferences",
     "resourceVersion",
     "selfLink",
@@ -311,7 +301,6 @@ fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String
     Ok(Target { desired, strategy: child_kind.strategy, propagation: child_kind.propagation })
 }
 
-/// What the plugin wants, and nothing that is not the plugin's to say.
 fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut object = object.clone();
     object.remove("status");
@@ -348,7 +337,6 @@ fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<Stri
     Ok(object)
 }
 
-/// Adds what makes the object ours.
 fn mark(input: &Input<'_>, child: &ObjectRef, scope: Scope, digest: &str, object: &mut Map<String, Value>) {
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
     let mut set = |field: &str, key: &str, text: &str| {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::ownership::{Metadata, Owner};
 use super::{
-    Cause, Desired, Existing, Input, Next, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
+    Cause, ChildAction, Desired, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
     desired::kind_not_granted, step_for_existing,
 };
 use crate::grants::Adoption;
@@ -43,9 +43,9 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             let target =
                 Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };
             match step_for_existing(&target, &metadata, uid, Some(live), None) {
-                Next::Nothing => Existing::Nothing,
-                Next::Wait => wait(),
-                Next::Step(step) => Existing::Step(*step),
+                ChildAction::Nothing => Existing::Nothing,
+                ChildAction::Wait => wait(),
+                ChildAction::Step(step) => Existing::Step(*step),
             }
         }
         Owner::Predecessor => Existing::Wait(format!(
@@ -71,7 +71,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
                     "{child} exists, and nothing marks it as a child of this parent: {hand_over}, or allow the mount to adopt objects"
                 ),
             ),
-            // To adopt it would mean to write over what was created only once, and not by us.
+            // Adoption would overwrite an object that was created only once, and not by us.
             (Adoption::Allowed, Strategy::CreateOnly) => refuse(
                 RefusalReason::ForeignObject,
                 format!(
@@ -79,7 +79,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
                     input.plugin, input.parent.uid
                 ),
             ),
-            // In place even for kinds that are otherwise replaced: the consent to adopt is none to delete.
+            // In place even for kinds that are replaced: consent to adopt is not consent to delete.
             (Adoption::Allowed, Strategy::Apply | Strategy::Recreate) => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
     }

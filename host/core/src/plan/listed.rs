@@ -1,25 +1,26 @@
-//! The list of children on their parent: the parent's side of the ownership of children that no ownerReference can name.
+//! The list of children on their parent, for children that no ownerReference can name.
 //!
 //! ```text
-//!   parent                                                        child, in another namespace or in none
-//!   finalizers: [gyre.dev/site]                                   labels:
-//!   annotations:                                                    gyre.dev/plugin: site
-//!     children.gyre.dev/site: {"ConfigMap":{"shared":["a"]}} ──┐    gyre.dev/owner-uid: <UID of the parent>
-//!                                                              └──▶ ConfigMap shared/a
+//!   parent                                                  child, in another namespace or none
+//!   finalizers: [gyre.dev/site]                             labels:
+//!   annotations:                                              gyre.dev/plugin: site
+//!     children.gyre.dev/site: {"ConfigMap":{"b":["a"]}} ─┐    gyre.dev/owner-uid: <the parent's>
+//!                                                        └──▶ ConfigMap b/a
 //! ```
 //!
-//! Labels alone prove no ownership, because anyone who may create an object may set its labels. The list alone proves none, because anyone
-//! who may change the parent may write the list. Only the host, and users who may change both objects, can write both.
+//! Anyone who may create an object sets its labels, and anyone who may change the parent writes the
+//! list. Only both together prove ownership, because only the host, and users who may change both
+//! objects, can write both.
 //!
-//! The list is written together with the finalizer, before a child that is not on it is created. What is listed and does not exist does
-//! no harm, so an entry is removed later: once the API server says that the child is gone.
+//! The list is written with the finalizer, before a child that is not on it is created. An entry is
+//! removed once the API server says that the child is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::object::{GroupVersionKind, ObjectKey};
 
-/// The bytes that a list may take. The API server takes 256 KiB for all annotations of an object; half of that is for those of others,
-/// among them the one in which `kubectl apply` keeps the whole object.
+/// The most bytes of a list: half of what the API server allows for all annotations of an object.
+/// `kubectl apply` keeps the whole object in one of the others.
 pub const LARGEST_LIST: usize = 128 * 1024;
 
 /// The prefix of the annotation's name. The plugin's name follows it.
@@ -28,25 +29,24 @@ pub const LIST_ANNOTATION_PREFIX: &str = "children.gyre.dev/";
 /// The bytes around a name in the list: quotes, colon, brackets and comma.
 const AROUND: usize = 6;
 
-/// The annotation with the list of a plugin's children. Each plugin has its own, since two may reconcile the same parent.
+/// The annotation with a plugin's list: two plugins may reconcile the same parent.
 pub fn list_annotation(plugin: &str) -> String {
     format!("{LIST_ANNOTATION_PREFIX}{plugin}")
 }
 
 type Names = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// The children that a parent lists. The version of a kind is left out, since an object is the same in all versions.
+/// The children that a parent lists, whatever their versions.
 #[derive(Clone, Debug, Default)]
 pub struct ChildList {
-    /// `Kind` or `Kind.group`, then the namespace (empty: none), then the names.
+    /// `Kind` or `Kind.group`, then the namespace (empty if none), then the names.
     names: Names,
-    /// An upper bound of the bytes of its text.
     size: usize,
     is_missing: bool,
 }
 
 impl PartialEq for ChildList {
-    /// The bound of the size depends on how a list was made.
+    /// Ignores `size`, which depends on how a list was made.
     fn eq(&self, other: &Self) -> bool {
         (&self.names, self.is_missing) == (&other.names, other.is_missing)
     }
@@ -55,10 +55,8 @@ impl PartialEq for ChildList {
 impl Eq for ChildList {}
 
 impl ChildList {
-    /// Reads the list of a parent that carries this annotation. What is not a list, since somebody edited it, lists nothing.
-    ///
-    /// A parent that carries the host's finalizer but no annotation was last written by a version that kept no lists, or somebody removed
-    /// the annotation; see [`ChildList::is_missing`].
+    /// Reads the list. An annotation that is not a list, because somebody edited it, lists nothing.
+    /// With the host's finalizer but no annotation, the list is missing.
     pub fn read(annotation: Option<&str>, has_finalizer: bool) -> Self {
         let Some(text) = annotation else { return Self { is_missing: has_finalizer, ..Self::default() } };
         let names: Names = serde_json::from_str(text).unwrap_or_default();
@@ -71,26 +69,26 @@ impl ChildList {
         list
     }
 
-    /// Whether the parent has been held without a list. Until it has one, objects with the right labels count as its children: they are
-    /// shown to the plugin, and deleted where it does not want them. None of them is waited for, and only those that are wanted get on the
-    /// list. So a forged child gains nothing but its own deletion.
+    /// Returns whether the parent has the finalizer but no list, e.g. after an upgrade. Until it
+    /// has one, objects with the right labels are its children, but none is waited for, and only
+    /// wanted ones get on the list: a forged child gains nothing but its deletion.
     pub fn is_missing(&self) -> bool {
         self.is_missing
     }
 
-    /// Whether an object is on it.
+    /// Returns whether an object is on the list.
     pub fn contains(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         let namespaces = self.names.get(&kind_name(kind));
         let names = namespaces.and_then(|namespaces| namespaces.get(key.namespace.as_deref().unwrap_or_default()));
         names.is_some_and(|names| names.contains(&key.name))
     }
 
-    /// Puts an object on it.
+    /// Adds an object.
     pub fn insert(&mut self, kind: &GroupVersionKind, key: &ObjectKey) {
         self.put(&kind_name(kind), key.namespace.as_deref().unwrap_or_default(), &key.name);
     }
 
-    /// Puts an object on it unless its text might then take more than [`LARGEST_LIST`] bytes; whether it is on it.
+    /// Adds an object if it fits in [`LARGEST_LIST`] bytes, and returns whether it is listed.
     pub(super) fn insert_within_bounds(&mut self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         let longest =
             kind.kind.len() + kind.group.len() + key.namespace.as_ref().map_or(0, String::len) + key.name.len() + 3 * AROUND;
@@ -101,7 +99,7 @@ impl ChildList {
         true
     }
 
-    /// All that is on this list or the other one.
+    /// The entries of both lists.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut union = Self { is_missing: false, ..self.clone() };
@@ -109,7 +107,7 @@ impl ChildList {
         union
     }
 
-    /// The entries of this list that the other one does not have.
+    /// The entries of this list that `other` does not have.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut rest = Self::default();
@@ -119,12 +117,12 @@ impl ChildList {
         rest
     }
 
-    /// Whether there are objects of this kind on it, in whatever version.
+    /// Returns whether it lists objects of this kind, in any version.
     pub fn has_kind(&self, kind: &GroupVersionKind) -> bool {
         self.names.contains_key(&kind_name(kind))
     }
 
-    /// The same without the objects of this kind.
+    /// This list without the objects of this kind.
     #[must_use]
     pub fn without_kind(&self, kind: &GroupVersionKind) -> Self {
         let mut rest = self.clone();
@@ -132,14 +130,13 @@ impl ChildList {
         rest
     }
 
-    /// At most so many bytes are in its text.
+    /// An upper bound of the bytes of the text.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The value of the annotation: the same list always gives the same text.
+    /// The value of the annotation. The same list always gives the same text.
     pub fn to_text(&self) -> String {
-        // Maps of texts can always be written.
         serde_json::to_string(&self.names).unwrap_or_default()
     }
 

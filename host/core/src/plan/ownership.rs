@@ -1,4 +1,4 @@
-//! Whose an object is.
+//! Decides who owns an object.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,31 @@ use serde_json::Value;
 use super::{DIGEST_ANNOTATION, Input, OWNER_UID_LABEL, PLUGIN_LABEL};
 use crate::object::{GroupVersionKind, ObjectKey};
 
-/// The way in which a child names its owner.
+/// How a child names its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// With an ownerReference and labels: the garbage collector deletes it when the parent is gone.
+    /// With an ownerReference and labels: the garbage collector deletes it with the parent.
     Reference,
-    /// With labels, and with an entry in the list of its parent, since Kubernetes allows no ownerReference. The host has to write the list
-    /// and a finalizer to the parent before it creates such a child.
+    /// With labels and the parent's list, because Kubernetes allows no ownerReference. The host has
+    /// to write the list and a finalizer before it creates the child.
     Labels,
 }
 
-/// How a child in `child_namespace` says that a parent in `parent_namespace` owns it; none is for objects that live outside of
-/// namespaces. References across namespaces, and from outside of namespaces into one, are not allowed: the garbage collector would
-/// take the owner for missing and delete the child.
+/// How a child names its parent; `None` is cluster-scoped. The garbage collector would take an
+/// owner in another namespace, or a namespaced one of a cluster-scoped child, for missing and
+/// delete the child.
 pub fn ownership(parent_namespace: Option<&str>, child_namespace: Option<&str>) -> Ownership {
     if parent_namespace.is_none() || parent_namespace == child_namespace { Ownership::Reference } else { Ownership::Labels }
 }
 
-/// Whether the ownerReference of a child of this kind says that the parent is its controller.
+/// Returns whether the ownerReference of a child of this kind makes the parent its controller.
 ///
-/// Jobs get one without: Kubernetes' CronJob controller takes every Job whose controller has the *name* of a CronJob in its namespace
-/// for a Job of that CronJob (`getJobsToBeReconciled` in `cronjob_controllerv2.go` compares neither kind nor UID), and deletes it by the
-/// CronJob's history limits. Nothing is lost: the garbage collector follows any ownerReference, and no controller adopts Jobs.
+/// It does not for Jobs: the CronJob controller deletes Jobs whose controller has the *name* of its
+/// CronJob (`getJobsToBeReconciled` in `cronjob_controllerv2.go` compares neither kind nor UID).
 pub(super) fn has_controller_reference(kind: &GroupVersionKind) -> bool {
     (kind.group.as_str(), kind.kind.as_str()) != ("batch", "Job")
 }
 
-/// What the metadata of an object says of its identity.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
@@ -65,22 +63,21 @@ impl OwnerReference {
     }
 }
 
-/// The owner of an object, as seen from a parent and a plugin.
 pub(super) enum Owner<'a> {
-    /// The parent's, through this plugin.
+    /// The parent, through this plugin.
     Us,
-    /// It is controlled by a parent of the same kind and name that is no more: the garbage collector is about to delete it.
+    /// An earlier parent of the same kind and name: the garbage collector will delete the object.
     Predecessor,
-    /// Another object controls it.
     Controller(&'a OwnerReference),
-    /// Labels of ours say that another plugin or another parent has it.
-    Labels { plugin: Option<&'a str>, uid: Option<&'a str> },
-    /// Nobody.
+    /// By our labels, another plugin or parent.
+    Labels {
+        plugin: Option<&'a str>,
+        uid: Option<&'a str>,
+    },
     Nobody,
 }
 
 impl Metadata {
-    /// None if it is not what the metadata of an object looks like.
     pub(super) fn of(object: &Value) -> Option<Self> {
         Self::deserialize(object.get("metadata")?).ok()
     }
@@ -94,7 +91,7 @@ impl Metadata {
         serde_json::from_slice(json).ok().map(|Object { metadata }| metadata)
     }
 
-    /// Whether child caches, which select by the host's labels, show the object.
+    /// Returns whether child caches, which select by these labels, show the object.
     pub(super) fn is_labelled(&self, input: &Input<'_>) -> bool {
         self.label(PLUGIN_LABEL) == Some(input.plugin) && self.label(OWNER_UID_LABEL) == Some(input.parent.uid.as_str())
     }
@@ -107,9 +104,10 @@ impl Metadata {
         self.labels.as_ref()?.get(label).map(String::as_str)
     }
 
-    /// A controller reference decides, or for kinds that get none the reference that the host wrote; where there is neither, both labels
-    /// do. An object that the parent controls but that another plugin has labelled is that plugin's: two plugins may reconcile the same
-    /// parent. Where no reference is allowed, one to the parent says nothing, and beside the labels the parent has to list the object.
+    /// A controller reference decides or, for kinds without one, the reference that the host wrote;
+    /// without either, both labels do. What another plugin has labelled is that plugin's, because
+    /// two may reconcile the same parent. Where no reference is allowed, the parent has to list the
+    /// object.
     pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind, key: &ObjectKey) -> Owner<'_> {
         let (plugin, uid) = (self.label(PLUGIN_LABEL), self.label(OWNER_UID_LABEL));
         let parent = input.parent;
@@ -134,8 +132,9 @@ impl Metadata {
             None => Owner::Nobody,
         }
     }
-    /// The reference to the parent, or to an earlier object of its name, that the host wrote instead of a controller reference. Anybody may
-    /// add a plain reference to have the garbage collector delete what is theirs, so it counts only beside the host's annotation.
+    /// The reference that the host wrote instead of a controller reference, to the parent or an
+    /// earlier one of its name. Anybody may write a plain reference to have the garbage collector
+    /// delete their object, so it only counts beside the host's annotation.
     fn written_reference(&self, input: &Input<'_>, kind: &GroupVersionKind) -> Option<&OwnerReference> {
         if has_controller_reference(kind) || self.digest().is_none() {
             return None;

@@ -1,4 +1,4 @@
-//! The refusals of one reconcile, as many as are worth telling.
+//! The refusals of one reconcile, bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,41 +6,40 @@ use super::{Refusal, RefusalReason};
 use crate::object::ObjectRef;
 use crate::text::cut_owned;
 
-/// Up to this many refusals for one reason are reported one by one, each as an Event. If there are more, a single one is reported, with
-/// their number.
-pub const TOLD_ONE_BY_ONE: usize = 5;
+/// The refusals for one reason that are reported as an Event each. More are reported as one.
+pub const REPORTED_ONE_BY_ONE: usize = 5;
 
-/// The longest message that is kept of a refusal, in bytes: what the API server takes as the note of an Event.
+/// The most bytes of a message: the API server's limit for the note of an Event.
 const MESSAGE: usize = 1_024;
-/// The longest texts that name a child, in bytes. None that exists has longer ones.
+/// The most bytes of the names of a child.
 const NAME: usize = 1_024;
 
-/// The refusals of one reconcile: the first ones for each reason, and the number of all. The size is bounded, whatever a plugin returns.
+/// The refusals of one reconcile: the first ones for each reason, and the number of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// At most [`TOLD_ONE_BY_ONE`] for each reason, in the order in which they came.
+    /// At most [`REPORTED_ONE_BY_ONE`] for each reason.
     first: Vec<Refusal>,
     counts: BTreeMap<RefusalReason, usize>,
 }
 
 impl Refusals {
-    /// Adds one.
+    /// Adds a refusal.
     pub fn add(&mut self, refusal: Refusal) {
         let count = self.counts.entry(refusal.reason).or_default();
         *count = count.saturating_add(1);
-        if *count <= TOLD_ONE_BY_ONE {
+        if *count <= REPORTED_ONE_BY_ONE {
             let Refusal { child, reason, message } = refusal;
             let child = child.filter(|child| name_length(child) <= NAME);
             self.first.push(Refusal { child, reason, message: cut_owned(message, MESSAGE) });
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no refusals.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// Forgets all that have this reason; returns how many there were.
+    /// Removes all refusals for this reason, and returns their number.
     pub fn forget(&mut self, reason: RefusalReason) -> usize {
         self.first.retain(|refusal| refusal.reason != reason);
         self.counts.remove(&reason).unwrap_or_default()
@@ -51,19 +50,19 @@ impl Refusals {
         self.counts.iter().map(|(reason, count)| (*reason, *count))
     }
 
-    /// The refusals to report, in the order in which they came: each of a few for one reason, or one that gives the number of many.
-    pub fn told(&self) -> Vec<Refusal> {
+    /// The refusals to report: each of a few for one reason, or one with the number of many.
+    pub fn reported(&self) -> Vec<Refusal> {
         let mut summed = BTreeSet::new();
-        let told = |refusal: &Refusal| {
+        let reported = |refusal: &Refusal| {
             let count = self.counts.get(&refusal.reason).copied().unwrap_or_default();
-            if count <= TOLD_ONE_BY_ONE {
+            if count <= REPORTED_ONE_BY_ONE {
                 return Some(refusal.clone());
             }
-            // The number stands first, since long messages are cut.
+            // The number comes first, because long messages are cut.
             let message = format!("{count} children are refused for this reason, the first of them: {}", refusal.message);
             summed.insert(refusal.reason).then(|| Refusal { message: cut_owned(message, MESSAGE), ..refusal.clone() })
         };
-        self.first.iter().filter_map(told).collect()
+        self.first.iter().filter_map(reported).collect()
     }
 }
 
@@ -98,11 +97,11 @@ mod tests {
     }
 
     fn messages(refusals: &Refusals) -> Vec<String> {
-        refusals.told().into_iter().map(|refusal| refusal.message).collect()
+        refusals.reported().into_iter().map(|refusal| refusal.message).collect()
     }
 
     #[test]
-    fn few_are_told_one_by_one_and_of_many_one_with_their_number() {
+    fn few_refusals_are_reported_one_by_one_and_many_as_one_with_their_number() {
         let mut refusals = Refusals::default();
         refusals.add(refusal(RefusalReason::ForeignObject, "not ours"));
         refusals.extend((0..5).map(|number| refusal(RefusalReason::UndeclaredKind, &number.to_string())));
@@ -115,20 +114,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_told_is_small_and_counts_all(
+        fn reported_refusals_are_bounded_and_count_all(
             reasons in prop::collection::vec(prop::sample::select(&REASONS[..]), 0..40), length in 0_usize..5_000,
         ) {
             let mut refusals = Refusals::default();
             refusals.extend(reasons.iter().map(|reason| refusal(*reason, &"ü".repeat(length))));
-            let told = refusals.told();
-            prop_assert!(told.len() <= REASONS.len() * TOLD_ONE_BY_ONE);
-            prop_assert!(told.iter().all(|refusal| refusal.message.len() <= MESSAGE));
-            let names = told.iter().filter_map(|refusal| refusal.child.as_ref()).map(name_length);
+            let reported = refusals.reported();
+            prop_assert!(reported.len() <= REASONS.len() * REPORTED_ONE_BY_ONE);
+            prop_assert!(reported.iter().all(|refusal| refusal.message.len() <= MESSAGE));
+            let names = reported.iter().filter_map(|refusal| refusal.child.as_ref()).map(name_length);
             prop_assert!(names.max().unwrap_or_default() <= NAME);
             for reason in REASONS {
                 let all = reasons.iter().filter(|other| **other == reason).count();
-                let told = told.iter().filter(|refusal| refusal.reason == reason).count();
-                prop_assert_eq!(told, if all <= TOLD_ONE_BY_ONE { all } else { 1 });
+                let reported = reported.iter().filter(|refusal| refusal.reason == reason).count();
+                prop_assert_eq!(reported, if all <= REPORTED_ONE_BY_ONE { all } else { 1 });
                 prop_assert_eq!(refusals.counts().find(|(other, _)| *other == reason).map_or(0, |(_, count)| count), all);
             }
             prop_assert_eq!(refusals.is_empty(), reasons.is_empty());

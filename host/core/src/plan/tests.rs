@@ -19,7 +19,7 @@ fn gvk(text: &str) -> GroupVersionKind {
     GroupVersionKind::from_api_version(api_version, kind)
 }
 
-/// Everything that a plan depends on, owned, so that tests can change one thing at a time.
+/// All inputs of a plan, owned, so that tests can change one at a time.
 #[derive(Clone, Debug)]
 struct World {
     plugin: &'static str,
@@ -28,7 +28,6 @@ struct World {
     scopes: BTreeMap<GroupVersionKind, Scope>,
     desired: Option<Vec<Child>>,
     observed: Vec<Live>,
-    /// How many objects the model has made.
     created: usize,
     counts: BTreeMap<String, model::Count>,
 }
@@ -40,7 +39,7 @@ struct Live {
     uid: String,
     resource_version: String,
     json: String,
-    /// What a plugin's mount remembers: mounts share no memory.
+    /// What each plugin's mount remembers: mounts share no memory.
     accepted: Option<(&'static str, AcceptedForm)>,
 }
 
@@ -79,7 +78,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// A parent in `default` with everything granted, also in other namespaces. Widgets are declared but not served.
+/// A parent in `default` with all grants. Widgets are declared but not served.
 fn world() -> World {
     let scopes = [
         ("v1/ConfigMap", Scope::Namespaced),
@@ -144,7 +143,6 @@ impl World {
         self
     }
 
-    /// The parent lists all that there is.
     fn lists_all(mut self) -> Self {
         for live in &self.observed {
             self.parent.children.insert(&live.kind, &live.key);
@@ -164,7 +162,6 @@ fn job(name: &str, image: &str) -> Value {
     })
 }
 
-/// What the cluster holds after this child was created for this world's parent.
 fn created(world: &World, child: Value) -> Value {
     let plan = world.clone().wants([child]).plan();
     let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };

@@ -1,13 +1,14 @@
-//! Which children the parent has to list before a plan is carried out.
+//! Computes which children the parent must list before its plan is executed.
 
 use super::desired::DesiredSet;
 use super::listed::ChildList;
 use super::{Input, Observed, Plan, Step, is_out_of_reach, is_owned};
 
-/// The children that the parent has to list before the steps of its plan are carried out: those that are there or are to be written, and
-/// that no ownerReference can name.
+/// The children that no ownerReference can name and that exist or will be written. The parent has
+/// to list them before the steps of its plan are executed.
 ///
-/// If the parent's list is missing, what the plugin does not want is not among them: its deletion has to be sent before the list is written.
+/// If the list is missing, undesired children are not among them: their deletion has to be sent
+/// before the list is written.
 pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
     let mut list = ChildList::default();
     let is_missing = input.parent.children.is_missing();

@@ -7,41 +7,38 @@ use super::scope::QuarantineScope;
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-/// The number of objects that are queued when the lane is free. The first that asks gets it; some may be gone by then, or need no call.
-const TOLD: usize = 4;
+/// The objects that are queued when the lane is free: some may be deleted, or need no call.
+const NEXT_OBJECTS: usize = 4;
 
-/// The unproven go first for so many times as long as the last turn of a suspect took. Turns are counted in time, because one that ends at
-/// its deadline takes a thousand times as long as an answer.
+/// The time for which the unproven go first, as a multiple of the last suspect's turn: a call that
+/// ends at its deadline takes a thousand times as long as an answer.
 const UNPROVEN_SHARE: u32 = 3;
 
-/// Objects that wait, by scope: scopes take turns, so that many objects of one do not delay another.
+/// The waiting objects. Scopes take turns, so that many objects of one do not delay another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
-    /// These go first,
+    /// These go first.
     unproven: Line,
-    /// but after a while one of these has a turn, or these would wait for ever.
+    /// These have a turn from time to time, or they would wait for ever.
     suspects: Line,
-    /// The call that is under way, and since when.
     turn: Option<(Rank, Time)>,
-    /// Until when the unproven go first.
     unproven_until: Time,
 }
 
-/// The reason why an object waits. The first goes first.
+/// Why an object waits. [`Self::Unproven`] goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// Because of others: nothing speaks against its scope but that it has not answered yet.
+    /// Nothing speaks against its scope, but it has not answered yet.
     Unproven,
-    /// Because its own calls, or others about its scope, ended in faults.
+    /// Its own calls, or others about its scope, ended in faults.
     Suspect,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Line {
     objects: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
-    /// The scope that had the last turn.
     last: Option<QuarantineScope>,
-    /// For each scope that waits, the object that had the last turn: otherwise one that changes all the time would be ahead of the others.
+    /// Otherwise an object that changes all the time would be ahead of the others of its scope.
     last_objects: BTreeMap<QuarantineScope, ObjectKey>,
 }
 
@@ -50,23 +47,20 @@ impl Waiting {
         self.line(rank).objects.entry(scope).or_default().insert(object);
     }
 
-    /// A call about an object of that scope begins in the lane.
     pub(super) fn begin_turn(&mut self, scope: QuarantineScope, rank: Rank, now: Time) {
         self.turn = Some((rank, now));
         self.line(rank).last = Some(scope);
     }
 
-    /// The call in the lane has ended.
     pub(super) fn end_turn(&mut self, is_fault: bool, now: Time) {
         let Some((rank, since)) = self.turn.take() else { return };
-        // The turn of an unproven that turns out to be a suspect counts as one of a suspect, unless it was in the time of the unproven:
-        // else those that wait as suspects would wait for ever behind ever new ones.
+        // A fault of an unproven counts as a suspect's turn, unless it was in the time of the
+        // unproven. Otherwise suspects would wait for ever behind new scopes.
         if rank == Rank::Suspect || (is_fault && self.unproven_until <= since) {
             self.unproven_until = now + now.saturating_since(since).saturating_mul(UNPROVEN_SHARE);
         }
     }
 
-    /// A call about that scope has ended in a fault: its objects are no longer ahead of others.
     pub(super) fn suspect(&mut self, scope: &QuarantineScope) {
         self.unproven.last_objects.remove(scope);
         if let Some((scope, objects)) = self.unproven.objects.remove_entry(scope) {
@@ -79,18 +73,16 @@ impl Waiting {
         self.suspects.remove(scope, object);
     }
 
-    /// Those who may ask now, first the one whose turn it is.
     pub(super) fn next(&mut self, now: Time, due: &mut Vec<ObjectKey>) {
         let lines = match now <= self.unproven_until {
             true => [&mut self.unproven, &mut self.suspects],
             false => [&mut self.suspects, &mut self.unproven],
         };
         for line in lines {
-            line.next(TOLD.saturating_sub(due.len()), due);
+            line.next(NEXT_OBJECTS.saturating_sub(due.len()), due);
         }
     }
 
-    /// All of them.
     pub(super) fn take_all(&mut self, due: &mut Vec<ObjectKey>) {
         for line in [&mut self.unproven, &mut self.suspects] {
             due.extend(std::mem::take(&mut line.objects).into_values().flatten());
@@ -124,7 +116,7 @@ impl Line {
         }
     }
 
-    /// Takes so many objects, of one scope after the other. Only the first scope has had its turn then: the others are spare.
+    /// Takes objects of one scope after the other. Only the first scope has had its turn then.
     fn next(&mut self, most: usize, due: &mut Vec<ObjectKey>) {
         let mut last = self.last.clone();
         for turn in 0..most {
@@ -139,7 +131,6 @@ impl Line {
         }
     }
 
-    /// An object of the scope that comes after that one, in a circle.
     fn after(&self, last: Option<&QuarantineScope>) -> Option<(QuarantineScope, ObjectKey)> {
         let after = last.map_or(Bound::Unbounded, Bound::Excluded);
         let (scope, objects) =

@@ -1,4 +1,4 @@
-//! The calls about one scope, as far as they are remembered.
+//! What is remembered of the calls about one scope.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -8,17 +8,17 @@ use super::{FIRST_PROBE, Hold, SUSPECT_FOR};
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-/// Objects that may be one tenant's.
+/// Objects that may belong to one tenant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QuarantineScope {
-    /// Those of a namespace.
+    /// The objects of a namespace.
     Namespace(String),
-    /// One that is cluster-scoped, by its name.
+    /// A cluster-scoped object, by its name.
     Object(String),
 }
 
 impl QuarantineScope {
-    /// The scope that an object belongs to.
+    /// The scope of an object.
     pub fn of(object: &ObjectKey) -> Self {
         match &object.namespace {
             Some(namespace) => Self::Namespace(namespace.clone()),
@@ -26,7 +26,6 @@ impl QuarantineScope {
         }
     }
 
-    /// From how many objects with faults on it is suspect. Of one in a namespace the others are not to blame.
     fn suspect_after(&self) -> usize {
         match self {
             Self::Namespace(_) => 2,
@@ -35,21 +34,19 @@ impl QuarantineScope {
     }
 }
 
-/// Stands for an object within its scope, in eight bytes. Two objects whose names have the same hash are treated as one; both are of the
-/// same tenant.
+/// Identifies an object within its scope. Names with the same hash count as one object.
 pub(super) fn id(object: &ObjectKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.name.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The result of the last call about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     Answered,
-    /// In a fault, as have all before it.
+    /// It faulted, as all calls before it.
     Faulted,
-    /// In a fault, but an earlier call had an answer.
+    /// It faulted, but an earlier call answered.
     Relapsed,
 }
 
@@ -63,26 +60,19 @@ impl Record {
     }
 }
 
-/// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoped {
     /// By [`id`].
     objects: BTreeMap<u64, Record>,
-    /// How many of them have ever answered.
     answered_objects: usize,
     last_answer: Option<Time>,
-    /// Whether an object that had answered has ended in a fault since the last answer.
     has_relapsed: bool,
-    /// The object of the last fault, and when that was.
     last_fault: Option<(u64, Time)>,
-    /// Until when it is suspect, and for how long after each fault.
     suspicion: Option<(Time, Duration)>,
-    /// The objects of the last faults in a row.
     culprits: BTreeSet<u64>,
-    /// How many faults in a row there were.
     pub(super) faults: u32,
     pub(super) hold: Hold,
-    /// Whether it is among those that are looked at until their past does not count.
+    /// Whether it is in `Quarantine::empty`.
     pub(super) is_listed_as_empty: bool,
 }
 
@@ -107,13 +97,12 @@ impl Scoped {
         self.last_answer.is_some()
     }
 
-    /// Whether the last call about it ended in a fault.
     pub(super) fn ended_in_fault(&self) -> bool {
         self.faults > 0
     }
 
-    /// Whether its faults speak against the plugin, and not against what is new in it: nothing of it has ever answered, or something that
-    /// had does not any more.
+    /// Returns whether the plugin may be the cause: nothing in the scope has ever answered, or
+    /// something that had answered does not any more.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.faults > 0 && (self.has_relapsed || self.last_answer.is_none())
     }
@@ -122,7 +111,7 @@ impl Scoped {
         self.last_answer.is_some_and(|at| now < at + SUSPECT_FOR)
     }
 
-    /// Until when its past counts even if its objects are gone.
+    /// Until when its past counts even without objects.
     pub(super) fn counts_until(&self) -> Time {
         let of_hold = self.hold.held.map(|held| held.until + SUSPECT_FOR);
         let of_fault = self.last_fault.map(|(_, at)| at + SUSPECT_FOR);
@@ -135,15 +124,15 @@ impl Scoped {
         self.has_relapsed = false;
         self.culprits.clear();
         self.faults = 0;
-        self.note(id, Record::Answered);
+        self.record_call(id, Record::Answered);
     }
 
-    /// Until when the scope is suspect; none: it is not.
+    /// Returns until when the scope is suspect, if it is.
     pub(super) fn faulted(&mut self, scope: &QuarantineScope, id: u64, now: Time) -> Option<Time> {
         self.faults = self.faults.saturating_add(1);
         let last = self.record(id);
         self.has_relapsed |= last == Some(Record::Answered);
-        self.note(id, if last.is_some_and(Record::has_answered) { Record::Relapsed } else { Record::Faulted });
+        self.record_call(id, if last.is_some_and(Record::has_answered) { Record::Relapsed } else { Record::Faulted });
         let before = self.last_fault.replace((id, now));
         let is_another = before.is_some_and(|(other, at)| other != id && now < at + SUSPECT_FOR);
         let duration = match self.suspicion {
@@ -156,7 +145,7 @@ impl Scoped {
         Some(now + duration)
     }
 
-    /// Counts an object among those of the faults in a row, and says how many there are. Of a scope that is one object, its faults count.
+    /// Returns the number of objects of consecutive faults, or of faults in a scope of one object.
     pub(super) fn count(&mut self, scope: &QuarantineScope, id: u64) -> usize {
         self.culprits.insert(id);
         match scope {
@@ -170,7 +159,7 @@ impl Scoped {
         self.answered_objects -= usize::from(before.is_some_and(Record::has_answered));
     }
 
-    fn note(&mut self, id: u64, record: Record) {
+    fn record_call(&mut self, id: u64, record: Record) {
         let before = self.objects.insert(id, record);
         let counts = |record: Option<Record>| usize::from(record.is_some_and(Record::has_answered));
         self.answered_objects = self.answered_objects + counts(Some(record)) - counts(before);

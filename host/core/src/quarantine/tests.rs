@@ -1,3 +1,5 @@
+mod simulation;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
@@ -7,14 +9,13 @@ use super::*;
 
 const TRAP: CallEnd = CallEnd::PluginFault { reason: "Trapped" };
 const HOUR: Duration = Duration::from_secs(3600);
-/// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth comes after 55 minutes and a half, the tenth 10 minutes later.
+/// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth comes after 55.5 minutes.
 const PROBES_AN_HOUR: usize = 9;
 
 fn at(seconds: u64) -> Time {
     Time::from_duration(Duration::from_secs(seconds))
 }
 
-/// Of a namespace, or without one.
 fn object(scope: u8, number: u8) -> ObjectKey {
     if scope == 0 {
         ObjectKey::new(None::<String>, format!("cluster-{number}"))
@@ -30,7 +31,6 @@ fn namespaced(namespace: &str, number: u8) -> ObjectKey {
 #[derive(Clone, Debug)]
 enum Operation {
     Ask(u8, u8),
-    /// One of the calls in progress ends.
     End(usize, CallEnd),
     Forget(u8, u8),
     Pass(Duration),
@@ -58,21 +58,17 @@ fn limits() -> impl Strategy<Value = Option<u32>> {
     proptest::option::weighted(0.9, 0..5_u32)
 }
 
-/// What is known of a scope that was looked at naively.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
     faults: usize,
     answers: usize,
 }
 
-/// A quarantine, the calls that it admitted and that have not ended, and the time.
 struct World {
     quarantine: Quarantine,
     calls: Vec<(ObjectKey, Admission)>,
     past: BTreeMap<QuarantineScope, Past>,
-    /// The objects whose last call answered.
     answered: BTreeSet<ObjectKey>,
-    /// The scopes in which one of these has ended in a fault since the last answer.
     relapsed: BTreeSet<QuarantineScope>,
     now: Time,
 }
@@ -122,7 +118,7 @@ impl World {
     fn apply(&mut self, operation: &Operation) {
         match operation {
             Operation::Ask(scope, number) => {
-                // The queue works on no object twice at once.
+                // The queue processes no object twice at once.
                 let object = object(*scope, *number);
                 if !self.calls.iter().any(|(other, _)| *other == object) {
                     self.ask(&object);
@@ -150,7 +146,6 @@ impl World {
         self.past.get(&QuarantineScope::of(object)).copied().unwrap_or_default()
     }
 
-    /// Calls about that object once, which ends like this.
     fn call(&mut self, object: &ObjectKey, end: CallEnd) -> Ended {
         let admission = self.quarantine.admit(object, self.now);
         assert!(matches!(admission, Admission::Call(_) | Admission::Probe(_)), "{object}: {admission:?}");
@@ -236,15 +231,15 @@ proptest! {
             let mut quarantine = world.quarantine.clone();
             if let Admission::Held { until, extent } = quarantine.admit(&object, world.now) {
                 prop_assert!(until > world.now && until <= world.now + LONGEST_WAIT + PREFERENCE);
-                // Unless it is somebody else's turn, who may need no call any more.
-                let until = until.max(world.now + KEPT_FOR);
+                // Unless the lane is reserved for an object that needs no call any more.
+                let until = until.max(world.now + RESERVED_FOR);
                 prop_assert_eq!(quarantine.admit(&object, until), Admission::Probe(extent));
             }
         }
     }
 
     #[test]
-    fn what_the_host_is_to_blame_for_changes_nothing(after in limits(), operations in vec(operations(), 1..100)) {
+    fn host_faults_change_nothing(after in limits(), operations in vec(operations(), 1..100)) {
         let mut world = World::after(after, &operations);
         let state = |world: &World| {
             let quarantine = &world.quarantine;
@@ -259,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn of_objects_that_are_gone_nothing_is_kept_once_their_past_does_not_count(
+    fn deleted_objects_are_forgotten_once_their_past_does_not_count(
         after in limits(),
         operations in vec(operations(), 1..150),
         ends in vec(ends(), 150),
@@ -278,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn so_many_faults_in_a_row_hold_a_scope_and_fewer_do_not(after in limits(), ends in vec(ends(), 1..30)) {
+    fn a_scope_is_held_after_the_configured_number_of_consecutive_faults(after in limits(), ends in vec(ends(), 1..30)) {
         let mut quarantine = Quarantine::new(after);
         let mut in_a_row = 0;
         // Another namespace answers, so that the mount is never held.
@@ -313,7 +308,7 @@ fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
         for object in objects.iter().take(answered) {
             world.call(object, CallEnd::Answered);
         }
-        // All ask all the time, without back-offs of their own.
+        // All ask all the time, without back-off.
         let mut calls = Vec::new();
         for second in (0..4 * 3600).step_by(2) {
             world.now = at(second);
@@ -325,7 +320,7 @@ fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
             }
         }
         assert!(world.quarantine.view().is_some());
-        // Until the last answer does not count any more, each scope has its own quarantine.
+        // Until the last answer no longer counts, each scope has its own quarantine.
         let until = at(0) + SUSPECT_FOR + Duration::from_secs(60);
         let calls: Vec<Time> = calls.into_iter().filter(|call| *call > until).collect();
         for (index, first) in calls.iter().enumerate() {
@@ -405,7 +400,6 @@ fn one_bad_object_of_a_namespace_does_not_have_it_held_because_of_another_one() 
         world.call(&namespaced("quiet", number), CallEnd::Answered);
     }
     world.call(&namespaced("quiet", 10), TRAP);
-    // Long after all that the namespace answered.
     world.now = world.now + SUSPECT_FOR * 2;
     for number in 0..4 {
         world.call(&namespaced("attacker", number), TRAP);
@@ -432,7 +426,7 @@ fn scopes_take_turns_in_the_lane_of_suspects() {
 }
 
 #[test]
-fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
+fn flooding_the_queue_does_not_take_the_turn_of_another() {
     let mut world = World::new(None);
     assert_eq!(world.ask(&namespaced("attacker", 0)), Admission::Call(Lane::Suspects));
     assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Wait);
@@ -442,13 +436,13 @@ fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
     }
     assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Call(Lane::Suspects));
     world.end(0, TRAP).unwrap();
-    // Whoever needs no call any more does not keep others waiting.
-    world.now = world.now + KEPT_FOR;
+    // An object that needs no call any more does not delay others.
+    world.now = world.now + RESERVED_FOR;
     assert_eq!(world.ask(&namespaced("attacker", 60)), Admission::Call(Lane::Suspects));
 }
 
 #[test]
-fn whoever_takes_back_what_provoked_faults_is_not_trusted_at_once() {
+fn removing_what_provoked_faults_does_not_restore_trust_at_once() {
     let mut world = World::new(None);
     world.call(&namespaced("quiet", 0), CallEnd::Answered);
     for number in 0..2 {
@@ -515,7 +509,7 @@ fn a_cluster_scoped_object_is_held_back_by_its_own_faults_only() {
 }
 
 #[test]
-fn of_scopes_without_objects_a_bounded_number_is_kept() {
+fn the_number_of_kept_scopes_without_objects_is_bounded() {
     let mut world = World::new(Some(1));
     world.call(&namespaced("quiet", 0), CallEnd::Answered);
     for number in 0..3 * MOST_EMPTY {

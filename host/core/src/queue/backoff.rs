@@ -1,4 +1,4 @@
-//! Exponential back-off with jitter that is a function of the seed, the key and the count of failures.
+//! Exponential back-off whose jitter follows from the seed, the key and the number of failures.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -6,23 +6,21 @@ use std::time::Duration;
 use super::Options;
 use crate::random::{scale, splitmix64};
 
-/// How long a key waits after that many failures in a row: somewhere in the upper half of [`limit`], so that keys which failed
-/// together do not come back together.
-///
-/// The halves touch: below the cap each delay is at least as long as the one before.
+/// The back-off after consecutive failures: in the upper half of [`limit`], so that keys do not
+/// come back together. Below the cap, no delay is shorter than the one before.
 pub(super) fn delay(options: &Options, key: &impl Hash, failures: u32) -> Duration {
     let longest = limit(options, failures);
     let shortest = longest / 2;
-    // The standard hasher, made like this, has a fixed seed: one build gives the same delays in each process.
+    // `DefaultHasher::new` has a fixed seed: one build gives the same delays in each process.
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     let random = splitmix64(options.seed ^ splitmix64(hasher.finish() ^ splitmix64(u64::from(failures))));
     shortest + scale(longest - shortest, random)
 }
 
-/// The back-off without jitter: the base delay, doubled with each failure after the first, up to the cap.
+/// The back-off without jitter: doubled with each failure after the first, up to the cap.
 pub(super) fn limit(options: &Options, failures: u32) -> Duration {
-    // A Duration has fewer than 2^94 nanoseconds, so this exponent is past any cap and within u128.
+    // A `Duration` has fewer than 2^94 nanoseconds, so this exceeds any cap and fits in u128.
     let doublings = failures.saturating_sub(1).min(120);
     let nanoseconds = options.base_delay.as_nanos().saturating_mul(1 << doublings);
     Duration::from_nanos_u128(nanoseconds.min(options.max_delay.as_nanos()))

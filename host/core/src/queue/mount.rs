@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use super::{Added, Delayed, InProgress, MountOptions, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Time};
 
-/// Tells apart what has the same time, and keeps the order in which it came.
+/// Orders entries of the same time by when they came.
 type Position = u64;
 
-/// The keys of one mount: the state of each, and an index for each state so that nothing is ever searched for.
+/// The keys of one mount, with an index for each state, so that nothing is searched.
 #[derive(Debug)]
 pub(super) struct Mount<K> {
     admission: Admission,
     own: MountOptions,
-    /// How often others were taken while a low key of this mount could have been.
+    /// The number of times that others were taken while a low key of this mount was ready.
     passed_over: u32,
     next_position: Position,
     entries: BTreeMap<K, Entry>,
-    // The indexes. Only `enter` and `leave` change them and `entries`, except that `close` empties
-    // them all and `promote` pops what it is about to make leave.
+    // The indexes. Only `enter` and `remove_entry` change them and `entries`, except that `close`
+    // empties them and `promote` pops the key that it then removes.
     normal: BTreeMap<Position, K>,
     low: BTreeMap<Position, K>,
     delayed: BTreeMap<(Time, Position), K>,
@@ -26,22 +26,21 @@ pub(super) struct Mount<K> {
     parked: BTreeSet<K>,
 }
 
-/// Whether keys are welcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     Open,
-    /// The mount was removed, and is here only until its runs are done.
+    /// The mount was removed and stays only until its runs are done.
     Closed,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     failures: u32,
-    state: State,
+    state: KeyState,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum KeyState {
     Queued { priority: Priority, since: Time, position: Position },
     Delayed { priority: Priority, until: Time, position: Position },
     Processing { run: Run, since: Time, position: Position },
@@ -55,36 +54,32 @@ struct Run {
     again: Rerun,
 }
 
-/// Whether the result of a run says anything about its key.
+/// Whether the result of a run counts for its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Validity {
     Valid,
-    /// The mount or the key was removed meanwhile, and if it is back, it is another one.
+    /// The mount or the key was removed meanwhile. If it is back, it is another one.
     Orphaned,
 }
 
-/// The request for another run during a run.
 #[derive(Clone, Copy, Debug)]
 enum Rerun {
     No,
-    /// The key changed.
     Now {
         priority: Priority,
         since: Time,
     },
-    /// The key is to be run at that time at the latest.
+    /// Run the key at this time at the latest.
     At(Time),
 }
 
 impl Run {
-    /// Its mount or key was removed.
     fn orphan(&mut self) {
         self.validity = Validity::Orphaned;
         self.again = Rerun::No;
     }
 }
 
-/// The next key that a mount offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) rank: Rank,
@@ -100,7 +95,6 @@ pub(super) enum Rank {
     Behind,
 }
 
-/// A key that was taken.
 #[derive(Debug)]
 pub(super) struct Work<K> {
     pub(super) key: K,
@@ -108,7 +102,7 @@ pub(super) struct Work<K> {
     pub(super) failures: u32,
 }
 
-/// Without workers, until it is opened.
+/// Closed, without workers.
 impl<K> Default for Mount<K> {
     fn default() -> Self {
         Self {
@@ -132,7 +126,7 @@ impl<K: Clone + Ord> Mount<K> {
         self.own = own;
     }
 
-    /// Forgets everything but the runs in progress, whose results no longer matter.
+    /// Forgets everything but the runs in progress, whose results are then ignored.
     pub(super) fn close(&mut self) {
         self.admission = Admission::Closed;
         self.passed_over = 0;
@@ -141,18 +135,17 @@ impl<K: Clone + Ord> Mount<K> {
         self.delayed.clear();
         self.parked.clear();
         self.entries.retain(|_, entry| match &mut entry.state {
-            State::Processing { run, .. } => {
+            KeyState::Processing { run, .. } => {
                 run.orphan();
                 true
             }
-            State::Queued { .. } | State::Delayed { .. } | State::Parked => false,
+            KeyState::Queued { .. } | KeyState::Delayed { .. } | KeyState::Parked => false,
         });
     }
 
-    /// Forgets a key; whether it was there.
     pub(super) fn remove(&mut self, key: &K) -> bool {
         match self.entries.get_mut(key) {
-            Some(Entry { state: State::Processing { run, .. }, .. }) => {
+            Some(Entry { state: KeyState::Processing { run, .. }, .. }) => {
                 run.orphan();
                 true
             }
@@ -161,7 +154,6 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Forgets the keys for which `is_there` is false.
     pub(super) fn retain(&mut self, is_there: impl Fn(&K) -> bool) {
         let gone: Vec<K> = self.entries.keys().filter(|key| !is_there(key)).cloned().collect();
         for key in &gone {
@@ -181,7 +173,6 @@ impl<K: Clone + Ord> Mount<K> {
         self.admission == Admission::Open
     }
 
-    /// Whether the mount was removed and its last run is done.
     pub(super) fn is_finished(&self) -> bool {
         !self.is_open() && self.entries.is_empty()
     }
@@ -194,15 +185,15 @@ impl<K: Clone + Ord> Mount<K> {
         };
         let failures = entry.failures;
         match &mut entry.state {
-            State::Processing { run, .. } => {
+            KeyState::Processing { run, .. } => {
                 run.again = match run.again {
                     Rerun::Now { priority: before, since } => Rerun::Now { priority: before.min(priority), since },
-                    // Like a delayed retry, a time that was asked for is overtaken by a change.
+                    // As with a delayed retry, a change comes before the requested time.
                     Rerun::No | Rerun::At(_) => Rerun::Now { priority, since: now },
                 };
                 Added::WhileProcessing
             }
-            State::Queued { priority: before, since, .. } => {
+            KeyState::Queued { priority: before, since, .. } => {
                 let (before, since) = (*before, *since);
                 if priority < before {
                     self.remove_entry(&key);
@@ -210,14 +201,14 @@ impl<K: Clone + Ord> Mount<K> {
                 }
                 Added::AlreadyQueued
             }
-            // At the priority of this change even if the retry's was higher: a relist would otherwise lift every delayed key to
-            // where it is in the way of fresh changes.
-            State::Delayed { .. } => {
+            // Takes the priority of this change, even if the retry's was higher: a relist would
+            // otherwise lift every delayed key in front of fresh changes.
+            KeyState::Delayed { .. } => {
                 self.remove_entry(&key);
                 self.enqueue(key, failures, priority, now);
                 Added::Queued
             }
-            State::Parked => {
+            KeyState::Parked => {
                 self.remove_entry(&key);
                 self.enqueue(key, 0, priority, now);
                 Added::Queued
@@ -234,7 +225,7 @@ impl<K: Clone + Ord> Mount<K> {
         };
         let failures = entry.failures;
         match &mut entry.state {
-            State::Processing { run, .. } => {
+            KeyState::Processing { run, .. } => {
                 run.again = match run.again {
                     Rerun::No => Rerun::At(until),
                     Rerun::At(before) => Rerun::At(before.min(until)),
@@ -242,8 +233,8 @@ impl<K: Clone + Ord> Mount<K> {
                 };
                 Scheduled::WhileProcessing
             }
-            State::Queued { .. } => Scheduled::AlreadyQueued,
-            State::Delayed { priority, until: before, .. } => {
+            KeyState::Queued { .. } => Scheduled::AlreadyQueued,
+            KeyState::Delayed { priority, until: before, .. } => {
                 let (priority, before) = (*priority, *before);
                 if until < before {
                     self.remove_entry(&key);
@@ -251,17 +242,16 @@ impl<K: Clone + Ord> Mount<K> {
                 }
                 Scheduled::At(before.min(until))
             }
-            State::Parked => Scheduled::Parked,
+            KeyState::Parked => Scheduled::Parked,
         }
     }
 
-    /// Queues the delayed keys that are due.
     pub(super) fn promote(&mut self, now: Time) {
         while let Some(earliest) = self.delayed.first_entry()
             && earliest.key().0 <= now
         {
             let ((until, _), key) = earliest.remove_entry();
-            if let Some(Entry { failures, state: State::Delayed { priority, .. } }) = self.remove_entry(&key) {
+            if let Some(Entry { failures, state: KeyState::Delayed { priority, .. } }) = self.remove_entry(&key) {
                 self.enqueue(key, failures, priority, until);
             }
         }
@@ -281,7 +271,7 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Notes that a normal key, of this mount or another, is taken although a low one of this mount could be.
+    /// Counts that a normal key of any mount is taken before a low one that was ready.
     pub(super) fn pass_over(&mut self) {
         if self.low.is_empty() {
             self.passed_over = 0;
@@ -290,17 +280,16 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    /// Takes the key that has been queued longest at that priority.
     pub(super) fn take(&mut self, priority: Priority, now: Time) -> Option<Work<K>> {
         let (_, key) = self.queued(priority).first_key_value()?;
         let key = key.clone();
-        let Entry { failures, state: State::Queued { since, .. } } = self.remove_entry(&key)? else { return None };
+        let Entry { failures, state: KeyState::Queued { since, .. } } = self.remove_entry(&key)? else { return None };
         if priority == Priority::Low {
             self.passed_over = 0;
         }
         let run = Run { priority, validity: Validity::Valid, again: Rerun::No };
         let position = self.position();
-        self.enter(key.clone(), Entry { failures, state: State::Processing { run, since: now, position } });
+        self.enter(key.clone(), Entry { failures, state: KeyState::Processing { run, since: now, position } });
         Some(Work { key, waited: now.saturating_since(since), failures })
     }
 
@@ -313,7 +302,7 @@ impl<K: Clone + Ord> Mount<K> {
         now: Time,
     ) -> Next {
         self.promote(now);
-        let Some(Entry { failures, state: State::Processing { run, .. } }) = self.entries.get(key).copied() else {
+        let Some(Entry { failures, state: KeyState::Processing { run, .. } }) = self.entries.get(key).copied() else {
             return Next::Idle;
         };
         self.remove_entry(key);
@@ -341,11 +330,11 @@ impl<K: Clone + Ord> Mount<K> {
                 Next::Queued
             }
             Rerun::No | Rerun::At(_) if parks => {
-                self.enter(key.clone(), Entry { failures, state: State::Parked });
+                self.enter(key.clone(), Entry { failures, state: KeyState::Parked });
                 Next::Parked { failures }
             }
-            Rerun::No => self.rest(key, failures, run.priority, due),
-            Rerun::At(time) => self.rest(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
+            Rerun::No => self.delay_or_forget(key, failures, run.priority, due),
+            Rerun::At(time) => self.delay_or_forget(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
         }
     }
 
@@ -421,20 +410,18 @@ impl<K: Clone + Ord> Mount<K> {
         self.next_position
     }
 
-    /// A key that left is queued, as the last of its priority.
+    /// The key has no entry; it becomes the last of its priority.
     fn enqueue(&mut self, key: K, failures: u32, priority: Priority, since: Time) {
         let position = self.position();
-        self.enter(key, Entry { failures, state: State::Queued { priority, since, position } });
+        self.enter(key, Entry { failures, state: KeyState::Queued { priority, since, position } });
     }
 
-    /// A key that left is delayed.
     fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time) {
         let position = self.position();
-        self.enter(key, Entry { failures, state: State::Delayed { priority, until, position } });
+        self.enter(key, Entry { failures, state: KeyState::Delayed { priority, until, position } });
     }
 
-    /// A key that left is delayed if it is due some time, and forgotten otherwise.
-    fn rest(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
+    fn delay_or_forget(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
         match due {
             Some(until) => {
                 self.delay(key.clone(), failures, priority, until);
@@ -446,16 +433,16 @@ impl<K: Clone + Ord> Mount<K> {
 
     fn enter(&mut self, key: K, entry: Entry) {
         match entry.state {
-            State::Queued { priority, position, .. } => {
+            KeyState::Queued { priority, position, .. } => {
                 self.queued_mut(priority).insert(position, key.clone());
             }
-            State::Delayed { until, position, .. } => {
+            KeyState::Delayed { until, position, .. } => {
                 self.delayed.insert((until, position), key.clone());
             }
-            State::Processing { since, position, .. } => {
+            KeyState::Processing { since, position, .. } => {
                 self.processing.insert((since, position));
             }
-            State::Parked => {
+            KeyState::Parked => {
                 self.parked.insert(key.clone());
             }
         }
@@ -465,16 +452,16 @@ impl<K: Clone + Ord> Mount<K> {
     fn remove_entry(&mut self, key: &K) -> Option<Entry> {
         let entry = self.entries.remove(key)?;
         match entry.state {
-            State::Queued { priority, position, .. } => {
+            KeyState::Queued { priority, position, .. } => {
                 self.queued_mut(priority).remove(&position);
             }
-            State::Delayed { until, position, .. } => {
+            KeyState::Delayed { until, position, .. } => {
                 self.delayed.remove(&(until, position));
             }
-            State::Processing { since, position, .. } => {
+            KeyState::Processing { since, position, .. } => {
                 self.processing.remove(&(since, position));
             }
-            State::Parked => {
+            KeyState::Parked => {
                 self.parked.remove(key);
             }
         }

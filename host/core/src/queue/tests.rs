@@ -1,4 +1,7 @@
-//! What the queue does in single cases.
+//! Single cases of the queue.
+
+mod laws;
+mod model;
 
 use super::*;
 
@@ -12,7 +15,6 @@ fn milliseconds_of(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// One mount, `m`, with many workers.
 fn queue() -> Queue<&'static str, u32> {
     queue_with(Options::default())
 }
@@ -31,7 +33,6 @@ fn take_key(queue: &mut Queue<&'static str, u32>, now: Time) -> Option<u32> {
     queue.take(now).map(|taken| taken.key)
 }
 
-/// Everything that is ready, taken and done at once.
 fn drain(queue: &mut Queue<&'static str, u32>, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| {
         let taken = queue.take(now)?;
@@ -258,7 +259,7 @@ fn the_limit_of_a_mount_overrules_the_hosts() {
 }
 
 #[test]
-fn workers_that_are_taken_away_are_missed_once_runs_are_done() {
+fn fewer_workers_take_effect_as_runs_end() {
     let mut queue = queue();
     queue.add_mount("m", MountOptions::workers(3));
     for key in 0..6 {
@@ -367,7 +368,7 @@ fn a_time_asked_for_during_a_run_counts_if_it_is_the_earliest() {
 }
 
 #[test]
-fn of_two_times_the_earlier_counts() {
+fn the_earlier_of_two_times_counts() {
     let mut queue = queue();
     assert_eq!(queue.add_after(&"m", 1, milliseconds_of(20), NOW), Scheduled::At(at(20)));
     assert_eq!(queue.add_after(&"m", 1, milliseconds_of(10), NOW), Scheduled::At(at(10)));

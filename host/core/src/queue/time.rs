@@ -1,15 +1,13 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// A moment: the time since an arbitrary start, which never goes back.
-///
-/// It is an argument of everything that decides, so that tests and simulations make their own. The host derives it from a
-/// monotonic clock.
+/// A point in time: the time since an arbitrary start, which never goes back. Decisions take it as
+/// an argument, so that tests can supply their own; the host reads a monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(Duration);
 
 impl Time {
-    /// The moment that long after the start.
+    /// The point this long after the start.
     pub const fn from_duration(since_start: Duration) -> Self {
         Self(since_start)
     }
@@ -19,13 +17,13 @@ impl Time {
         self.0
     }
 
-    /// The time since `earlier`; zero if this is before it.
+    /// The time since `earlier`, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// Saturates: a moment that cannot be represented is one that never comes.
+/// Saturates: a time that cannot be represented never comes.
 impl Add<Duration> for Time {
     type Output = Self;
 

@@ -10,7 +10,6 @@ type Reader = u8;
 /// Few, so that they meet.
 const READERS: Reader = 4;
 
-/// An object: its labels, and what tells it apart from what it was before.
 #[derive(Clone, Debug, PartialEq)]
 struct Object {
     labels: BTreeMap<String, String>,
@@ -25,7 +24,6 @@ impl Object {
 
 type Cluster = BTreeMap<(GroupVersionKind, ObjectKey), Object>;
 
-/// What a cache answers.
 fn evaluate<'cluster>(read: &Read, cluster: &'cluster Cluster) -> Vec<(&'cluster ObjectKey, &'cluster Object)> {
     let answers = cluster.iter().filter(|((kind, key), object)| match read {
         Read::Get { kind: wanted, key: name } => (wanted, name) == (kind, key),
@@ -37,7 +35,6 @@ fn evaluate<'cluster>(read: &Read, cluster: &'cluster Cluster) -> Vec<(&'cluster
     answers.map(|((_, key), object)| (key, object)).collect()
 }
 
-/// Everyone's reads, searched through for everything.
 #[derive(Default)]
 struct Model(Vec<(Reader, Read)>);
 
@@ -56,7 +53,6 @@ enum Operation {
     Add(Reader, Read),
     Replace(Reader, BTreeSet<Read>),
     Remove(Reader),
-    /// To these labels, or to nothing.
     Change(GroupVersionKind, ObjectKey, Option<BTreeMap<String, String>>),
 }
 
@@ -145,7 +141,7 @@ proptest! {
                         old.as_ref().map(|labels| labels as Labels<'_, '_>),
                         new.as_ref().map(|labels| labels as Labels<'_, '_>),
                     );
-                    // What neither existed nor exists did not change; those who asked for it are told all the same.
+                    // Readers of an object that neither existed nor exists may be notified.
                     prop_assert!(!existed_or_exists || concerned == expected, "{:?} instead of {:?}", concerned, expected);
                 }
             }

@@ -1,4 +1,4 @@
-//! What the status of a kind has room for.
+//! Finds out what the status of a kind can hold.
 
 use serde_json::{Map, Value};
 
@@ -6,27 +6,27 @@ use super::{READY, RECONCILING, STALLED};
 use crate::manifest::Manifest;
 use crate::object::GroupVersionKind;
 
-/// The fields of the host that the status of a kind can hold. The status that the plugin returns is always written, because the plugin knows the kind.
+/// The host's fields that the status of a kind can hold. The plugin's own status is always written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusCapabilities {
     /// Conditions and generations.
     Everything,
-    /// None: the status belongs to another controller, or there is none.
+    /// None: another controller owns the status, or there is none.
     Nothing,
-    /// Those that the kind's schema declares. The API server drops others, or rejects them.
+    /// Those in the kind's schema. The API server drops or rejects others.
     Schema(Fields),
 }
 
-/// The fields of the host that a schema declares.
+/// The host's fields in a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// `conditions`, of a form that takes the host's.
+    /// `conditions`, in the form of the host's.
     pub conditions: bool,
     /// `observedGeneration` in each condition.
     pub condition_generation: bool,
     /// `observedGeneration`.
     pub observed_generation: bool,
-    /// Whether the host's fields are enough for a status: it requires no others, which only the plugin can know.
+    /// Whether the host's fields alone are a valid status, because no others are required.
     pub alone: bool,
 }
 
@@ -36,13 +36,12 @@ impl Fields {
 }
 
 impl StatusCapabilities {
-    /// The capabilities of the status of a manifest's parents.
+    /// The capabilities of a manifest's parents, from its schema. Kubernetes' own kinds have
+    /// controllers, whose conditions the host's would be mistaken for. Any other kind gets
+    /// everything: it was written for a controller that the plugin replaces.
     ///
-    /// For a kind that the manifest brings, its schema tells. Kinds of Kubernetes' own have controllers of their own, whose conditions
-    /// the host's would be mistaken for. Of any other kind all is tried: it was written for a controller that is to be replaced by the
-    /// plugin.
-    ///
-    /// Without a status subresource there is no room for a generation: each write of the status would make for another one.
+    /// Without a status subresource there are no generations, because writing the status changes
+    /// them.
     pub fn of(manifest: &Manifest, has_status_subresource: bool) -> Self {
         let schema = manifest.crds.iter().find_map(|definition| schema(definition, &manifest.parent));
         let fields = match schema {
@@ -72,7 +71,6 @@ fn is_kubernetes_own(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }
 
-/// The schema of that kind, in that version, if the CustomResourceDefinition is its.
 fn schema<'a>(definition: &'a Value, kind: &GroupVersionKind) -> Option<&'a Value> {
     let spec = definition.get("spec")?;
     let is_its = spec.get("group")? == kind.group.as_str() && spec.pointer("/names/kind")? == kind.kind.as_str();
@@ -81,17 +79,13 @@ fn schema<'a>(definition: &'a Value, kind: &GroupVersionKind) -> Option<&'a Valu
     version.pointer("/schema/openAPIV3Schema")
 }
 
-/// The schema of a field.
 enum Field<'a> {
-    /// The schema does not declare it, so it is dropped.
     Absent,
-    /// It may be anything.
     Any,
-    /// It is like this.
     Like(&'a Value),
 }
 
-/// As the API server prunes: what is specified counts, then what is preserved unspecified.
+/// As the API server prunes: first what is specified, then what is preserved.
 fn field<'a>(schema: &'a Value, name: &str) -> Field<'a> {
     let specified = schema.get("properties").and_then(|properties| properties.get(name));
     match (specified, schema.get("additionalProperties")) {
@@ -123,7 +117,6 @@ fn fields(schema: &Value, has_status_subresource: bool) -> Fields {
     Fields { conditions, condition_generation, observed_generation, alone }
 }
 
-/// Whether a list takes the host's conditions, and generations in them.
 fn conditions_of(schema: &Value, has_status_subresource: bool) -> (bool, bool) {
     if is_true(schema, "x-kubernetes-preserve-unknown-fields") && schema.get("type").is_none() {
         return (true, true);
@@ -223,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_says_what_there_is_room_for() {
+    fn the_capabilities_follow_from_the_schema() {
         let some = |fields| StatusCapabilities::Schema(fields);
         let text = json!({"type": "string"});
         for schema in [json!({}), json!({"type": "object", "properties": {"spec": {}}}), json!(true)] {
@@ -265,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_without_schema_is_kubernetes_own_or_has_room() {
+    fn a_kind_without_schema_has_all_capabilities_unless_it_is_kubernetes_own() {
         for (group, expected) in [
             ("", StatusCapabilities::Nothing),
             ("apps", StatusCapabilities::Nothing),

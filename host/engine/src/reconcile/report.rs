@@ -110,7 +110,7 @@ impl ReconcileReport {
         match problem {
             Some(problem) => Outcome::Failed(problem),
             None if refusals.is_empty() => Outcome::Reconciled { changed, requeue_after },
-            None => Outcome::Refused { refusals: refusals.told(), changed, requeue_after },
+            None => Outcome::Refused { refusals: refusals.reported(), changed, requeue_after },
         }
     }
 }

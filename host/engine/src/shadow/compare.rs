@@ -159,7 +159,7 @@ impl Pair {
             report.fail(problem.clone());
         }
         let (parent, live) = (&side.observed.parent, status_of(&side.observed.parent));
-        let refusals = report.refusals.told();
+        let refusals = report.refusals.reported();
         let readiness = report.readiness(&self.retries, &refusals);
         let decided = decide(live.as_ref(), parent, response, readiness, side.live.status_capabilities, self.now);
         decided.map(Value::Object).or(live).unwrap_or_default()

@@ -41,7 +41,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// The one place that calls the API: what is wrong after this change?
+/// Asserts the problems of the manifest after a change.
 fn check(change: impl FnOnce(&mut Manifest), expected: &[&str]) {
     let mut manifest = manifest();
     change(&mut manifest);
@@ -56,7 +56,7 @@ fn check(change: impl FnOnce(&mut Manifest), expected: &[&str]) {
 }
 
 #[test]
-fn a_manifest_that_holds_together_is_accepted() {
+fn a_consistent_manifest_is_accepted() {
     check(|_| {}, &[]);
     check(|manifest| manifest.parent.version = "v1api20230101".to_owned(), &["does not serve the version \"v1api20230101\""]);
     check(|manifest| manifest.settings_schema = Some(json!(true)), &[]);
@@ -64,7 +64,7 @@ fn a_manifest_that_holds_together_is_accepted() {
 }
 
 #[test]
-fn a_manifest_that_lies_is_refused() {
+fn an_inconsistent_manifest_is_refused() {
     check(|manifest| manifest.name = "Echo".to_owned(), &["the name \"Echo\""]);
     check(|manifest| manifest.name = "x".repeat(64), &["must be a DNS label"]);
     check(|manifest| manifest.children.push(child("apps/v1", "V1", "deployment")), &["a group", "a version", "a kind"]);

@@ -1,7 +1,6 @@
 use super::deletion::elsewhere;
 use super::*;
 
-/// The steps in short: verb, child, cause.
 fn steps(plan: &Plan) -> Vec<String> {
     plan.steps
         .iter()
@@ -105,7 +104,6 @@ fn a_child_that_is_right_gets_no_step_and_one_that_is_not_gets_one() {
             job("j", "v1"),
             Some("replace Job.v1.batch default/j Drifted { path: \"spec.template.spec.containers[0].image\" } ByDryRun"),
         ),
-        // No Job is run again because somebody removed a label.
         (
             &stripped_job,
             job("j", "v1"),
@@ -121,7 +119,7 @@ fn a_child_that_is_right_gets_no_step_and_one_that_is_not_gets_one() {
 }
 
 #[test]
-fn what_is_only_created_is_never_touched_again() {
+fn a_create_only_child_is_never_touched_again() {
     let secret =
         |text: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": text}});
     let live = created(&world(), secret("x"));
@@ -129,7 +127,7 @@ fn what_is_only_created_is_never_touched_again() {
 }
 
 #[test]
-fn what_the_api_server_has_answered_is_not_asked_again_until_something_changes() {
+fn an_answer_of_the_api_server_is_remembered_until_something_changes() {
     let base = world();
     let mut live = created(&base, config_map("a", "1000m"));
     live["data"]["text"] = json!("1");
@@ -166,7 +164,7 @@ fn a_child_that_is_being_deleted_is_waited_for() {
 fn owned_objects_that_are_not_desired_are_deleted_last() {
     let base = world();
     let (map, old_job) = (created(&base, config_map("old", "x")), created(&base, job("old", "x")));
-    // A kind that an earlier version of the plugin declared, and a child that the plugin made under another version of its kind.
+    // A kind that an earlier version of the plugin declared, and one in another version.
     let mut pod = map.clone();
     pod["kind"] = json!("Pod");
     let mut beta = created(&base, job("kept", "x"));
@@ -207,7 +205,7 @@ fn an_object_that_two_caches_hold_is_one_object() {
             assert_eq!(steps(&base.clone().sees(observed).wants(wanted.clone()).plan()), expected);
         }
     }
-    // Only the other version is watched: its digest still tells, while its fields cannot be compared.
+    // Fields of another version cannot be compared, but the digest can.
     assert_eq!(base.clone().sees([beta.clone()]).wants([job("j", "x")]).plan(), Plan::default());
     assert_eq!(base.sees([beta]).wants([job("j", "y")]).plan().steps.len(), 1);
 }
@@ -389,7 +387,7 @@ fn a_grant_of_namespaces_is_no_wider_than_the_mount() {
 
 /// As after an upgrade from a version that wrote everywhere.
 #[test]
-fn what_is_owned_outside_of_the_granted_namespaces_stays_as_long_as_it_is_wanted_and_is_then_deleted() {
+fn owned_objects_outside_of_the_granted_namespaces_stay_as_long_as_they_are_desired() {
     let base = world();
     let mut world = base.clone().sees([created(&base, elsewhere(config_map("a", "x")))]).lists_all();
     world.grants = Grants::new(&manifest(), Namespaces::All);
@@ -466,7 +464,7 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
     assert!(shown(decide(&secret, &bare)).contains("hand it over with the labels gyre.dev/plugin=echo"));
 }
 
-/// Kubernetes' CronJob controller takes each Job whose controller has the name of a CronJob for one of that CronJob's.
+/// The CronJob controller would take a Job whose controller has the name of a CronJob.
 #[test]
 fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     let world = world().wants([job("a", "v1")]);
@@ -497,7 +495,7 @@ fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     assert_eq!(decide(&|metadata| metadata["ownerReferences"] = controlled.clone()), Existing::Nothing);
     let of_the_last = reference(&|reference| reference["uid"] = json!("old"));
     assert!(matches!(decide(&|metadata| metadata["ownerReferences"] = of_the_last.clone()), Existing::Wait(_)));
-    // A user adds such a reference so that the garbage collector deletes their object with the parent.
+    // A user's reference, to have the garbage collector delete their object.
     assert!(is_refused(decide(&|metadata| {
         metadata["labels"] = json!({});
         metadata["annotations"] = json!({});
@@ -516,7 +514,7 @@ fn the_digest_is_of_what_the_plugin_wants_and_of_nothing_else() {
     assert_eq!(digest(&upgraded, config_map("a", "x")), expected);
     assert_eq!(digest(&world(), returned), expected, "returning the object as it was read changes nothing");
     assert_ne!(digest(&world(), config_map("a", "y")), expected);
-    // Fixed, since a change of how it is computed would write every child in every cluster.
+    // Fixed, because a change of the computation would write every child in every cluster.
     assert_eq!(expected, "597cbb7c4bfe4309a1fefa8c9ba52a96");
     let canonical =
         r#"{"apiVersion":"v1","data":{"text":"x"},"kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}"#;

@@ -1,4 +1,4 @@
-//! Whatever goes wrong on the way: in the end the cluster is as if nothing had.
+//! Laws of convergence: after any faults, the cluster ends as if there had been none.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -66,8 +66,8 @@ proptest! {
         let mut cluster = world.clone();
         cluster.desired = later;
         cluster.converge();
-        // The cache is still as it was at first.
-        // So is the parent, but for its list: a write over a parent that has changed fails, and is made again over the present one.
+        // The cache is as at first. So is the parent, but for its list, which is written over the
+        // present one.
         let mut stale = World { desired: last, ..world };
         stale.parent = cluster.parent.clone();
         let late = stale.plan();
@@ -87,7 +87,7 @@ proptest! {
     fn two_plugins_on_one_parent_leave_each_other_alone(world in worlds(), others in desired(), first in any::<bool>()) {
         let mut one = world.clone();
         let mut other = World { plugin: "another", desired: others, ..world };
-        // What nobody owns is adopted by whoever comes first; that is not what this is about.
+        // The first plugin adopts what nobody owns; that is not the subject here.
         one.grants = one.grants.with_adoption(Adoption::Refused);
         other.grants = other.grants.with_adoption(Adoption::Refused);
         if first {
@@ -103,7 +103,7 @@ proptest! {
             (other.observed, other.created) = (one.observed.clone(), one.created);
             std::mem::swap(&mut one, &mut other);
         }
-        // Each has what it wants, or is told why not, and neither has anything left to do.
+        // Each has what it wants or a reason why not, and neither has anything left to do.
         for world in [&one, &other] {
             prop_assert!(world.writes(&world.plan()).is_empty());
         }
@@ -122,7 +122,6 @@ proptest! {
     }
 }
 
-/// Whether the object is the other plugin's, and not also this one's, as one without the plugin's label is.
 fn is_theirs_alone(ours: &World, theirs: &World, object: &Value) -> bool {
     is_owned(theirs, object) && !is_owned(ours, object)
 }

@@ -23,19 +23,18 @@ fn leaving(world: &World, teardown: Option<&Response>) -> DeletionPlan {
     world.with_input(|input| plan_deletion(input, teardown))
 }
 
-/// As the host does: for a parent that goes, and whose plugin is done, nothing outside of its namespace is wanted.
+/// As the host does: once the plugin is done, nothing outside of the namespace is wanted.
 fn execute(world: &mut World, plan: &Plan) {
     let desired = world.desired.replace(Vec::new());
     world.execute(plan);
     world.desired = desired;
 }
 
-/// Stated anew: the garbage collector follows references within a namespace, and from anything to what has no namespace.
+/// States independently of the code what the garbage collector reaches.
 fn is_reached_by_the_garbage_collector(world: &World, live: &Live) -> bool {
     world.parent.key.namespace.is_none() || world.parent.key.namespace == live.key.namespace
 }
 
-/// Whether what the plugin returned names the object, or may mean it.
 fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
     children.iter().any(|child| {
         let (kind, namespace, name) = match child {
@@ -60,7 +59,6 @@ fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
     })
 }
 
-/// What may not remain at the release.
 fn must_go<'world>(world: &'world World, teardown: Option<&Response>) -> Vec<&'world Live> {
     let wanted = teardown.and_then(|teardown| teardown.children.as_deref());
     let owned = world.observed.iter().filter(|live| is_owned(world, &parsed(live)));
@@ -83,7 +81,7 @@ proptest! {
             let left = must_go(&world, teardown.as_ref());
             if finalizer == FinalizerAction::Remove {
                 prop_assert!(left.is_empty(), "{:?} is left after {:?}", left, plan);
-                // As long as the finalizer is not removed yet, it stays so.
+                // This stays so until the finalizer is removed.
                 prop_assert_eq!(leaving(&world, teardown.as_ref()).finalizer, FinalizerAction::Remove);
                 return Ok(());
             }
@@ -129,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn until_the_plugin_is_done_all_is_as_for_the_living(
+    fn until_the_plugin_is_done_a_deleted_parent_is_planned_as_any_other(
         mut world in lingering_worlds(),
         children in proptest::option::of(proptest::collection::vec(children(), 0..8)),
     ) {
@@ -165,7 +163,7 @@ proptest! {
         let before = out_of_reach(&world);
         world.execute(&plan);
         prop_assert!(finalizer || !(before || out_of_reach(&world)), "{:?} without a finalizer", plan);
-        // Nor is it held for nothing.
+        // Nor does a finalizer stay without a reason.
         let rest = world.plan();
         world.finish_deletions();
         let held = world.with_input(|input| needs_finalizer(input, &rest, false));

@@ -58,7 +58,6 @@ pub(super) fn children() -> impl Strategy<Value = Child> {
     ]
 }
 
-/// Objects of ours and of others, right and wrong.
 fn objects() -> impl Strategy<Value = Value> {
     let owner = select(vec![None, Some(PARENT_UID), Some(PARENT_UID), Some("another")]);
     let labels = select(vec![
@@ -97,7 +96,7 @@ fn objects() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Owned objects may also be deleted in namespaces that are not granted for writing.
+/// Owned objects may also be deleted in namespaces without a write grant.
 pub(super) fn is_in_granted_namespace(world: &World, step: &Step) -> bool {
     let namespace = step.child().key.namespace.as_deref();
     match step {
@@ -119,7 +118,7 @@ pub(super) fn worlds() -> impl Strategy<Value = World> {
     });
     let children = proptest::option::weighted(0.95, proptest::collection::vec(children(), 0..8));
     let observed = proptest::collection::vec(objects(), 0..8);
-    // Whether the parent lists an object; none: it has no list.
+    // Whether the parent lists each object; `None` if it has no list.
     let listed = proptest::option::weighted(0.9, proptest::collection::vec(proptest::bool::weighted(0.6), 8));
     let worlds = (grants, children, observed, listed, proptest::bool::weighted(0.2));
     worlds.prop_map(|(grants, desired, objects, listed, cluster_parent)| {
@@ -138,7 +137,6 @@ pub(super) fn worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// Worlds in which some objects do not go at once.
 pub(super) fn lingering_worlds() -> impl Strategy<Value = World> {
     (worlds(), proptest::collection::vec(any::<bool>(), 8)).prop_map(|(mut world, lingers)| {
         for (live, lingers) in world.observed.iter_mut().zip(lingers) {
@@ -152,15 +150,12 @@ pub(super) fn lingering_worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// Whether the object carries both labels of the parent and the plugin, as everybody can write them who may create it.
 pub(super) fn is_labelled(world: &World, object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
     labels[OWNER_UID_LABEL] == world.parent.uid.as_str() && labels[PLUGIN_LABEL] == world.plugin
 }
 
-/// Stated anew, from the decision and not from the code: the controller decides, and both labels where there is none; what another
-/// plugin has labelled is that plugin's, for two may reconcile the same parent. Where Kubernetes allows no reference to the parent, one is
-/// none, and besides the labels the parent must list the object.
+/// States the ownership independently of the code: see `Metadata::owner`.
 pub(super) fn is_owned(world: &World, object: &Value) -> bool {
     let live = Live::new(object);
     let can_refer = world.parent.key.namespace.is_none() || world.parent.key.namespace == live.key.namespace;
@@ -177,8 +172,7 @@ pub(super) fn is_owned(world: &World, object: &Value) -> bool {
     }
 }
 
-/// Whether the object is the parent's after a plan, although it was not before: nobody owned it and it is adopted, or it carries the labels
-/// and the plugin wants an object of its name, so that the parent lists it now.
+/// Returns whether the object becomes the parent's: by adoption, or as labelled and wanted.
 pub(super) fn is_handed_over(before: &World, after: &World, object: &Value) -> bool {
     let is_nobodys = object["metadata"].get("ownerReferences").is_none() && object["metadata"]["labels"] == json!({});
     before.grants.adoption() == Adoption::Allowed && is_nobodys || is_labelled(before, object) && is_owned(after, object)
@@ -193,9 +187,9 @@ proptest! {
         let had_a_list = !world.parent.children.is_missing();
         world.execute(&first);
         let second = world.plan();
-        // What is foreign stays in the way; the look at it comes to the same each time and writes nothing.
+        // Foreign objects stay in the way; reading them again writes nothing.
         prop_assert!(world.writes(&second).is_empty(), "{:?} after {:?}", second, first);
-        // Without a list, what cannot be deleted is told of once, and then foreign.
+        // Without a list, a child that cannot be deleted is refused once, and foreign afterwards.
         prop_assert!(second.refusals == first.refusals || !had_a_list, "{:?} after {:?}", second, first);
         world.touch_every_status();
         prop_assert_eq!(world.plan(), second, "a status is not desired, so it makes no difference");

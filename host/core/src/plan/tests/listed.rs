@@ -50,7 +50,6 @@ proptest! {
         prop_assert!(!ChildList::read(Some(&text), has_finalizer).is_missing());
     }
 
-    /// A tenant labels what it likes in a namespace of its own: the parent neither waits for it nor touches it.
     #[test]
     fn forged_labels_own_nothing_and_delay_nothing(world in lingering_worlds(), forged in vec(child(), 1..6)) {
         let mut world = world;
@@ -88,7 +87,6 @@ proptest! {
         prop_assert_eq!(list(&world), list(&before));
     }
 
-    /// Without a list there is only the labels to go by, so nothing is waited for, and only what is wanted gets on the list.
     #[test]
     fn a_list_contains_the_desired_children(mut world in lingering_worlds()) {
         world.parent.children = ChildList::read(None, true);
@@ -108,7 +106,6 @@ proptest! {
     }
 }
 
-/// Names an object whatever the version.
 fn name(child: &ObjectRef) -> Identity {
     identity(&child.kind, child.key.namespace.as_deref(), &child.key.name)
 }
@@ -143,7 +140,7 @@ fn both_sides_are_needed() {
         of_another["metadata"]["labels"][label] = json!(value);
         assert_eq!(base.clone().sees([of_another]).lists_all().wants([]).plan(), Plan::default(), "{label}");
     }
-    // What is wanted is listed before it is looked at, and then it is a child again, as after somebody removed the annotation.
+    // A wanted child is listed before it is read, and then it is a child again.
     let wanted = unlisted.wants([elsewhere(config_map("a", "x"))]);
     let plan = wanted.plan();
     assert!(matches!(plan.steps.as_slice(), [Step::Create { .. }]), "{plan:?}");

@@ -1,23 +1,21 @@
-//! A small model of what the API server does with a plan, and of what may go wrong on the way.
+//! A small model of how the API server executes a plan, and of the faults on the way.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// What becomes of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is done, and the host remembers the answer.
     Done,
-    /// It is done, and the host never learns of it: a time-out after the commit, or a crash.
+    /// It is done, but a time-out or a crash loses the answer.
     AnswerLost,
-    /// It is not done. Of a replacement, both writes are not.
+    /// It is not done; nor is either write of a replacement.
     NotSent,
-    /// Of a replacement, the deletion is done and the creation is not; all else is done.
+    /// The deletion of a replacement is done and the creation is not; anything else is done.
     Half,
 }
 
-/// How often an object of a name was created and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) created: usize,
@@ -25,13 +23,11 @@ pub(super) struct Count {
 }
 
 impl World {
-    /// Executes the plan as the host would, on the objects in `observed`, which here are all that the cluster has of these names. What
-    /// is foreign is in the way of a creation, as it would be in a cluster.
+    /// Executes the plan as the host would, in a cluster of the observed objects only.
     pub(super) fn execute(&mut self, plan: &Plan) {
         self.execute_with(plan, |_| Fate::Done);
     }
 
-    /// As `execute`, with a fate for each step.
     pub(super) fn execute_with(&mut self, plan: &Plan, fate: impl Fn(usize) -> Fate) {
         let makes_list = self.parent.children.is_missing() && self.desired.is_some();
         let listing = self.parent_listing(plan);
@@ -52,7 +48,6 @@ impl World {
         }
     }
 
-    /// The parent as it is before the steps are carried out.
     fn parent_listing(&self, plan: &Plan) -> Parent {
         let mut parent = self.parent.clone();
         if self.desired.is_some() || !parent.children.is_missing() {
@@ -62,8 +57,8 @@ impl World {
     }
 
     fn carry_out(&mut self, step: &Step, fate: Fate) {
-        // What the step was decided for is gone: the precondition fails.
-        if step.uid().is_some_and(|uid| self.place(uid).is_none()) {
+        // The object of this step is gone: the precondition fails.
+        if step.uid().is_some_and(|uid| self.index_of(uid).is_none()) {
             return;
         }
         match step {
@@ -92,13 +87,12 @@ impl World {
         self.observed.iter().find(|live| same_kind(live) && live.key == child.key)
     }
 
-    /// What is decided about an object that bears the name; none: there is no object.
     fn on_existing(&self, desired: &Desired) -> Option<Existing> {
         let live = parsed(self.live(&desired.child)?);
         Some(self.with_input(|input| on_existing(input, desired, &live)))
     }
 
-    /// The steps that come to a write, and not to a look at something foreign that is in the way.
+    /// The steps that write, and do not only read a foreign object.
     pub(super) fn writes(&self, plan: &Plan) -> Vec<Step> {
         let listing = World { parent: self.parent_listing(plan), ..self.clone() };
         let comes_to_a_write = |step: &&Step| match step {
@@ -110,7 +104,6 @@ impl World {
         plan.steps.iter().filter(comes_to_a_write).cloned().collect()
     }
 
-    /// Plans and executes until nothing is left to do, and says how the cluster looks then.
     pub(super) fn converge(&mut self) -> BTreeMap<String, Value> {
         for _ in 0..6 {
             let plan = self.plan();
@@ -124,7 +117,6 @@ impl World {
         panic!("{:?} never ends", self.plan());
     }
 
-    /// The objects by name, without what is different each time.
     pub(super) fn state(&self) -> BTreeMap<String, Value> {
         let state = self.observed.iter().map(|live| {
             let mut object = parsed(live);
@@ -136,21 +128,20 @@ impl World {
         state.collect()
     }
 
-    fn place(&self, uid: &str) -> Option<usize> {
+    fn index_of(&self, uid: &str) -> Option<usize> {
         self.observed.iter().position(|live| live.uid == uid)
     }
 
     fn label(&mut self, uid: &str, labels: &BTreeMap<String, String>) {
-        let Some(place) = self.place(uid) else { return };
-        let mut object = parsed(&self.observed[place]);
+        let Some(index) = self.index_of(uid) else { return };
+        let mut object = parsed(&self.observed[index]);
         merge(&mut object, &json!({"metadata": {"labels": labels}}));
-        self.observed[place].json = object.to_string();
+        self.observed[index].json = object.to_string();
     }
 
-    /// What carries a finalizer is only marked as going.
     fn delete(&mut self, uid: &str) {
-        let Some(place) = self.place(uid) else { return };
-        let live = &mut self.observed[place];
+        let Some(index) = self.index_of(uid) else { return };
+        let live = &mut self.observed[index];
         let mut object = parsed(live);
         if object["metadata"].get("deletionTimestamp").is_some() {
             return;
@@ -160,19 +151,18 @@ impl World {
             object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
             live.json = object.to_string();
         } else {
-            self.observed.remove(place);
+            self.observed.remove(index);
         }
     }
 
-    /// What is going is gone.
     pub(super) fn finish_deletions(&mut self) {
         self.observed.retain(|live| !live.json.contains("deletionTimestamp"));
     }
 
-    /// The object as server-side apply would make it: merged, with defaults, and with some values written in the server's own way.
+    /// The object after server-side apply, with some values in the server's notation.
     fn applied(&mut self, desired: &Desired, uid: Option<&str>) -> Value {
-        let mut object = match uid.and_then(|uid| self.place(uid)) {
-            Some(place) => parsed(&self.observed[place]),
+        let mut object = match uid.and_then(|uid| self.index_of(uid)) {
+            Some(index) => parsed(&self.observed[index]),
             None => {
                 self.created += 1;
                 json!({"metadata": {"uid": format!("new-{}-{}", self.created, desired.child)}})
@@ -201,18 +191,16 @@ impl World {
         self.observed.push(live);
     }
 
-    /// Asks the API server whether an object that seems to have drifted is only written in another way.
     fn nothing_has_drifted(&mut self, desired: &Desired, uid: &str, fate: Fate) -> bool {
-        let Some(place) = self.place(uid) else { return true };
-        let live = parsed(&self.observed[place]);
+        let Some(index) = self.index_of(uid) else { return true };
+        let live = parsed(&self.observed[index]);
         let unchanged = fingerprint(&self.applied(desired, Some(uid))) == fingerprint(&live);
         if unchanged && fate != Fate::AnswerLost {
-            self.observed[place].accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &live)));
+            self.observed[index].accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &live)));
         }
         unchanged
     }
 
-    /// Somebody writes to every status, which moves every resourceVersion.
     pub(super) fn touch_every_status(&mut self) {
         for live in &mut self.observed {
             let Ok(mut object) = serde_json::from_str::<Value>(&live.json) else { continue };
@@ -223,17 +211,15 @@ impl World {
         }
     }
 
-    /// The host restarts, and remembers nothing.
     pub(super) fn forget(&mut self) {
         for live in &mut self.observed {
             live.accepted = None;
         }
     }
 
-    /// The objects of another world that have been changed or deleted, other than those that were going anyhow.
     pub(super) fn changed_since(&self, before: &Self) -> BTreeSet<String> {
         let stayed = before.observed.iter().filter(|live| !live.json.contains("deletionTimestamp"));
-        let changed = stayed.filter(|live| self.place(&live.uid).is_none_or(|place| self.observed[place].json != live.json));
+        let changed = stayed.filter(|live| self.index_of(&live.uid).is_none_or(|index| self.observed[index].json != live.json));
         changed.map(|live| live.uid.clone()).collect()
     }
 }

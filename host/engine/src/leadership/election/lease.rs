@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::election::mounts::Found;
+use gyre_core::election::mounts::ListedLease;
 use gyre_core::election::{self, Record, Request, RequestResult, Term};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -138,7 +138,7 @@ impl Leases {
     }
 
     /// There are these, and no others. What was written while they were listed may be newer.
-    pub(super) fn know_all(&mut self, listed: Vec<Lease>) -> Vec<Found> {
+    pub(super) fn know_all(&mut self, listed: Vec<Lease>) -> Vec<ListedLease> {
         let mut before = std::mem::take(&mut self.known);
         let found = listed.iter().filter_map(|lease| found_lease(&lease.name_any(), lease)).collect();
         for lease in listed {
@@ -225,8 +225,8 @@ fn core_lease(lease: &Lease) -> Option<election::Lease> {
     })
 }
 
-fn found_lease(name: &str, lease: &Lease) -> Option<Found> {
+fn found_lease(name: &str, lease: &Lease) -> Option<ListedLease> {
     let mounts = lease.annotations().get(MOUNTS_ANNOTATION).map(String::as_str).unwrap_or_default();
     let leadable = mounts.split(',').filter(|mount| !mount.is_empty()).map(str::to_owned).collect();
-    Some(Found { name: name.to_owned(), lease: core_lease(lease)?, leadable })
+    Some(ListedLease { name: name.to_owned(), lease: core_lease(lease)?, leadable })
 }

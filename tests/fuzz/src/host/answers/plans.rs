@@ -7,7 +7,7 @@ use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{
     AcceptedForm, ChildList, DIGEST_ANNOTATION, Desired, Existing, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX,
-    OWNER_UID_LABEL, Observed, Ownership, PLUGIN_LABEL, Parent, Plan, Refusal, Refusals, Step, TOLD_ONE_BY_ONE, child_list,
+    OWNER_UID_LABEL, Observed, Ownership, PLUGIN_LABEL, Parent, Plan, REPORTED_ONE_BY_ONE, Refusal, Refusals, Step, child_list,
     desired, fingerprint, on_existing, ownership, plan,
 };
 use gyre_core::response::Child;
@@ -82,7 +82,7 @@ pub(super) fn check(random: &mut Random, children: Option<&[Child]>, tally: &mut
     if world.observed.is_empty() {
         is_done_once(&mut world, children, &decided)?;
     }
-    Ok(told(&decided)?.told())
+    Ok(told(&decided)?.reported())
 }
 
 fn manifest() -> Result<Manifest, Failure> {
@@ -187,13 +187,15 @@ fn observe(random: &mut Random, world: &mut World, children: Option<&[Child]>) {
 fn told(decided: &Plan) -> Result<Refusals, Failure> {
     let mut refusals = Refusals::default();
     refusals.extend(decided.refusals.iter().cloned());
-    for refusal in refusals.told() {
+    for refusal in refusals.reported() {
         law(refusal.message.len() <= MESSAGE && !refusal.message.is_empty(), || {
             format!("{} bytes are told of a refusal", refusal.message.len())
         })?;
     }
     let reasons = refusals.counts().count();
-    law(refusals.told().len() <= reasons * TOLD_ONE_BY_ONE, || format!("{} refusals are told", refusals.told().len()))?;
+    law(refusals.reported().len() <= reasons * REPORTED_ONE_BY_ONE, || {
+        format!("{} refusals are told", refusals.reported().len())
+    })?;
     Ok(refusals)
 }
 

@@ -1,4 +1,4 @@
-//! What holds for the queue whatever happens to it.
+//! Laws that hold for the queue after any operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,23 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 
 use super::model::{Key, Model, MountName};
-use super::*;
+use crate::queue::*;
 
 const MOUNTS: MountName = 3;
 const KEYS: Key = 4;
 const START: Time = Time::from_duration(Duration::ZERO);
 
-/// One thing that happens.
 #[derive(Clone, Debug)]
 enum Operation {
     Add(MountName, Key, Priority),
     AddAfter(MountName, Key, Duration),
     Take,
-    /// For one of the keys in progress, or, with an index past them, for one that may not be.
+    /// Ends the run of one of the keys in progress or, with an index past them, of any key.
     Done(usize, Retry),
     Pass(Duration),
     AddMount(MountName, MountOptions),
     RemoveMount(MountName),
     Remove(MountName, Key),
-    /// All but that one.
     RetainOnly(MountName, Key),
 }
 
@@ -62,7 +60,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Small delays, so that back-off comes to its end within a test.
+/// Small delays, so that back-off reaches its cap within a test.
 fn options() -> impl Strategy<Value = Options> {
     (proptest::option::of(0..4_u32), any::<u64>()).prop_map(|(max_retries, seed)| Options {
         base_delay: Duration::from_millis(2),
@@ -72,7 +70,6 @@ fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// A queue, what is in progress, and the time.
 struct World {
     queue: Queue<MountName, Key>,
     in_progress: Vec<(MountName, Key)>,
@@ -80,7 +77,6 @@ struct World {
     now: Time,
 }
 
-/// What came of one operation.
 #[derive(Debug)]
 enum Effect {
     Added(MountName, Key, Added),
@@ -137,7 +133,7 @@ impl World {
         }
     }
 
-    /// Lets changes stop and everything succeed: returns what was taken until nothing was left, not even for later.
+    /// Stops all changes and lets every run succeed; returns the keys taken until none is left.
     fn settle(&mut self) -> Vec<(MountName, Key)> {
         let mut taken = Vec::new();
         for mount in 0..MOUNTS {
@@ -145,7 +141,7 @@ impl World {
                 self.apply(&Operation::AddMount(mount, MountOptions::workers(1)));
             }
         }
-        // Many more than there are keys, so that a queue which never comes to rest fails.
+        // Far more rounds than keys, so that a queue that never becomes idle fails.
         for _ in 0..1000 {
             while !self.in_progress.is_empty() {
                 self.apply(&Operation::Done(0, Retry::Forget));
@@ -318,7 +314,6 @@ proptest! {
             }
         }
         let mut turns = vec![0; backlogs.len()];
-        // No mount runs out of keys.
         for _ in 0..takes.min(20 * backlogs.len()) {
             turns[queue.take(START).unwrap().mount] += 1;
         }
@@ -406,7 +401,6 @@ proptest! {
     }
 }
 
-/// However many turns the low keys of three mounts have had or waited for.
 #[test]
 fn a_fresh_change_overtakes_a_relist_of_100_000() {
     const FRESH: u32 = u32::MAX;

@@ -1,15 +1,15 @@
-//! One lease, and several processes that want it.
+//! One lease that several processes compete for.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::super::{Action, Elector, Goal, Input, Timing};
-use super::world::{Call, Effects, LONGEST_DELAY, Moment, Network, Process, Random, Rates, Reply, SECOND, World};
+use super::world::{Call, Effects, LONGEST_DELAY, Network, Process, Random, Rates, RealTime, Reply, SECOND, World};
+use crate::election::{Action, Elector, Goal, Input, Timing};
 use crate::queue::Time;
 
 const NAME: &str = "lease";
-/// What requests take in calm, with room to spare.
-const ROUND_TRIPS: Moment = 200_000;
+/// An upper bound for the requests of a takeover in a calm network.
+const ROUND_TRIPS: RealTime = 200_000;
 
 struct Single {
     elector: Elector,
@@ -51,7 +51,6 @@ impl Process for Single {
     }
 }
 
-/// An election, from its seed.
 struct Election {
     world: World<Single>,
     timings: Vec<Timing>,
@@ -66,11 +65,11 @@ fn timing(lease: u64, renew: u64, retry: u64) -> Timing {
 }
 
 impl Election {
-    /// `excess` is by how much clocks are further apart than is tolerated.
+    /// `excess` is how much further apart than tolerated the clocks are.
     fn new(seed: u64, excess: f64) -> Self {
         let mut random = Random::new(seed);
         let all = [Timing::default(), timing(4_000, 3_000, 1_000), timing(30_000, 15_000, 5_000)];
-        // While a deployment rolls over to other times, both are in use.
+        // During a rollout to other times, both are in use.
         let timings: Vec<Timing> = (0..random.between(1, 2)).map(|_| all[random.between(0, 2) as usize]).collect();
         let tolerated = timings.iter().map(Timing::tolerated_slowness).fold(1.0, f64::min);
         let rates = Rates::apart(tolerated + excess);
@@ -84,8 +83,7 @@ impl Election {
         self.world.start(id, Single::new(&identity, timing, self.seed ^ self.started));
     }
 
-    /// Things go wrong for a while.
-    fn chaos(&mut self, processes: usize, lasts: Moment) {
+    fn chaos(&mut self, processes: usize, lasts: RealTime) {
         let end = self.world.now + lasts;
         self.world.network = Network::Chaos;
         while self.world.now < end {
@@ -109,7 +107,7 @@ impl Election {
                 }
             }
         }
-        // Calm means that everybody is there and runs, and nothing is on its way any more.
+        // In a calm network all processes run, and no old message is on its way.
         self.world.network = Network::Calm;
         self.world.run_until(end + LONGEST_DELAY + 9 * SECOND);
         for id in 0..processes {
@@ -125,8 +123,7 @@ impl Election {
         self.world.step(id, |process, now| process.act(Input::Goal(goal), now));
     }
 
-    /// The longest that this takes by anyone's clock.
-    fn real(&self, of: impl Fn(&Timing) -> Duration) -> Moment {
+    fn real(&self, of: impl Fn(&Timing) -> Duration) -> RealTime {
         let longest = self.timings.iter().map(of).max().unwrap();
         longest.as_micros() as u64 * 1_000_000 / self.rates.slowest
     }
@@ -137,8 +134,7 @@ impl Election {
         holders.first().copied()
     }
 
-    /// Within that time there is a holder.
-    fn expect_holder_within(&mut self, limit: Moment, when: &str) -> usize {
+    fn expect_holder_within(&mut self, limit: RealTime, when: &str) -> usize {
         let end = self.world.now + limit;
         while self.world.now < end {
             self.world.run_until(self.world.now + 10_000);
@@ -150,7 +146,6 @@ impl Election {
     }
 }
 
-/// What a simulation shows.
 #[derive(Debug, Default)]
 struct Seen {
     violations: Vec<String>,
@@ -172,7 +167,6 @@ fn simulate(seed: u64, excess: f64) -> (Election, Seen) {
     (election, seen)
 }
 
-/// After faults stop there is a holder, and it stays.
 fn progresses(election: &mut Election) {
     let takeover = election.real(|timing| timing.lease_duration() + timing.retry_period()) + ROUND_TRIPS;
     let holder = election.expect_holder_within(takeover, "after faults stopped");
@@ -206,11 +200,11 @@ fn there_are_never_two_valid_claims_and_after_faults_stop_there_is_one() {
         total.transitions += seen.transitions;
         total.writes += seen.writes;
     }
-    // What never gets to a claim keeps the law, too.
+    // An election without any claim would keep the law, too.
     assert!(total.transitions > 2_000 && total.writes > 20_000, "{total:?}");
 }
 
-/// That the simulation finds violations where the argument does not hold, says that it looks.
+/// Shows that the simulation finds violations where the argument does not hold.
 #[test]
 fn clocks_that_are_further_apart_than_is_tolerated_break_the_law() {
     let breaks = |seed| !simulate(seed, 0.3).1.violations.is_empty();

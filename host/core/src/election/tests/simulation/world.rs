@@ -1,21 +1,20 @@
-//! The world that elections are simulated in.
+//! The simulated world of elections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::mounts::Found;
-use super::super::{Lease, Record, Request, RequestResult};
+use crate::election::mounts::ListedLease;
+use crate::election::{Lease, Record, Request, RequestResult};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
-/// Real time, in microseconds. Nobody in the simulation knows it.
-pub(super) type Moment = u64;
+/// Real time in microseconds, which no process knows.
+pub(super) type RealTime = u64;
 
-pub(super) const SECOND: Moment = 1_000_000;
-/// What is sent during the chaos has arrived, or never will, so long after it.
-pub(super) const LONGEST_DELAY: Moment = 30 * SECOND;
+pub(super) const SECOND: RealTime = 1_000_000;
+/// No request arrives later than this after it was sent.
+pub(super) const LONGEST_DELAY: RealTime = 30 * SECOND;
 
-/// Random numbers that follow from a seed.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -37,34 +36,33 @@ impl Random {
     }
 }
 
-/// A clock of one process: it shows something arbitrary, and runs at a rate of its own.
+/// The clock of a process: it starts at any value and runs at its own rate.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    real: Moment,
+    real: RealTime,
     shown: u64,
-    /// Microseconds in a million real ones.
+    /// Microseconds per million real ones.
     rate: u64,
 }
 
 impl Clock {
-    fn at(&self, real: Moment) -> Time {
+    fn at(&self, real: RealTime) -> Time {
         let passed = u128::from(real - self.real) * u128::from(self.rate) / 1_000_000;
         Time::from_duration(Duration::from_micros(self.shown + passed as u64))
     }
 
-    /// When it shows this.
-    fn when(&self, time: Time) -> Moment {
+    /// The real time at which the clock shows this.
+    fn when(&self, time: Time) -> RealTime {
         let shown = time.as_duration().as_nanos().div_ceil(1000);
         let ahead = shown.saturating_sub(u128::from(self.shown));
         self.real + u64::try_from((ahead * 1_000_000).div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX / 2)
     }
 
-    fn set_rate(&mut self, real: Moment, rate: u64) {
+    fn set_rate(&mut self, real: RealTime, rate: u64) {
         *self = Self { real, shown: self.at(real).as_duration().as_micros() as u64, rate };
     }
 }
 
-/// What a process asks the API server for.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Send { name: String, request: Request, leadable: BTreeSet<String> },
@@ -72,26 +70,22 @@ pub(super) enum Call {
     Delete { name: String, resource_version: String },
 }
 
-/// What the API server says.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Answer { name: String, answer: RequestResult },
-    Listed(Option<Vec<Found>>),
+    Listed(Option<Vec<ListedLease>>),
     Deleted,
 }
 
-/// What a process does after a step.
 #[derive(Default)]
 pub(super) struct Effects {
     pub(super) calls: Vec<Call>,
     pub(super) wake: Option<Time>,
 }
 
-/// A process: it elects, and may write while it has a claim.
 pub(super) trait Process {
     fn wake(&mut self, now: Time) -> Effects;
     fn answered(&mut self, reply: Reply, now: Time) -> Effects;
-    /// What it may write to, and until when.
     fn claims(&self) -> impl Iterator<Item = (&str, Time)>;
     fn request_timeout(&self) -> Duration;
 }
@@ -106,21 +100,19 @@ enum Event {
 struct Running<P> {
     process: P,
     clock: Clock,
-    /// The calls without an answer yet.
     open: BTreeSet<u64>,
     alarm: u64,
-    paused_until: Moment,
-    cut_off_until: Moment,
+    paused_until: RealTime,
+    cut_off_until: RealTime,
 }
 
-/// What the network does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Network {
     Chaos,
     Calm,
 }
 
-/// How far the rates of clocks may be apart: between the two, in microseconds to a million real ones.
+/// The range of the rates of clocks, in microseconds per million real ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     pub(super) slowest: u64,
@@ -128,27 +120,24 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// The slowest is slower than the fastest by this.
+    /// Rates whose slowest is slower than the fastest by this fraction.
     pub(super) fn apart(slowness: f64) -> Self {
         let root = (1.0 - slowness).sqrt();
         Self { slowest: (1e6 * root).ceil() as u64, fastest: (1e6 / root).floor() as u64 }
     }
 }
 
-/// The API server, the network and the processes.
 pub(super) struct World<P> {
-    pub(super) now: Moment,
+    pub(super) now: RealTime,
     pub(super) random: Random,
     pub(super) network: Network,
     rates: Rates,
-    events: BTreeMap<(Moment, u64), Event>,
+    events: BTreeMap<(RealTime, u64), Event>,
     next: u64,
-    /// All versions that there ever were; none: it was deleted.
-    leases: BTreeMap<String, Vec<Option<Found>>>,
+    leases: BTreeMap<String, Vec<Option<ListedLease>>>,
     resource_version: u64,
     running: BTreeMap<usize, Running<P>>,
     pub(super) violations: Vec<String>,
-    /// How many writes the API server did.
     pub(super) writes: u64,
 }
 
@@ -169,7 +158,6 @@ impl<P: Process> World<P> {
         }
     }
 
-    /// Starts a process. Its clock may show anything.
     pub(super) fn start(&mut self, id: usize, process: P) {
         let clock = Clock {
             real: self.now,
@@ -181,7 +169,7 @@ impl<P: Process> World<P> {
         self.step(id, |process, now| process.wake(now));
     }
 
-    /// What it has sent may arrive all the same.
+    /// Its requests may still arrive.
     pub(super) fn kill(&mut self, id: usize) {
         self.running.remove(&id);
     }
@@ -190,12 +178,12 @@ impl<P: Process> World<P> {
         self.running.keys().copied().collect()
     }
 
-    pub(super) fn pause(&mut self, id: usize, lasts: Moment) {
+    pub(super) fn pause(&mut self, id: usize, lasts: RealTime) {
         let until = self.now + lasts;
         self.running.entry(id).and_modify(|running| running.paused_until = until);
     }
 
-    pub(super) fn cut_off(&mut self, id: usize, lasts: Moment) {
+    pub(super) fn cut_off(&mut self, id: usize, lasts: RealTime) {
         let until = self.now + lasts;
         self.running.entry(id).and_modify(|running| running.cut_off_until = until);
     }
@@ -204,13 +192,11 @@ impl<P: Process> World<P> {
         let rate = self.random.between(self.rates.slowest, self.rates.fastest);
         let now = self.now;
         self.running.entry(id).and_modify(|running| running.clock.set_rate(now, rate));
-        // Timers follow the clock.
         self.push(now, |alarm| Event::Wake { process: id, alarm });
         let alarm = self.next - 1;
         self.running.entry(id).and_modify(|running| running.alarm = alarm);
     }
 
-    /// Lets a process do something.
     pub(super) fn step(&mut self, id: usize, act: impl FnOnce(&mut P, Time) -> Effects) {
         let Some(running) = self.running.get_mut(&id) else { return };
         let now = running.clock.at(self.now);
@@ -233,21 +219,19 @@ impl<P: Process> World<P> {
             });
             let copy = what.clone();
             self.push(times_out, |_| Event::TimedOut { process: id, call, what: copy });
-            self.travels(is_cut_off, Event::Arrives { process: id, call, what });
+            self.send_message(is_cut_off, Event::Arrives { process: id, call, what });
         }
     }
 
-    /// Goes on until then.
-    pub(super) fn run_until(&mut self, end: Moment) {
+    pub(super) fn run_until(&mut self, end: RealTime) {
         while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= end) {
             let ((now, _), event) = entry.remove_entry();
             self.now = now;
-            self.happens(event);
+            self.handle_event(event);
         }
         self.now = end;
     }
 
-    /// Who has a claim to what now.
     pub(super) fn who_may_write(&self) -> BTreeMap<&str, Vec<usize>> {
         let mut held: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (id, running) in &self.running {
@@ -263,20 +247,17 @@ impl<P: Process> World<P> {
         &self.running[&id].process
     }
 
-    /// The lease as it is.
     pub(super) fn lease(&self, name: &str) -> Option<&Lease> {
         Some(&self.leases.get(name)?.last()?.as_ref()?.lease)
     }
 
-    /// Somebody changes something about the lease that has nothing to do with its holder.
     pub(super) fn touch(&mut self, name: &str) {
         if let Some(found) = self.leases.get(name).and_then(|versions| versions.last()?.clone()) {
             self.write(name, found.lease.record, found.leadable);
         }
     }
 
-    /// The law: at no moment have two processes a claim to the same. Claims end by themselves and begin with a step, so it is enough to
-    /// look at who has made one.
+    /// Checks the law. Claims begin only with a step, so it is enough to check this process.
     fn check(&mut self, id: usize) {
         let valid = |running: &Running<P>, until| running.clock.at(self.now) < until;
         let Some(stepped) = self.running.get(&id) else { return };
@@ -289,14 +270,13 @@ impl<P: Process> World<P> {
         }
     }
 
-    fn push(&mut self, at: Moment, event: impl FnOnce(u64) -> Event) {
+    fn push(&mut self, at: RealTime, event: impl FnOnce(u64) -> Event) {
         let number = self.next;
         self.next += 1;
         self.events.insert((at, number), event(number));
     }
 
-    /// Something is sent, and arrives some time, or never.
-    fn travels(&mut self, is_cut_off: bool, event: Event) {
+    fn send_message(&mut self, is_cut_off: bool, event: Event) {
         let delay = match self.network {
             Network::Calm => self.random.between(500, 20_000),
             Network::Chaos => match self.random.between(0, 99) {
@@ -311,7 +291,7 @@ impl<P: Process> World<P> {
         }
     }
 
-    fn happens(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         let (Event::Wake { process: id, .. }
         | Event::Arrives { process: id, .. }
         | Event::Replied { process: id, .. }
@@ -319,18 +299,18 @@ impl<P: Process> World<P> {
         if let Event::Arrives { process, call, what } = event {
             let is_cut_off = self.running.get(&process).is_some_and(|running| self.now < running.cut_off_until);
             let reply = self.serve(what);
-            self.travels(is_cut_off, Event::Replied { process, call, reply });
+            self.send_message(is_cut_off, Event::Replied { process, call, reply });
             return;
         }
         let Some(running) = self.running.get_mut(&id) else { return };
         if self.now < running.paused_until {
-            // When it goes on, it comes upon what happened meanwhile in any order.
+            // A resumed process sees the events from the meantime in any order.
             let resumes = running.paused_until + self.random.between(0, 3);
             self.push(resumes, |_| event);
             return;
         }
         match event {
-            // Pushed events get new numbers, so an alarm is known by the one that it was set with.
+            // Pushed events get new numbers, so an alarm is known by its first number.
             Event::Wake { alarm, .. } if alarm == running.alarm => self.step(id, |process, now| process.wake(now)),
             Event::Replied { call, reply, .. } if running.open.remove(&call) => {
                 self.step(id, |process, now| process.answered(reply, now));
@@ -343,7 +323,7 @@ impl<P: Process> World<P> {
     }
 
     fn serve(&mut self, call: Call) -> Reply {
-        // An overloaded server fails before, or after it has done what was asked.
+        // An overloaded server fails before or after it does the request.
         let (fails_before, fails_after) = match self.network {
             Network::Calm => (false, false),
             Network::Chaos => (self.random.percent(5), self.random.percent(5)),
@@ -384,8 +364,8 @@ impl<P: Process> World<P> {
         }
     }
 
-    /// Nothing rests on reads being of the newest version.
-    fn read(&mut self, name: &str) -> Option<Found> {
+    /// Returns an old version at times, because reads need not be of the newest.
+    fn read(&mut self, name: &str) -> Option<ListedLease> {
         let versions = self.leases.entry(name.to_owned()).or_default();
         let mut age = 0;
         while self.network == Network::Chaos && age + 1 < versions.len() && self.random.percent(10) {
@@ -399,7 +379,7 @@ impl<P: Process> World<P> {
         self.resource_version += 1;
         self.writes += 1;
         let lease = Lease { resource_version: self.resource_version.to_string(), record };
-        let found = Found { name: name.to_owned(), lease: lease.clone(), leadable };
+        let found = ListedLease { name: name.to_owned(), lease: lease.clone(), leadable };
         self.leases.entry(name.to_owned()).or_default().push(Some(found));
         RequestResult::Lease(lease)
     }

@@ -3,21 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::mounts::{Action, Input, MountElector, Names};
-use super::super::{Timing, assignments};
-use super::world::{Call, Effects, LONGEST_DELAY, Moment, Network, Process, Rates, Reply, SECOND, World};
+use super::world::{Call, Effects, LONGEST_DELAY, Network, Process, Rates, RealTime, Reply, SECOND, World};
+use crate::election::mounts::{Action, Input, MountElector, Names};
+use crate::election::{Timing, assignments};
 use crate::queue::Time;
 
-/// What requests take in calm, with room to spare.
-const ROUND_TRIPS: Moment = 300_000;
-/// How long what is in progress for a mount takes to end, at most.
-const DRAINS: Moment = 2 * SECOND;
+/// An upper bound for the requests of a takeover in a calm network.
+const ROUND_TRIPS: RealTime = 300_000;
+const DRAINS: RealTime = 2 * SECOND;
 
 struct Replica {
     identity: String,
     elector: MountElector,
     timing: Timing,
-    /// When the work for a mount will have ended.
     drains: BTreeMap<String, Time>,
     random: u64,
     has_left: bool,
@@ -47,7 +45,7 @@ impl Replica {
                 Action::Left => self.has_left = true,
             }
         }
-        // One that is due already waits for the process to get round to it.
+        // One that is due waits until the process gets to it.
         let drained = self.drains.values().map(|until| (*until).max(now + Duration::from_micros(1)));
         effects.wake = self.elector.wakeup(now).into_iter().chain(drained).min();
         effects
@@ -85,7 +83,6 @@ impl Process for Replica {
     }
 }
 
-/// A deployment, from its seed.
 struct Deployment {
     world: World<Replica>,
     mounts: BTreeSet<String>,
@@ -109,12 +106,11 @@ impl Deployment {
         self.world.start(id, Replica::new(&identity, self.timing, leadable, self.seed ^ self.started));
     }
 
-    /// That long by the slowest clock.
-    fn real(&self, duration: Duration) -> Moment {
+    fn real(&self, duration: Duration) -> RealTime {
         duration.as_micros() as u64 * 1_000_000 / self.rates.slowest
     }
 
-    fn takeover(&self) -> Moment {
+    fn takeover(&self) -> RealTime {
         self.real(self.timing.lease_duration() + self.timing.retry_period()) + ROUND_TRIPS
     }
 
@@ -122,7 +118,7 @@ impl Deployment {
         self.world.step(id, |process, now| process.act(input, now));
     }
 
-    fn chaos(&mut self, replicas: usize, lasts: Moment) {
+    fn chaos(&mut self, replicas: usize, lasts: RealTime) {
         let end = self.world.now + lasts;
         self.world.network = Network::Chaos;
         while self.world.now < end {
@@ -173,10 +169,10 @@ impl Deployment {
         is_gone
     }
 
-    /// Goes on for that long, in which no mount is without a leader for longer than that.
-    fn run(&mut self, lasts: Moment, gap: Moment) {
+    fn run(&mut self, lasts: RealTime, gap: RealTime) {
         let end = self.world.now + lasts;
-        let mut last_led: BTreeMap<String, Moment> = self.mounts.iter().map(|mount| (mount.clone(), self.world.now)).collect();
+        let mut last_led: BTreeMap<String, RealTime> =
+            self.mounts.iter().map(|mount| (mount.clone(), self.world.now)).collect();
         while self.world.now < end {
             self.world.run_until(self.world.now + 50_000);
             let led = self.world.who_may_write();
@@ -190,7 +186,6 @@ impl Deployment {
         }
     }
 
-    /// Each mount has the leader that it is to have, and they are spread evenly.
     fn expect_spread(&self) {
         let identities: BTreeMap<usize, String> =
             self.world.ids().into_iter().map(|id| (id, self.world.process(id).identity.clone())).collect();
@@ -208,9 +203,8 @@ impl Deployment {
         assert!(most - least <= 1, "seed {}: {loads:?}", self.seed);
     }
 
-    /// How long it may take until all are where they are to be, when the last replica came or went just now.
-    fn settles(&self) -> Moment {
-        // Those that are gone are not counted any more, those that came are believed to stay, and what is in progress ends.
+    fn settles(&self) -> RealTime {
+        // Until dead replicas expire, new ones are trusted, and current work ends.
         2 * self.takeover() + DRAINS * 1_000_000 / self.rates.slowest
     }
 
@@ -231,11 +225,11 @@ fn no_mount_ever_has_two_leaders_and_after_faults_stop_each_has_the_one_that_it_
         let lasts = deployment.world.random.between(30 * SECOND, 90 * SECOND);
         deployment.chaos(replicas, lasts);
         deployment.expect_lawful();
-        // Most of the time of the simulation is in what follows.
+        // Most of the time of the simulation is in the rest.
         if seed % 5 != 0 {
             continue;
         }
-        // What was taken since its replica did not take it is kept for a while.
+        // A mount that was taken as a fallback is kept for a while.
         deployment.world.run_until(deployment.world.now + deployment.real(deployment.timing.lease_duration() * 10));
         deployment.run(deployment.settles(), deployment.takeover());
         deployment.expect_spread();
@@ -243,7 +237,6 @@ fn no_mount_ever_has_two_leaders_and_after_faults_stop_each_has_the_one_that_it_
     }
 }
 
-/// As many replicas and mounts as a deployment has; one replica dies and comes back, and one ends as it should.
 #[test]
 fn mounts_are_spread_evenly_and_none_is_without_a_leader_for_longer_than_the_lease_allows() {
     for seed in 0..20 {

@@ -1,16 +1,13 @@
-//! The queue once more, the naive way: one list that is searched for everything. The laws run it beside the real one.
-//!
-//! It does not say which of several ready keys is to be taken, but whether the one that was taken was allowed to be.
+//! A naive model of the queue: one list. It checks that each taken key was allowed to be.
 
 use std::time::Duration;
 
-use super::{
+use crate::queue::{
     Added, InProgress, MountOptions, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Taken, Time, backoff,
 };
 
-/// As the tests use them: few of each, so that they meet.
+/// Few mounts and keys, so that operations meet the same ones.
 pub(super) type MountName = u8;
-/// As the tests use them: few of each, so that they meet.
 pub(super) type Key = u8;
 
 pub(super) struct Model {
@@ -82,7 +79,6 @@ impl Model {
         });
     }
 
-    /// Whether it was there.
     pub(super) fn remove(&mut self, mount: MountName, key: Key) -> bool {
         let Some(position) = self.keys.iter().position(|entry| (entry.mount, entry.key) == (mount, key)) else { return false };
         let entry = &mut self.keys[position];
@@ -155,7 +151,6 @@ impl Model {
         }
     }
 
-    /// Checks that this could be taken, or nothing, and notes that it is in progress.
     pub(super) fn took(&mut self, taken: Option<&Taken<MountName, Key>>, now: Time) {
         for name in self.names() {
             self.promote(name, now);
@@ -304,7 +299,6 @@ impl Model {
         }
     }
 
-    /// The first key of each mount and priority, where the mount has capacity.
     fn heads(&self) -> Vec<(MountName, Priority, Key)> {
         let mut heads = Vec::new();
         for mount in self.names().into_iter().filter(|mount| self.has_capacity(*mount)) {

@@ -1,21 +1,18 @@
-//! A mount with workers, a queue and tenants: how long those wait who do no harm.
+//! Simulates a mount and its tenants, and measures how long harmless tenants wait.
 
 use std::collections::BTreeMap;
 
-use super::*;
+use crate::quarantine::*;
 use crate::queue::{MountOptions, Options, Priority, Queue, Retry, Taken};
 
 const MOUNT: u8 = 0;
 const WORKERS: usize = 4;
-/// A call that answers.
 const ANSWER: Duration = Duration::from_millis(2);
-/// A call that ends at its deadline.
 const DEADLINE: Duration = Duration::from_secs(2);
 const WAITS: Duration = Duration::from_secs(5);
-/// The longest that an object waits which is in a namespace without faults: for one call, and for those of others that do the same.
+/// The longest wait in a namespace without faults.
 const BOUND: Duration = Duration::from_millis(2_500);
 
-/// A call that is under way.
 struct Call {
     object: ObjectKey,
     admission: Admission,
@@ -28,12 +25,9 @@ struct World {
     quarantine: Quarantine,
     calls: Vec<Call>,
     now: Time,
-    /// Of the changes of an object that were not answered yet, the first.
     since: BTreeMap<ObjectKey, Time>,
-    /// The longest that a change waited for its answer, by namespace.
     longest: BTreeMap<String, Duration>,
     faults: usize,
-    /// From when on calls about objects named `turns-*` end at their deadline.
     turns: Time,
 }
 
@@ -59,7 +53,6 @@ impl World {
         self.queue.add(&MOUNT, object, Priority::Normal, self.now);
     }
 
-    /// Whether calls about an object end at their deadline.
     fn is_bad(&self, object: &ObjectKey) -> bool {
         object.name.starts_with("bad") || object.name.starts_with("turns") && self.turns <= self.now
     }
@@ -114,13 +107,12 @@ impl World {
         self.run_until(self.now + duration);
     }
 
-    /// How long changes of a namespace waited at most since this was last asked.
     fn waited(&mut self, namespace: &str) -> Duration {
         self.longest.remove(namespace).unwrap_or_else(|| panic!("nothing was answered in {namespace}"))
     }
 }
 
-/// A tenant with several namespaces whose objects spin, all of which it changes all the time, without answering to back-offs.
+/// A tenant changes spinning objects in several namespaces all the time.
 fn attack(world: &mut World, round: usize, namespaces: usize, objects: usize) {
     for namespace in 0..namespaces {
         for number in 0..objects {
@@ -145,7 +137,7 @@ fn quiet_tenants_do_not_wait_for_one_whose_objects_spin_whatever_it_does() {
             world.change("quiet-1", &format!("new-{round}"));
             world.pass(Duration::from_millis(500));
             if round == 100 {
-                // The first calls of the attack took what workers there were.
+                // The first calls of the attack took all free workers.
                 let first = [world.waited("quiet-0"), world.waited("quiet-1")];
                 assert!(first.iter().all(|waited| *waited <= DEADLINE * 3), "{first:?} at first");
             }
@@ -157,12 +149,12 @@ fn quiet_tenants_do_not_wait_for_one_whose_objects_spin_whatever_it_does() {
     }
 }
 
-/// The longest that objects of new namespaces wait, of which two come in each second of such an attack.
+/// The longest wait in new namespaces, two of which are added per second of the attack.
 fn new_namespaces_wait(world: &mut World, mut attack: impl FnMut(&mut World, usize)) -> Duration {
     for round in 0..400 {
         attack(world, round);
-        // The first calls take all workers before anything is known. Then the namespaces of the attack are as new as others, and wait
-        // with them in turn: 20 s for ten of them, and as much again for the turns of suspects in between.
+        // At first the calls take all workers. Then the attacker's namespaces are as new as others
+        // and share their turns: 20 s for ten of them, and as much again for the turns of suspects.
         if round >= 120 {
             world.change(&format!("new-{round}"), "it");
         }
@@ -223,6 +215,6 @@ fn spinning_objects_take_one_worker_and_come_to_rest() {
         world.change("attacker", &format!("bad-{number}"));
     }
     world.pass(Duration::from_secs(3600));
-    // As many as it takes, those that were under way, and the probes of an hour.
+    // The faults before the hold, calls in progress, and the probes of an hour.
     assert!(world.faults <= 5 + WORKERS + 9, "{} calls", world.faults);
 }
