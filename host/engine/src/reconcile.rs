@@ -1,8 +1,9 @@
 //! One reconcile: the parent from the cache, the call, the plan, its steps, the status, the events.
 //!
 //! ```text
-//!   parent lives ──▶ reconcile ──▶ plan ──▶ finalizer, if one is needed ──▶ steps ──▶ status, events
-//!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
+//!   parent lives ─▶ reconcile ─▶ plan ─▶ finalizer, if needed ─▶ steps ─▶ status, events
+//!   parent goes  ─▶ finalize  ─▶ plan ─────────────────────────▶ steps ─▶ status, events
+//!                                                   ─▶ remove the finalizer, if nothing is left
 //! ```
 
 pub(crate) mod call;
@@ -47,14 +48,16 @@ use crate::writes::finalizers::{self, List};
 use crate::writes::parent::{Found, ParentWriter};
 use crate::writes::status;
 
-/// So many children are planned where the reconcile runs when there is no call: more take milliseconds.
+/// Plans without a call and with at most this many children are computed on the async thread;
+/// larger ones take milliseconds.
 const FEW: usize = 100;
 
-/// Brings the cluster to what the plugin wants for one parent.
+/// Brings the cluster to the state that the plugin wants for one parent.
 ///
 /// # Guarantees
 ///
-/// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
+/// If nothing has to change, no request is sent. `failures` counts the consecutive failures of the
+/// key so far.
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     let _in_flight = mount.begin_reconcile().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
@@ -79,14 +82,14 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         (true, false, _) => run.reconcile_live().await,
         (true, true, true) => run.reconcile_deleting().await,
         (false, _, true) => run.release_parent().await,
-        // The garbage collector deletes the children, and nothing is created for a parent that is being deleted.
+        // The garbage collector deletes the children.
         (true, true, false) | (false, _, false) => {
             mount.forget(key, context.services.queue.now());
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
     };
-    // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more. Another program may have begun
-    // meanwhile, and forgotten parents that this one saw.
+    // If the claim was lost and the parent deleted meanwhile, nobody takes its key any more. If
+    // another program was activated, it may have forgotten parents that this one saw.
     if mount.leads() != Lead::Yes || mount.live().is_none_or(|now| !Arc::ptr_eq(&now, &live)) {
         mount.forget_if_gone(&context.services.queue, key);
     }
@@ -101,11 +104,10 @@ struct Run<'a> {
     observed: ObservedState,
     memory: ParentState,
     report: ReconcileReport,
-    /// The cause of this reconcile.
     cause: Cause,
-    /// The reads of its call, or of the last one before it.
+    /// The reads of this call, or of the last one.
     reads: ReadPrints,
-    /// The UIDs of the children that it wrote or tried to.
+    /// The UIDs of the children that were written or attempted.
     written: BTreeSet<String>,
 }
 
@@ -131,7 +133,8 @@ impl Run<'_> {
         }
         let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
         let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Reconcile).await;
-        // As they were at the call: whatever the steps change, the next reconcile is not spared.
+        // The inputs at the time of the call: if the steps change them, the next reconcile is not
+        // skipped.
         let mut inputs = None;
         let result = called.and_then(|Called { result, clock, answers, reads }| {
             inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
@@ -154,15 +157,16 @@ impl Run<'_> {
         self.finish_and_remember(response, inputs).await
     }
 
-    /// The current answers to the reads of the last call.
+    /// Returns the current answers to the reads of the last call.
     fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
         let namespace = self.observed.parent.namespace();
         let answer = |read| self.live.lookup.fingerprint(read, namespace);
         self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect()
     }
 
-    /// Finds out why there is this reconcile. Some if it has to wait, since the object keeps being written for while nothing but time
-    /// passes: what is remembered of it stays as it is.
+    /// Determines the cause of this reconcile. Returns an outcome if the reconcile must wait,
+    /// because earlier ones kept writing although only time had passed; its state is then left
+    /// unchanged.
     fn slow_down(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
         let (live, parent) = (self.live, &self.observed.parent);
         let of_others = || {
@@ -202,7 +206,7 @@ impl Run<'_> {
         )
     }
 
-    /// Carries a plan out. A step that fails does not prevent the others.
+    /// Carries out a plan. A step that fails does not prevent the others.
     async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
         let LiveDecision { plan, needs_finalizer, list } = living;
         let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
@@ -212,19 +216,22 @@ impl Run<'_> {
         if !names_children {
             return;
         }
-        // A problem may persist, e.g. a child in a namespace that does not exist. Children that are gone are removed from the list anyway.
+        // Children that are gone are removed from the list even if there was a problem: it may
+        // persist, e.g. a child in a namespace that does not exist.
         if !needs_finalizer {
             if self.report.problem.is_none() {
                 self.remove_finalizer_if_not_needed().await;
             }
         } else if self.report.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
-            // A long list is shortened although something changed: there may be no reconcile in which nothing does.
+            // A long list is shortened even after changes, because there may never be a reconcile
+            // without one.
             self.shorten_list(&parent.children, &list).await;
         }
     }
 
-    /// Lists the children on the parent as [`Self::claim_children`] does, and then carries the plan out; returns the parent as it was
-    /// listed. Nothing is created for a parent that is gone: it may have been deleted, or another host may have ended its teardown.
+    /// Claims the children as [`Self::claim_children`] does, carries out the plan, and returns the
+    /// parent as it was then. Creates nothing for a parent that is gone: it may have been deleted,
+    /// or another host may have ended its teardown.
     async fn claim_and_execute(
         &mut self,
         plan: Plan,
@@ -240,10 +247,10 @@ impl Run<'_> {
         Ok(parent)
     }
 
-    /// Sees to it that the parent lists the children of its plan that no ownerReference can name, before they are written; returns what is
-    /// still to be done of the plan, and the parent as it is then.
+    /// Lists the children that no ownerReference can name on the parent, before they are written.
+    /// Returns the rest of the plan, and the current parent.
     ///
-    /// Without a list, the plugin does not say which children there should be.
+    /// `list` is `None` if the plugin does not say which children there should be.
     async fn claim_children(
         &mut self,
         mut plan: Plan,
@@ -253,7 +260,7 @@ impl Run<'_> {
     ) -> Result<(Plan, Parent), Problem> {
         let Some(list) = list else { return Ok((plan, self.live.parent(&self.observed.parent))) };
         if plan_inputs.parent().children.is_missing() {
-            // A child that does not get on the list would be forgotten, so it is deleted first.
+            // A child that is not on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
             self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
@@ -263,7 +270,7 @@ impl Run<'_> {
         }
         if is_needed {
             self.add_finalizer(list).await?;
-            // Children that existed, but were not on the list before, were not shown to the plugin.
+            // The plugin has not seen children that existed, but were not on the list.
             if ObservedState::of(self.live, self.observed.parent.clone()).children.len() > self.observed.children.len() {
                 self.report.requeue_after(Duration::ZERO);
             }
@@ -271,7 +278,8 @@ impl Run<'_> {
         Ok((plan, self.live.parent(&self.observed.parent)))
     }
 
-    /// Removes children that are gone from the parent's list. The caches may lag, so the API server is asked.
+    /// Removes children that are gone from the parent's list. It asks the API server, because the
+    /// caches may lag.
     async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
         let unknown = list.without(known);
         if unknown == ChildList::default() {
@@ -296,8 +304,9 @@ impl Run<'_> {
         }
     }
 
-    /// A child that is missing may have gone with its parent, which the cache of parents does not show yet. To create it again would run
-    /// its Job once more, and again each time that the garbage collector has deleted it.
+    /// Fails if the parent is gone or has changed. A missing child may have gone with its parent,
+    /// and the cache of parents may lag. Creating the child again would run its Job once more, each
+    /// time that the garbage collector deletes it.
     async fn check_that_parent_lives(&self) -> Result<(), Problem> {
         let (writer, parent) = (self.writer(), &self.observed.parent);
         if self.live.fresh.take(parent.uid()) {
@@ -306,14 +315,14 @@ impl Run<'_> {
         let stale = |what| Problem::new(ProblemKind::Stale, format!("{} {what}", writer.subject(parent)));
         match writer.look(parent).await {
             Ok(Found::Same) => Ok(()),
-            // Its status may say that the missing child has done its work.
+            // The new status may say that the missing child has done its work.
             Ok(Found::Changed) => Err(stale("has changed, but the cache was not up to date")),
             Ok(Found::Gone) => Err(stale("is deleted or being deleted, but the cache was not up to date")),
             Err(error) => Err(crate::writes::apply::problem(&error, &writer.subject(parent))),
         }
     }
 
-    /// The parent has a deletionTimestamp, and our finalizer.
+    /// Handles a parent with a deletionTimestamp and our finalizer.
     async fn reconcile_deleting(mut self) -> Outcome {
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}");
@@ -354,7 +363,7 @@ impl Run<'_> {
         self.finish(response).await
     }
 
-    /// Carries out what was decided about the plugin's answer; none: it does not finalize.
+    /// Carries out the decision about the plugin's answer; `None` if the plugin does not finalize.
     async fn carry_out_deletion(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<DeletionDecision>) {
         let decided = match departing {
             Some(departing) => Ok(departing),
@@ -369,7 +378,7 @@ impl Run<'_> {
             Err(problem) => return self.report.fail(problem),
         };
         let finalizer = if self.report.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
-            // The plugin still returns children, but a terminating namespace accepts none, so the teardown is cut short.
+            // A terminating namespace accepts no children, so the teardown is cut short.
             self.report.warn(
                 "TeardownCutShort",
                 "the plugin returns children during the teardown, but nothing can be created in a namespace that is being deleted",
@@ -389,7 +398,7 @@ impl Run<'_> {
             plan::FinalizerAction::Remove if self.report.problem.is_none() && self.report.changed == Changed::No => {
                 self.remove_finalizer_if_nothing_is_left().await;
             }
-            // The caches have to show the changes first.
+            // The caches must show the changes first.
             plan::FinalizerAction::Remove => self.report.requeue_after(Duration::ZERO),
             plan::FinalizerAction::Keep { message } => {
                 self.report.waits = Some(("Finalizing", message));
@@ -398,7 +407,7 @@ impl Run<'_> {
         }
     }
 
-    /// Decides where there is no call: also on a thread of calls if there are many children.
+    /// Decides without a call; on a thread for calls if there are many children.
     async fn decide_deletion(
         &self,
         plan_inputs: &Arc<PlanInputs>,
@@ -414,8 +423,9 @@ impl Run<'_> {
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
-    /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
-    /// just made, and that they do not show yet, brings the parent back.
+    /// Removes the finalizer of a parent that lives, if it has no children that the garbage
+    /// collector does not reach. A child that was just created, and that the caches do not show
+    /// yet, restores the finalizer.
     async fn remove_finalizer_if_not_needed(&mut self) {
         if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
@@ -438,7 +448,8 @@ impl Run<'_> {
         (resources, namespaces)
     }
 
-    /// The API server is asked, because the caches may lag: a child may have been created moments ago, by this host or the previous leader.
+    /// Asks the API server, because the caches may lag: a child may have been created moments ago,
+    /// by this host or the previous leader.
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
         let (live, parent) = (self.live, &self.observed.parent);
@@ -458,14 +469,15 @@ impl Run<'_> {
         }
     }
 
-    /// The parent no longer matches the mount's selector: its children stay, and our finalizer is removed.
+    /// Removes our finalizer from a parent that no longer matches the mount's selector. Its
+    /// children stay.
     async fn release_parent(mut self) -> Outcome {
         self.remove_finalizer(List::Keep).await;
         self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
         self.report.outcome(None)
     }
 
-    /// Notes that a request about the parent failed.
+    /// Reports that a request about the parent failed.
     fn fail(&mut self, error: &kube::Error) {
         let problem = crate::writes::apply::problem(error, &self.writer().subject(&self.observed.parent));
         self.report.fail(problem);
@@ -479,14 +491,16 @@ impl Run<'_> {
     async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
         let plugin = &self.live.program.manifest().name;
         let list = finalizers::child_list(&self.observed.parent, plugin);
-        // Where there is nothing to list, a missing list is not written: after an upgrade each parent that is held would be.
+        // If there is nothing to list, a missing list is not written: an upgrade would write one to
+        // each parent that has the finalizer.
         let is_far = |child: &SharedObject| ownership(self.observed.parent.namespace(), child.namespace()) == Ownership::Labels;
         let lists_enough = !list.is_missing() || !self.observed.children.iter().any(|(_, child)| is_far(child));
         let is_listed = children.without(&list) == ChildList::default() && lists_enough;
         if finalizers::has_finalizer(&self.observed.parent, plugin) && is_listed {
             return Ok(());
         }
-        // A finalizer whose mount nobody knew of would never be removed. A list alone holds nothing.
+        // A finalizer of a mount that is not in the inventory would never be removed. A list alone
+        // blocks nothing.
         if !finalizers::has_finalizer(&self.observed.parent, plugin) {
             let services = &self.context.services;
             services.inventory.tried(&self.mount.name, &services.claims.of_inventory()).await;
@@ -518,7 +532,7 @@ impl Run<'_> {
         }
     }
 
-    /// Carries out the steps of a plan for the parent as it is now.
+    /// Carries out the steps of a plan for the current parent.
     async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
@@ -554,7 +568,8 @@ impl Run<'_> {
         self.finish_and_remember(response, None).await
     }
 
-    /// Reports the result, and stores it; unchanged `inputs` need no further reconcile if it succeeded.
+    /// Reports the result, and stores it. After a success, unchanged `inputs` make the next
+    /// reconcile unnecessary.
     async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
         if !self.report.is_stale() {
             self.write_status(&response).await;
@@ -602,14 +617,14 @@ impl Run<'_> {
             Ok(status::Written::Conditions) => self.report.changed = Changed::Yes,
             Ok(status::Written::PluginStatus) => {
                 self.report.changed = Changed::Yes;
-                // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest; but not later
-                // than an object that is slowed down.
+                // The plugin may react to its own status. It is called with back-off, because its
+                // status may never converge, but no later than an object that is slowed down.
                 let backoff = context.retries.delay(&parent.key(), self.report.failures.saturating_add(1));
                 let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
                 self.report.requeue_after(delay);
             }
             Err(error) => {
-                // The parent may have been deleted meanwhile: its deletion is on its way to us.
+                // The parent may have been deleted meanwhile, and the watch will report that.
                 let problem = crate::writes::apply::problem(&error, &writer.subject(parent));
                 if problem.kind != ProblemKind::NotFound {
                     self.report.fail(problem);
@@ -618,10 +633,11 @@ impl Run<'_> {
         }
     }
 
-    /// Queues new events for publication. Returns whether there are any.
+    /// Queues new events for publication, and returns whether there are any.
     fn queue_events(&mut self, response: &Response) -> Changed {
         let (context, mount, report) = (self.context, self.mount, &self.report);
-        // Normal events are published only after the plan has succeeded. Those of the last reconcile are not published again after a failure.
+        // Normal events are published only after the plan has succeeded, or if the last reconcile
+        // had them.
         let last = self.memory.events.as_deref();
         let is_told = |event: &&Event| {
             event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
@@ -660,12 +676,12 @@ impl Run<'_> {
         published
     }
 
-    /// Notes what the next reconcile is to be compared with, if this one wrote or another one did not long ago.
+    /// Records what the next reconcile is compared with, if this one wrote or a recent one did.
     fn leave_trail(&mut self, published: Changed) {
         let now = self.context.services.queue.now();
         let wrote = self.report.changed == Changed::Yes || published == Changed::Yes;
         let last = if wrote { Some(now) } else { self.memory.trail.as_ref().map(|trail| trail.wrote) };
-        // By then all that was spent has come back.
+        // By then the whole budget has been restored.
         let last = last.filter(|last| now.saturating_since(*last) < pace::INTERVAL * pace::BURST);
         let trail = last.map(|last| Arc::new(Trail::new(&self.seen(), &self.written, self.reads, last)));
         self.memory.trail = trail;
@@ -681,7 +697,7 @@ impl Run<'_> {
     }
 }
 
-/// Writes to the parents of a mount.
+/// Returns a writer of the mount's parents.
 fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActiveProgram) -> ParentWriter<'a> {
     let manifest = live.program.manifest();
     ParentWriter {

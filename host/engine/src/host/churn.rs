@@ -1,4 +1,4 @@
-//! Objects that come and go: what a host keeps of them while it leads, and while another does.
+//! What a host keeps about objects that are created and deleted, as the leader and as a standby.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ use crate::leadership::claim::ClaimSender;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
-/// A day of a cluster with many short-lived objects.
+/// The objects of a day in a cluster with many short-lived objects.
 const CHURN: usize = 100_000;
-/// So many are there at once.
+/// How many of them exist at once.
 const BATCH: usize = 1_000;
-/// So many stay.
+/// How many objects exist throughout the test.
 const STAY: usize = 12;
 const NAMESPACE: &str = "default";
 const START: &str = "2026-01-01T00:00:00Z";
 
-/// Reads something for each parent. It has some called again later, and fails about others.
+/// Reads something for each parent; requeues some parents and fails about others.
 struct Reader;
 
 /// Traps about each parent.
@@ -37,7 +37,7 @@ struct Trapping;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
     Idle,
-    /// To be called about again.
+    /// Requeued.
     Due,
     Failed,
 }
@@ -107,7 +107,7 @@ impl Native for Trapping {
     }
 
     fn reconcile(&self, _: types::Request<'_>, _: &Imports) -> Result<types::Response, types::Failure> {
-        // As a panic, without a word on stderr.
+        // As a panic, but without output on stderr.
         std::panic::resume_unwind(Box::new(()))
     }
 
@@ -116,7 +116,7 @@ impl Native for Trapping {
     }
 }
 
-/// A host, as far as it works for mounts.
+/// The part of a host that serves mounts.
 struct Replica {
     mount: Arc<Mount>,
     queue: Arc<WorkQueue>,
@@ -124,22 +124,22 @@ struct Replica {
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
-/// What is kept of parents.
+/// The number of entries about parents, by holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entries {
-    /// By the cache.
+    /// In the cache.
     cached: usize,
-    /// By the queue.
+    /// In the queue.
     queued: usize,
-    /// From their last reconcile.
+    /// Their state after the last reconcile.
     remembered: usize,
-    /// Because they have read something.
+    /// Their recorded reads.
     readers: usize,
-    /// Until the quarantine is over.
+    /// Held by the quarantine.
     held: usize,
-    /// Until the watch brings what was written.
+    /// Own writes that the watch has not delivered yet.
     written: usize,
-    /// Of how calls about them ended.
+    /// How their calls ended.
     known: usize,
 }
 
@@ -195,7 +195,7 @@ impl Replica {
         assert_eq!(self.mount.leads(), Lead::No);
     }
 
-    /// What it keeps if it leads, and has nothing to do.
+    /// The entries that an idle leader needs.
     fn leads_well(&self) -> Entries {
         let names = self.mount.live().expect("a program").parents.list(None);
         let waits = names.iter().filter(|parent| what_becomes_of(parent.name()) != Becomes::Idle).count();
@@ -203,7 +203,7 @@ impl Replica {
         Entries { cached: there, queued: waits, remembered: there, readers: there, held: 0, written: 0, known: there }
     }
 
-    /// What it keeps if it has never led.
+    /// The entries that a replica which never led needs.
     fn stands_by_well(&self) -> Entries {
         let there = self.entries().cached;
         Entries { cached: there, queued: there, remembered: 0, readers: 0, held: 0, written: 0, known: 0 }
@@ -229,14 +229,14 @@ impl Drop for Replica {
     }
 }
 
-/// Until nobody has anything to do but wait for a minute and more.
+/// Waits until nothing is due within the next minute.
 async fn rest() {
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(20)).await;
     }
 }
 
-/// Creates and deletes as many objects; those of `stay` are there before, during and after it.
+/// Creates and deletes `count` objects.
 async fn churn(parents: &Api<ConfigMap>, count: usize) {
     for batch in 0..count / BATCH {
         let labels = BTreeMap::from([("batch".to_owned(), "it".to_owned())]);
@@ -248,7 +248,7 @@ async fn churn(parents: &Api<ConfigMap>, count: usize) {
             };
             parents.create(&PostParams::default(), &ConfigMap { metadata, ..ConfigMap::default() }).await.unwrap();
         }
-        // Some are deleted before anybody has looked at them.
+        // Every second batch is deleted before anybody has seen it.
         if batch % 2 == 0 {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
@@ -262,7 +262,7 @@ fn simulate(simulation: impl Future<Output = ()>) {
     runtime.block_on(simulation);
 }
 
-/// A cluster with the parents that stay.
+/// Returns a cluster with the parents that stay.
 async fn cluster() -> (Client, Api<ConfigMap>) {
     let cluster = Cluster::start(&gyre_devcluster::Options::default(), ClusterClock::tokio(START.parse().unwrap()));
     let client = Client::new(Service::new(cluster), NAMESPACE);
@@ -290,7 +290,7 @@ fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_an
         assert_eq!(second.entries(), leads);
         churn(&parents, 2 * BATCH).await;
         assert_eq!(second.entries(), leads);
-        // What it remembers of the time when it led is about objects that are still there.
+        // Its state from the time when it led covers only objects that still exist.
         assert_eq!(first.entries(), leads);
         parents.delete("stays-0", &DeleteParams::default()).await.unwrap();
         rest().await;

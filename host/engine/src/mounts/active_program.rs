@@ -1,5 +1,6 @@
-//! A program made live: its client and what it sees of the cluster. A mount whose program changes gets another of these beside the
-//! old one, and changes over when its caches are filled.
+//! A running program: its clients and its views of the cluster. When the program of a mount
+//! changes, the next one is prepared beside the old one, and replaces it once its caches have
+//! synced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,43 +33,42 @@ use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::writes::finalizers;
 
-/// See the module's documentation.
+/// A program that reconciles, or is prepared for it.
 pub(crate) struct ActiveProgram {
-    /// Tells it from all others in this process.
+    /// Unique in this process.
     pub(crate) id: u64,
     pub(crate) program: Arc<Program>,
-    /// The fields of the host that the status of parents can hold.
+    /// The fields of the host that the parents' status can hold.
     pub(crate) status_capabilities: StatusCapabilities,
-    /// The client for writes: as the service account that the mount impersonates, if there is one.
+    /// The client for writes, as the service account that the mount impersonates, if any.
     pub(crate) client: Client,
-    /// The client for reads besides the caches, before writes: as the host.
+    /// The client for reads past the caches, as the host.
     pub(crate) reads: Client,
-    /// The quarantine of the plugin.
     pub(crate) call_guard: CallGuard,
     pub(crate) parents: View,
-    /// Those that need not be looked at before something is created for them.
+    /// The parents for which children may be created without a read before.
     pub(crate) fresh: Arc<FreshParents>,
     pub(crate) lookup: ReadCache,
-    /// By kind: those that are served, among them kinds that an earlier program declared.
+    /// The served kinds by kind, including those that an earlier program declared.
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     subscriptions: Mutex<Vec<Subscription>>,
-    /// Kinds that are waited for.
+    /// The kinds that are not served yet, with the tasks that wait for them.
     awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
-    /// Finds out which parents are fresh, each time that the claim is obtained.
+    /// The task that finds out which parents are fresh, each time that the claim is obtained.
     finding: Mutex<Option<AbortHandle>>,
 }
 
 /// The reason why a program cannot be activated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// A role in each namespace cannot give it.
+    /// Roles in namespaces cannot grant access to cluster-scoped parents.
     #[error("its parents ({0}) are cluster-scoped, but the mount is restricted to namespaces")]
     Confined(GroupVersionKind),
 }
 
 impl ActiveProgram {
-    /// Looks at everything that the program sees, and fills the caches. Kinds of children and reads that are not served are waited for
-    /// later, see [`mod@super::follow`]. It writes while that claim is held.
+    /// Opens all views of the program, and fills the caches. Kinds of children and reads that are
+    /// not served are awaited later, see [`mod@super::subscribe`]. Writes need `claim`.
     pub(crate) async fn prepare(
         program: Arc<Program>,
         services: &HostServices,
@@ -88,8 +88,8 @@ impl ActiveProgram {
             }
         }
         if claim.check().is_ok() {
-            // Children first, so that those which are missing were missing before the parents were listed. A standby has its lists from
-            // before the claim, and they may come in any order.
+            // Children first: those that are missing were then missing before the parents were
+            // listed. The lists of a standby are older than the claim, in any order.
             let children: Vec<&Arc<View>> = opened.iter().filter_map(|opened| opened.children.as_ref()).collect();
             for view in &children {
                 view.synced().await;
@@ -117,24 +117,24 @@ impl ActiveProgram {
             live.publish(opened);
         }
         let declared = declared_children(&live.program);
-        // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
+        // A kind that is no longer declared, and has no children left, need not be watched.
         let mut children = live.children.write();
         children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
         drop(children);
         Ok(live)
     }
 
-    /// Whether a parent is one of this mount's.
+    /// Returns whether the mount's selector matches the parent.
     pub(crate) fn selects(&self, parent: &Object) -> bool {
         self.program.selector.is_empty() || self.program.selector.matches(|label| parent.label(label))
     }
 
-    /// The views of those child kinds that are served.
+    /// Returns the views of the served child kinds.
     pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
         self.children.read().clone()
     }
 
-    /// All Secrets that are seen, as parents, children or what is read.
+    /// Returns all Secrets that are visible as parents, children or reads.
     pub(crate) fn secrets(&self) -> Vec<Bytes> {
         let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
         let mut found = Vec::new();
@@ -151,7 +151,7 @@ impl ActiveProgram {
         found
     }
 
-    /// The parent as the plan knows it.
+    /// Returns the parent as plans refer to it.
     pub(crate) fn parent(&self, object: &Object) -> Parent {
         let manifest = self.program.manifest();
         Parent {
@@ -162,27 +162,25 @@ impl ActiveProgram {
         }
     }
 
-    /// Kinds that are not served yet.
     pub(crate) fn awaited_kinds(&self) -> Vec<GroupVersionKind> {
         self.awaited.lock().iter().map(|(kind, _)| kind.clone()).collect()
     }
 
-    /// Begins to look at a kind that has come to be served.
+    /// Opens the views of a kind that is served now.
     pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
         Opened::new((&self.program, &self.lookup, &self.fresh), informers, resource)
     }
 
-    /// A kind is waited for by that task, which ends with the program.
+    /// Adds a kind that this task waits for; the task ends with the program.
     pub(super) fn add_awaited(&self, kind: GroupVersionKind, task: AbortHandle) {
         self.awaited.lock().push((kind, task));
     }
 
-    /// A kind is not waited for any more.
     pub(super) fn remove_awaited(&self, kind: &GroupVersionKind) {
         self.awaited.lock().retain(|(awaited, _)| awaited != kind);
     }
 
-    /// Of children and of what is read, as far as it can be seen.
+    /// Returns the kinds of children and reads that are not served.
     pub(crate) fn unserved_kinds(&self) -> BTreeSet<GroupVersionKind> {
         let children = self.children();
         let missing = declared_children(&self.program).into_iter().filter(|kind| !children.contains_key(kind));
@@ -190,12 +188,12 @@ impl ActiveProgram {
         missing.chain(unread).collect()
     }
 
-    /// Whether a child is one that this plugin made.
+    /// Returns whether this plugin created the child.
     pub(crate) fn is_ours(&self, object: &Object) -> bool {
         object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
     }
 
-    /// Publishes a kind to reconciles. Its caches must have synced, or it would be taken for empty.
+    /// Publishes a kind to reconciles. Its caches must have synced, or it would seem empty.
     pub(super) fn publish(&self, opened: Opened) {
         let Opened { kind, read, children, ends } = opened;
         self.keep(ends);
@@ -211,7 +209,7 @@ impl ActiveProgram {
         self.subscriptions.lock().extend(subscriptions);
     }
 
-    /// A parent is there that was not there before, or one is gone.
+    /// Tracks whether a parent is fresh, by an event about it.
     pub(super) fn note_parent(&self, notice: &WatchEvent) {
         let object = notice.object();
         let previous = notice.previous().map(|previous| previous.uid());
@@ -229,8 +227,9 @@ impl ActiveProgram {
         }
     }
 
-    /// Each time that the claim is obtained, asks for a version of the parents' kind, if the caches are from before: a parent with a later
-    /// one was created under the claim. Until that is known, parents are looked at.
+    /// Requests a version of the parents' kind each time that the claim is obtained, if the caches
+    /// are older: a parent with a later version was created under the claim. Until the answer
+    /// comes, parents are read before children are created.
     pub(crate) fn find_fresh(&self, client: &Client, claim: &Claim) {
         let (fresh, client, claim, resource) =
             (Arc::clone(&self.fresh), client.clone(), claim.clone(), self.parents.resource.clone());
@@ -273,7 +272,7 @@ impl Drop for ActiveProgram {
     }
 }
 
-/// All kinds but the parents', each once.
+/// Returns all kinds except the parents'.
 fn kinds(program: &Program, lookup: &ReadCache, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
     let mut kinds = declared_children(program);
     let is_declared = |kind: &GroupVersionKind| {
@@ -288,17 +287,16 @@ fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
     program.manifest().children.iter().map(|child| child.kind.clone()).collect()
 }
 
-/// The views of a kind, before they are taken in.
+/// The views of a kind, before they are published.
 pub(super) struct Opened {
     kind: GroupVersionKind,
     read: Option<Served>,
     children: Option<Arc<View>>,
-    /// Tell of children that go.
+    /// The subscriptions to deleted children.
     ends: Vec<Subscription>,
 }
 
 impl Opened {
-    /// Begins to look at a kind that is served.
     fn new(
         (program, lookup, fresh): (&Program, &ReadCache, &Arc<FreshParents>),
         informers: &Informers,

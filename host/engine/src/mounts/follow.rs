@@ -1,4 +1,5 @@
-//! How a mount learns of changes: subscriptions that queue the parents that a change concerns, and the wait for kinds that are not served yet.
+//! The subscriptions that queue the parents that a change concerns, and the wait for kinds that are
+//! not served yet.
 
 use std::sync::{Arc, Weak};
 
@@ -16,7 +17,7 @@ use crate::mounts::services::HostServices;
 use crate::work::WorkQueue;
 
 impl ActiveProgram {
-    /// Queues each parent that something changes about, from now on, and all that are there, as after a list.
+    /// Queues each parent that a change concerns from now on, and all existing ones.
     pub(crate) fn follow(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
         for view in self.children().values() {
             self.follow_children(view, mount, queue);
@@ -29,7 +30,7 @@ impl ActiveProgram {
         self.follow_parents(mount, queue);
     }
 
-    /// Waits for the kinds that are not served, and takes them in as they come.
+    /// Waits for the kinds that are not served, and publishes each once it is.
     pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, services: &Arc<HostServices>) {
         for kind in self.unserved_kinds() {
             let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(services), kind.clone());
@@ -56,15 +57,16 @@ impl ActiveProgram {
         let (live, mount, queue) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
         self.keep(view.subscribe(move |notice| {
             let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
-            // As after the upgrade of managedFields, which the cache does not keep.
+            // Only the resourceVersion changed, e.g. by managedFields, which the cache does not
+            // keep.
             if notice.previous().is_some_and(|previous| previous.equal_ignoring_resource_version(notice.object())) {
                 return;
             }
-            // An object that changed its owner concerns both.
+            // An object that changed its owner concerns both owners.
             for object in [Some(notice.object()), notice.previous()].into_iter().flatten() {
                 match object.owner_uid().and_then(|uid| live.parents.by_uid(uid)) {
                     Some(parent) => mount.enqueue(&queue, parent.key(), priority_of(notice)),
-                    // The garbage collector sees to those whose parent is gone; other children belong to other mounts.
+                    // The garbage collector deletes orphans; other children belong to other mounts.
                     None => debug!(mount = %mount.name, child = %object.key(), "a child whose parent is not in the cache"),
                 }
             }
@@ -89,7 +91,7 @@ fn priority_of(notice: &WatchEvent) -> Priority {
     }
 }
 
-/// Takes in a kind once it is served.
+/// Publishes a kind once it is served.
 async fn wait_for(live: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc<HostServices>, kind: GroupVersionKind) {
     let Some(name) = mount.upgrade().map(|mount| Arc::clone(&mount.name)) else { return };
     let resource = kinds::wait_for(&services.client, &kind, &name).await;
@@ -106,7 +108,7 @@ async fn wait_for(live: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc<H
         live.follow_reads(&kind, view, &mount, &services.queue);
     }
     live.remove_awaited(&kind);
-    // What was refused while the kind was not served can be done now.
+    // Refused steps may succeed now.
     for parent in live.parents.list(None) {
         mount.enqueue(&services.queue, parent.key(), Priority::Low);
     }

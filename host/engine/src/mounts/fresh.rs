@@ -1,16 +1,20 @@
-//! Parents whose missing children may be created without a look at whether the parent still lives.
+//! Parents whose missing children may be created without reading the parent first.
 //!
-//! A child that is missing from the cache may have gone with its parent, which the cache of parents does not show yet. To create it again
-//! would run its Job once more. A live look at the parent excludes that, at the price of a request. It is not needed for a parent of which
-//! one of these holds, as long as nobody has tried to create anything for it and none of its children has gone:
+//! A child that is missing from the cache may have gone with its parent, and the cache of parents
+//! may lag. Creating it again would run its Job once more, so the parent is read first, which costs
+//! a request. This is not necessary as long as nothing was created for the parent, none of its
+//! children has gone, and one of these holds:
 //!
-//! - It was created while this host held the claim, so that nobody else can have made children for it. That is known of a parent that the
-//!   watch brings as new, if the list before was asked for under the claim; or if the version of the parent is later than one that the API
-//!   server named under the claim ([`FreshParents::born_after`]). A standby has its list from before, and its watch may lag.
+//! - The parent was created while this host held the claim, so nobody else has created children for
+//!   it. That is known if the watch brings it as new after a list that was requested under the
+//!   claim, or if its version is later than one that the API server returned under the claim
+//!   ([`FreshParents::set_version_under_claim`]). The list of a standby is older, and its watch may
+//!   lag.
+//! - It is in a list that was requested under the claim, after the caches of children were
+//!   complete. Its missing children were then missing while it still lived.
 //! - It is in a list that was asked for under the claim, and by then the caches of children were complete. Then it was still alive when its
-//!   missing children were already missing.
 //!
-//! The claim must have been held all the time since.
+//! The claim must have been held ever since.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,7 +24,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::clock::Moment;
 use crate::leadership::claim::Claim;
 
-/// See the module's documentation.
+/// The fresh parents of a program.
 pub(crate) struct FreshParents {
     claim: Claim,
     hasher: RandomState,
@@ -29,35 +33,34 @@ pub(crate) struct FreshParents {
 
 #[derive(Default)]
 struct State {
-    /// By the hash of their UIDs. A hash that is shared leads to a parent that is not looked at, once in 2^64 pairs.
+    /// Hashes of UIDs. A collision skips one read, once in 2^64 pairs.
     uids: BTreeSet<u64>,
-    /// When the first of them came.
+    /// When the first of them was added.
     since: Option<Moment>,
-    /// Since when deletions of all children are observed, and all earlier children are in the caches.
+    /// Since when all children are cached, and their deletions observed.
     children_followed: Option<Moment>,
-    /// Those of which a child has gone, while parents are not followed yet.
+    /// Parents that lost a child, until the subscription to parents is complete.
     bereaved: Option<BTreeSet<u64>>,
-    /// A version of the parents' kind, and when it was asked for.
+    /// A version of the parents' kind, and when it was requested.
     born_after: Option<(Moment, u64)>,
 }
 
-/// The way in which a new parent was found.
+/// How a new parent was discovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The watch brought it, as of this version.
+    /// By a watch event, at this version.
     ByWatch(u64),
-    /// It is in the list, or was there when somebody began to follow.
+    /// In a list, or already in the cache when the subscription began.
     InList,
 }
 
 impl FreshParents {
-    /// None yet.
     pub(crate) fn new(claim: Claim) -> Self {
         Self { claim, hasher: RandomState::new(), state: Mutex::default() }
     }
 
-    /// All children are in the caches, whose lists were asked for then, and those that go are told of from now on. Parents are not followed
-    /// before [`FreshParents::follow_parents`].
+    /// Records that all children are cached, from lists requested at these times, and that
+    /// deletions are reported from now on. [`FreshParents::parents_subscribed`] comes later.
     pub(crate) fn follow_children(&self, lists: impl IntoIterator<Item = Option<Moment>>) {
         let is_under_claim = |list: Option<Moment>| list.is_some_and(|asked| self.claim.held_since(asked));
         let mut state = self.state();
@@ -65,22 +68,23 @@ impl FreshParents {
         state.bereaved = Some(BTreeSet::new());
     }
 
-    /// The parents that were there have all been seen.
+    /// Records that all existing parents have been seen.
     pub(crate) fn follow_parents(&self) {
         self.state().bereaved = None;
     }
 
-    /// Whether a version that is known under the claim is still of use: the list of parents was asked for before.
+    /// Returns whether a version under the claim would help: the list of parents is older.
     pub(crate) fn needs_version(&self, list: Option<Moment>) -> bool {
         list.is_none_or(|asked| !self.claim.held_since(asked))
     }
 
-    /// The API server named this version of the parents' kind when it was asked at that moment: whatever was created later has a later one.
+    /// Records the version of the parents' kind that the API server returned to a request at
+    /// `asked`. Objects created later have a later version.
     pub(crate) fn born_after(&self, asked: Moment, version: u64) {
         self.state().born_after = Some((asked, version));
     }
 
-    /// A parent is there that was not there before. `list` is when the list was asked for that the cache of parents is made of.
+    /// Records a new parent. `list` is when the list behind the cache was requested.
     pub(crate) fn found(&self, uid: &str, found: Found, list: Option<Moment>) {
         let mut state = self.state();
         let held_since = |moment: Moment| self.claim.held_since(moment);
@@ -105,7 +109,7 @@ impl FreshParents {
         state.uids.insert(hash);
     }
 
-    /// A parent is gone, or a child of it.
+    /// Records that a parent, or one of its children, is gone.
     pub(crate) fn forget(&self, uid: &str) {
         let hash = self.hasher.hash_one(uid);
         let mut state = self.state();
@@ -115,14 +119,15 @@ impl FreshParents {
         }
     }
 
-    /// Children of a kind that was not seen before are there from now on.
+    /// Records that children of a new kind are visible from now on.
     pub(crate) fn forget_all(&self) {
         let mut state = self.state();
         state.uids = BTreeSet::new();
         state.children_followed = None;
     }
 
-    /// Whether a parent need not be looked at before something is created for it, which is about to be tried. It has to be the next time.
+    /// Returns whether the first child of a parent may be created without reading the parent, and
+    /// records the attempt.
     pub(crate) fn take(&self, uid: &str) -> bool {
         let mut state = self.state();
         let is_held = state.since.is_some_and(|since| self.claim.held_since(since));
@@ -147,7 +152,6 @@ mod tests {
         Some(Moment::now())
     }
 
-    /// Whether a parent that is found is fresh.
     fn is_fresh(fresh: &FreshParents, found: Found, list: Option<Moment>) -> bool {
         fresh.found("it", found, list);
         fresh.take("it")

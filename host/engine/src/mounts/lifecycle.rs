@@ -1,4 +1,4 @@
-//! The life of a mount: it makes one program live after the other, and works while it is led.
+//! The life of a mount: it activates one program after the other, and works while it leads.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::mounts::release::release;
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 
-/// The tasks that run while a program of a mount is active.
+/// The task that runs while a program of a mount is active.
 pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
 
 impl Mount {
-    /// Makes each program live that it is given, until there are no more. While the next one is prepared, the old one works on.
-    /// Beside each of them, while it is live, its companion runs.
+    /// Activates each program until there are no more, and runs the companion beside it. The old
+    /// program works on while the next one is prepared.
     pub(crate) async fn run(
         self: Arc<Self>,
         mut programs: watch::Receiver<Arc<Program>>,
@@ -50,20 +50,20 @@ impl Mount {
         }
     }
 
-    /// Lets the parents go that were this mount's before its program changed, and are not any more.
+    /// Releases the parents that the mount no longer covers after a change of its program.
     async fn release_out_of_scope(&self, services: &HostServices) {
         let Some((name, entry)) = services.inventory.left(&self.name) else { return };
-        // What the old program is still about may hold them again.
+        // Reconciles of the old program may add finalizers again.
         self.idle().await;
         let releaser = services.releaser(&self.name, entry.impersonate.as_ref()).await;
         release(&releaser, &name, &entry, &services.inventory).await;
         services.inventory.remove(&name);
     }
 
-    /// Makes a program live.
+    /// Activates a program.
     async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
         let old = self.live();
-        // A change of the shadow alone is no reason to restart the mount.
+        // A change of the shadow alone does not restart the mount.
         if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
             return;
         }
@@ -94,17 +94,18 @@ impl Mount {
             mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
             "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
-        // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
+        // The old program's subscriptions end with its last call.
         live.follow(self, &services.queue);
         live.find_fresh(&services.client, &services.claims.of(&self.name));
-        // The program before it may have looked elsewhere, and what went before this one followed was told to nobody.
+        // The program before may have had other views, and nobody was told of deletions before the
+        // subscription.
         self.forget_what_is_gone(&services.queue);
         live.await_kinds(self, services);
         self.enter(Phase::Running);
         services.leadable.add(&self.name);
     }
 
-    /// Works while the claim to the mount is held, and rests while it is not. Never ends.
+    /// Works while the claim to the mount is held, and rests otherwise. Never returns.
     pub(crate) async fn lead(self: Arc<Self>, services: Arc<HostServices>) {
         let claim = services.claims.of(&self.name);
         loop {

@@ -1,4 +1,4 @@
-//! A mount: one program made live in one host, and what is remembered of its parents. The program may change while the mount stays.
+//! A mount: one active program in one host, which may be replaced, and the state of its parents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::work::WorkQueue;
 use crate::writes::events::{WriteAccess, WritePermit};
 use crate::writes::own_writes::OwnWrites;
 
-/// See the module's documentation.
+/// A plugin with its configuration, running in a host under its own name.
 pub struct Mount {
     /// The mount's name, unique in a host.
     pub name: MountName,
@@ -31,11 +31,11 @@ pub struct Mount {
     readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
-    /// The calls into its plugin.
     pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
-    /// Publications of Events hold it for reading. It is a lock of its own, so that no reconcile waits for a publication.
+    /// Publications hold it for reading. It is separate, so that no reconcile waits for a
+    /// publication.
     publishing: Arc<tokio::sync::RwLock<()>>,
 }
 
@@ -52,14 +52,14 @@ impl WriteAccess for Mount {
 /// The phase of a mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Its kinds are looked up, or its caches are filled.
+    /// It looks up kinds, or fills caches.
     #[default]
     Starting,
-    /// The API server does not serve its parent kind yet, or not as its plugin brings it.
+    /// The API server does not serve its parent kind yet, or not with the status subresource.
     Waiting,
     /// It reconciles.
     Running,
-    /// It cannot, and why.
+    /// It cannot run, for this reason.
     Refused(String),
     /// It is being unmounted.
     Unmounting,
@@ -68,17 +68,17 @@ pub enum Phase {
 /// Whether this host works for the mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lead {
-    /// It has no claim to it.
+    /// It has no claim to the mount.
     #[default]
     No,
-    /// It does.
+    /// It has the claim.
     Yes,
-    /// It is about to leave it to another replica.
+    /// It is about to hand the mount over to another replica.
     Ending,
 }
 
 impl Phase {
-    /// One word.
+    /// Returns the phase as one word.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Starting => "Starting",
@@ -91,7 +91,7 @@ impl Phase {
 }
 
 impl Mount {
-    /// A mount without a program, until it is run.
+    /// A mount without a program.
     pub fn new(name: MountName) -> Self {
         Self {
             name,
@@ -108,12 +108,12 @@ impl Mount {
         }
     }
 
-    /// The active program; none before its caches are filled, and after it was unmounted.
+    /// Returns the active program; `None` before the first caches have synced, and after the
+    /// unmount.
     pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
         self.live.read().clone()
     }
 
-    /// Makes this program the active one.
     pub(super) fn set_live(&self, live: Arc<ActiveProgram>) {
         *self.live.write() = Some(live);
     }
@@ -123,24 +123,23 @@ impl Mount {
         drop(self.in_flight.write().await);
     }
 
-    /// The phase.
+    /// Returns the phase.
     pub fn phase(&self) -> Phase {
         self.phase.lock().clone()
     }
 
-    /// From now on it is there.
     pub(super) fn enter(&self, phase: Phase) {
         *self.phase.lock() = phase;
     }
 
-    /// Begins no more work, and waits for what is in progress: the claim is about to go to another replica.
+    /// Starts no more work and waits for work in progress, before the claim goes to another
+    /// replica.
     pub(crate) async fn drain(&self, queue: &WorkQueue) {
         self.set_lead(Lead::Ending, queue);
         drop(self.in_flight.write().await);
         drop(self.publishing.write().await);
     }
 
-    /// From now on it works, or rests.
     pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
         *self.lead.lock() = lead;
         if let Some(live) = self.live() {
@@ -151,13 +150,14 @@ impl Mount {
         }
     }
 
-    /// Queues a parent that something changed about.
+    /// Queues a parent that a change concerns.
     ///
     /// # Guarantees
     ///
-    /// While this host leads, a parent that is gone is forgotten when a worker takes its key. While another leads, nobody takes keys, and
-    /// the parent is forgotten here. Whoever deletes a parent from the cache calls this afterwards, so nothing stays of a parent that
-    /// goes meanwhile; [`Self::forget_what_is_gone`] sees to those that went just before the claim was lost.
+    /// A parent that is gone leaves no state behind. While this host leads, a worker takes its key
+    /// and forgets it; otherwise this function does. It must be called after a parent is deleted
+    /// from the cache. [`Self::forget_what_is_gone`] handles deletions just before the claim was
+    /// lost.
     pub(crate) fn enqueue(&self, queue: &WorkQueue, parent: ObjectKey, priority: Priority) {
         queue.add(&self.name, parent.clone(), priority);
         if self.leads() != Lead::Yes {
@@ -165,19 +165,19 @@ impl Mount {
         }
     }
 
-    /// Forgets a parent that the cache does not hold.
+    /// Forgets a parent that is not in the cache.
     pub(crate) fn forget_if_gone(&self, queue: &WorkQueue, parent: &ObjectKey) {
         if self.live().is_some_and(|live| live.parents.get(parent).is_none()) {
             self.forget(parent, queue.now());
             queue.remove(&self.name, parent);
-            // Another parent of its name may have come meanwhile, and then it is its key that was removed.
+            // A new parent of that name may have come meanwhile, and its key was removed.
             if self.live().is_some_and(|live| live.parents.get(parent).is_some()) {
                 queue.add(&self.name, parent.clone(), Priority::Normal);
             }
         }
     }
 
-    /// Forgets all parents that the cache does not hold.
+    /// Forgets all parents that are not in the cache.
     pub(super) fn forget_what_is_gone(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
         let is_there = |parent: &ObjectKey| live.parents.get(parent).is_some();
@@ -192,7 +192,7 @@ impl Mount {
         queue.retain(&self.name, is_there);
     }
 
-    /// How the queue is to treat the mount, which has no workers while another leads it.
+    /// The options of the mount in the queue: without the lead, it has no workers.
     pub(super) fn queue_options(&self, live: &ActiveProgram) -> MountOptions {
         let options = live.program.queue_options();
         let lead = *self.lead.lock();
@@ -203,12 +203,13 @@ impl Mount {
         MountOptions { workers, ..options }
     }
 
-    /// Whether this host works for it.
+    /// Returns whether this host works for the mount.
     pub fn leads(&self) -> Lead {
         *self.lead.lock()
     }
 
-    /// Ends what is live, and waits for what is in flight. Nothing is written on its behalf after that.
+    /// Deactivates the mount and waits for work in progress. Nothing is written on its behalf
+    /// afterwards.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Unmounting);
         let live = self.live.write().take();
@@ -217,22 +218,21 @@ impl Mount {
         live
     }
 
-    /// Held by a reconcile from start to end.
+    /// Returns a guard that a reconcile holds until its end.
     pub(crate) async fn begin_reconcile(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.in_flight).read_owned().await
     }
 
-    /// The state of a parent after its last reconcile.
+    /// Returns the state of a parent after its last reconcile.
     pub(crate) fn parent_state(&self, key: &ObjectKey) -> ParentState {
         self.memories.lock().get(key).cloned().unwrap_or_default()
     }
 
-    /// Stores the state of a parent after a reconcile.
     pub(crate) fn set_parent_state(&self, key: &ObjectKey, memory: ParentState) {
         self.memories.lock().insert(key.clone(), memory);
     }
 
-    /// Queues each parent, also those that have not changed. Changes come first.
+    /// Queues all parents, even unchanged ones. Changes come first.
     pub(crate) fn call_again(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
         for memory in self.memories.lock().values_mut() {
@@ -243,17 +243,14 @@ impl Mount {
         }
     }
 
-    /// The observer of its parents; none: there is none.
     pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
         self.observer.read().clone()
     }
 
-    /// Sets the observer of its parents.
     pub(crate) fn set_observer(&self, observer: Option<Arc<dyn Observer>>) {
         *self.observer.write() = observer;
     }
 
-    /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey, now: Time) {
         self.memories.lock().remove(key);
         self.readers().remove(key);
@@ -266,29 +263,29 @@ impl Mount {
         }
     }
 
-    /// Of how many parents something is remembered from their last reconcile.
+    /// Returns the number of parents with a state.
     pub(crate) fn remembered(&self) -> usize {
         self.memories.lock().len()
     }
 
-    /// A call about a parent is about to read something: from now on a change to it concerns the parent.
+    /// Records a read before it is made: from now on a change of the answer concerns the parent.
     pub(crate) fn reads(&self, parent: &ObjectKey, read: &Read) {
-        // Before the lock is taken: the thread may have the idle priority.
+        // Cloned before the lock is taken, because the thread may have the idle priority.
         let read = read.clone();
         self.readers().add(parent, read);
     }
 
-    /// The last call about a parent read exactly this.
+    /// Replaces the recorded reads of a parent by those of its last call.
     pub(crate) fn has_read(&self, parent: &ObjectKey, reads: BTreeSet<Read>) {
         self.readers().replace(parent, reads);
     }
 
-    /// The number of parents with reads, and of all reads.
+    /// Returns the number of parents with reads, and the number of reads.
     pub(crate) fn count_reads(&self) -> (usize, usize) {
         self.readers().len()
     }
 
-    /// The parents whose last call would be answered otherwise now.
+    /// Returns the parents whose last call read something that this event changes.
     pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &WatchEvent) -> BTreeSet<ObjectKey> {
         let (object, previous) = (notice.object(), notice.previous());
         if previous.is_some_and(|previous| previous.equal_ignoring_resource_version(object)) {
@@ -303,7 +300,7 @@ impl Mount {
         self.readers().affected_by(kind, &object.key(), before, now)
     }
 
-    /// The retries of the mount's failing parents.
+    /// Returns the retries of the mount's failing parents.
     pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
         self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
     }

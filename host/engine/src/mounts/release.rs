@@ -1,6 +1,6 @@
-//! Unmounting without stranded finalizers: lets every parent go that still carries the finalizer of a plugin that is no longer mounted.
+//! Unmounting without stranded finalizers: removes the finalizers of a plugin that is not mounted.
 //!
-//! It works on what the API server says, not on caches: there is no plugin, no queue and no watch any more.
+//! It reads from the API server, because there is no watch, queue or plugin any more.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,20 +19,21 @@ use crate::error::error_chain;
 use crate::mounts::inventory::{Entry, Inventory};
 use crate::writes::finalizers::{child_list, has_finalizer, remove_finalizer_without_mount};
 
-/// How soon it is tried again where something failed, or something has to be gone first.
+/// The first delay after an error, or while children are being deleted.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
-/// A longer wait than that helps nobody who waits for an object to go.
+/// The longest delay: people may wait for the deletion of an object.
 const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
-/// Parents are read in pages of so many, as client-go's pager does.
+/// The page size of lists, as in client-go's pager.
 const PAGE: u32 = 500;
 
-/// Lets all parents of a mount go. Ends when none carries the finalizer any more.
+/// Removes the finalizer from all parents of a mount. Returns when none has it.
 ///
 /// # Guarantees
 ///
-/// - Parents that live lose the finalizer and nothing else.
-/// - Of a parent that is being deleted the children go first which the garbage collector would not find.
-/// - Parents that are, or come to be, another mount's are left to it.
+/// - Parents that live lose only the finalizer.
+/// - Before a parent that is being deleted, its children go that the garbage collector does not
+///   reach.
+/// - Parents of another mount are left unchanged.
 pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inventory: &Inventory) {
     let mut delay = TRY_AGAIN_AFTER;
     let mut told = String::new();
@@ -49,7 +50,8 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
             Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait until their children are deleted"),
             Err(error) => {
                 let text = error_chain(&error);
-                // The permissions may have been removed with the mount. Then this is repeated until somebody reads it.
+                // The permissions may have been removed with the mount, so this can repeat for
+                // long.
                 if text != told {
                     let remedy = match &error {
                         kube::Error::Api(status) if status.is_forbidden() => {
@@ -67,23 +69,22 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
     }
 }
 
-/// As whom the parents of a mount are released.
+/// The clients that release the parents of a mount.
 ///
-/// The rules that a mount with a service account of its own needs permit that account to write, and the host only to read. So whatever is
-/// written is written as that account, as long as that is permitted.
+/// A service account of the mount has the permissions to write; the host may only have those to
+/// read.
 pub(crate) struct Releaser {
-    /// As the host itself.
     pub(crate) host: Client,
-    /// As the service account that the mount wrote as, if it had one.
+    /// The service account that the mount wrote as, if it had one.
     pub(crate) account: Option<Client>,
 }
 
 impl Releaser {
-    /// Writes as the mount did. Where that is forbidden, as after its rules were removed, writes as the host.
+    /// Writes as the mount did, or as the host if that is forbidden.
     ///
     /// # Errors
     ///
-    /// Of the last attempt; if both are forbidden, of the first.
+    /// The error of the last attempt; if both are forbidden, of the first.
     async fn release_once(&self, entry: &Entry) -> Result<Left, kube::Error> {
         let is_forbidden = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.is_forbidden());
         let Some(account) = &self.account else { return release_once(&self.host, &self.host, entry).await };
@@ -101,10 +102,9 @@ struct Left {
     released: usize,
 }
 
-/// Reads with the one client and writes with the other.
 async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result<Left, kube::Error> {
     let mut left = Left { parents: 0, released: 0 };
-    // Where the kind is not served any more, there are no objects of it.
+    // A kind that is not served has no objects.
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
     for parent in list(client, &parents, entry.namespaces.as_ref(), None).await? {
         let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
@@ -117,7 +117,7 @@ async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result
         }
         match remove_finalizer_without_mount(writer, &parents, &parent, &entry.plugin).await {
             Ok(()) => left.released += 1,
-            // Somebody else wrote to it.
+            // The parent has changed meanwhile.
             Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
             Err(error) => return Err(error),
         }
@@ -140,17 +140,17 @@ async fn has_unreachable_children(
     Ok(children.iter().any(|(_, child)| is_waited_for(&entry.plugin, parent, child)))
 }
 
-/// Whether a parent that goes has to wait for this child. Where the parent lists nothing, a child with a finalizer on it may be forged to keep
-/// the parent.
+/// Returns whether a deleted parent must wait for this child. If the parent has no list, a child
+/// with a finalizer may be forged to block it.
 pub(crate) fn is_waited_for(plugin: &str, parent: &Object, child: &Object) -> bool {
     !child_list(parent, plugin).is_missing() || !child.is_deleting()
 }
 
-/// Deletes these children, unless they are being deleted already.
+/// Deletes children that are not being deleted yet.
 ///
 /// # Errors
 ///
-/// What a request came to.
+/// The error of a request.
 pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject)]) -> Result<(), kube::Error> {
     for (resource, child) in children.iter().filter(|(_, child)| !child.is_deleting()) {
         let api: Api<Received> = resource.api(client, child.namespace());
@@ -165,14 +165,14 @@ pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject
     Ok(())
 }
 
-/// The children of a parent that the garbage collector does not reach, as the API server knows them at this moment.
+/// Lists the children of a parent that the garbage collector does not reach.
 ///
-/// It takes the `list` that the host itself needs for its caches. A service account that a mount writes as may lack it: for kinds that the
-/// plugin declares and the mount does not grant.
+/// Needs the host's `list` permission; the service account of a mount may lack it for kinds that
+/// are declared but not granted.
 ///
 /// # Errors
 ///
-/// What a request came to.
+/// The error of a request.
 pub(crate) async fn unreachable<'a>(
     client: &Client,
     plugin: &str,
@@ -180,7 +180,7 @@ pub(crate) async fn unreachable<'a>(
     resources: &'a [Resource],
     namespaces: Option<&BTreeSet<String>>,
 ) -> Result<Vec<(&'a Resource, SharedObject)>, kube::Error> {
-    // It reaches all that a parent outside of namespaces owns.
+    // The garbage collector reaches all children of a cluster-scoped parent.
     if parent.namespace().is_none() {
         return Ok(Vec::new());
     }
@@ -192,7 +192,7 @@ pub(crate) async fn unreachable<'a>(
         let children = list(client, resource, namespaces, Some(&selector)).await?;
         let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
         let kind = resource.kind();
-        // What something else controls is not the parent's, as in the plan.
+        // As in the plan, objects that another object controls are not the parent's.
         let is_its = |child: &SharedObject| child.owner_uid() == Some(parent.uid());
         let children = children.into_iter().filter(|child| is_out_of_reach(child) && is_its(child) && is_listed(&kind, child));
         found.extend(children.map(|child| (resource, child)));
@@ -200,7 +200,6 @@ pub(crate) async fn unreachable<'a>(
     Ok(found)
 }
 
-/// The objects of a kind where the mount could see them.
 async fn list(
     client: &Client,
     resource: &Resource,

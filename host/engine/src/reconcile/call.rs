@@ -1,4 +1,4 @@
-//! Calls a plugin about one parent: with its quarantine, what it reads, and where calls run.
+//! Calls a plugin about one parent: its quarantine, its reads, and the thread of the call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,21 +35,22 @@ pub(crate) struct Called {
     pub(crate) reads: ReadPrints,
 }
 
-/// An answer, and what is to be done about it.
+/// An answer, and the decision about it.
 pub(crate) struct Answered {
     /// Whether the plugin says which children there should be.
     pub(crate) names_children: bool,
-    /// Without the children.
+    /// The response without the children.
     pub(crate) response: Response,
     pub(crate) decision: Decision,
 }
 
-/// Calls the plugin, and decides what is to be done about its answer. All that takes longer the more a plugin returns is done on the thread of
-/// the call.
+/// Calls the plugin, and decides about its answer. All work that grows with the answer runs on the
+/// thread of the call.
 ///
 /// # Errors
 ///
-/// If the plugin is not called now, because it is quarantined or another call comes first. What the last call read is still what is known then.
+/// If the plugin is not called now, because it is quarantined or another call comes first. The
+/// reads of the last call stay valid.
 pub(crate) async fn call(
     context: &Context,
     mount: &Arc<Mount>,
@@ -80,7 +81,7 @@ pub(crate) async fn call(
     Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }
 
-/// Applies the effects of the end of a call on other objects.
+/// Reports changes of quarantines, and queues the objects that they concern.
 fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
     for change in &ended.changes {
         match *change {
@@ -160,7 +161,7 @@ async fn run(
     (result, usage, imports.map(|imports| imports.answers).unwrap_or_default())
 }
 
-/// Decides about an answer, and drops what is of no more use then: a large answer takes milliseconds for either.
+/// Decides about an answer, and drops its children: for a large answer, both take milliseconds.
 fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
     let decision = match ask {
         Ask::Reconcile => Decision::Live(plan_inputs.decide_live(live, response.children.as_deref())),
@@ -170,13 +171,13 @@ fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut respon
     Answered { names_children, response, decision }
 }
 
-/// The problem of a reconcile whose call ended with this error.
+/// Converts the error of a call to the problem of its reconcile.
 pub(crate) fn problem(error: call::Error) -> Problem {
     let fault = match error.fault() {
         gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
         gyre_sandbox::Fault::Host => Fault::Host,
     };
-    // How long the other calls lasted differs from run to run, and a simulation follows from its seed.
+    // The duration of the other calls differs from run to run, and simulations must be repeatable.
     let lasted = match &error {
         call::Error::DeadlineExceeded { deadline } => *deadline,
         _ => Duration::ZERO,

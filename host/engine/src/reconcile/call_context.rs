@@ -1,4 +1,4 @@
-//! What one call may look at and say, on the host's side.
+//! The host's side of one call: what it can read, and where its log lines go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::telemetry::log::without_control;
 
 /// The receivers of what a call reads and logs.
 enum Audience {
-    /// The mount: a change of what was read concerns the parent. Lines go into the span.
+    /// The mount, which reconciles the parent when something that it read changes; lines go to the
+    /// span.
     Mount(Arc<Mount>, Span),
-    /// The log alone.
+    /// Only the log.
     Log(Span),
-    /// Nobody.
     None,
 }
 
-/// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
-/// that, and the span that log lines go into.
+/// The children of one parent from the caches at the start of the call, other objects from their
+/// first read, a record of the reads, and the span of log lines.
 pub(crate) struct CallContext {
     audience: Audience,
     live: Arc<ActiveProgram>,
     parent: ObjectKey,
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
-    /// What was read, and what came of it: a call that asks twice is answered twice the same.
+    /// The answers so far: a call that reads the same twice gets the same answer.
     pub(crate) answers: BTreeMap<Read, ReadResult>,
     /// The transcript, if the call is recorded.
     pub(crate) transcript: Option<Transcript>,
@@ -51,7 +51,8 @@ impl CallContext {
         Self::before(Audience::Mount(Arc::clone(mount), Span::current()), live, parent, children, served)
     }
 
-    /// Of a call that changes nothing of when the parent is reconciled; what it says goes into that span, or nowhere.
+    /// The context of a call that does not affect when the parent is reconciled. Its lines go to
+    /// that span, or nowhere.
     pub(crate) fn detached<'a>(
         span: Option<Span>,
         live: &Arc<ActiveProgram>,
@@ -89,7 +90,7 @@ impl CallContext {
         self.transcript = Some(Transcript::default());
     }
 
-    /// The children that the call can see, of each kind that is served.
+    /// The children that the call can see, by served kind.
     pub(crate) fn shown_children(&self) -> BTreeMap<GroupVersionKind, Vec<Bytes>> {
         let of_kind = |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(bytes).collect();
         self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()
@@ -104,7 +105,7 @@ impl CallContext {
     fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
         let (audience, live, parent) = (&self.audience, &self.live, &self.parent);
         let answer = self.answers.entry(question).or_insert_with_key(|question| {
-            // Before the look, so that no change falls in between.
+            // Recorded before the read, so that no change is missed in between.
             if let Audience::Mount(mount, _) = audience {
                 mount.reads(parent, question);
             }
@@ -173,12 +174,12 @@ impl HostImports for CallContext {
         }
         let (Audience::Mount(_, span) | Audience::Log(span)) = &self.audience else { return };
         let LogLine { level, message, fields, .. } = line;
-        // What a plugin says stays in its line, and is none of another's.
+        // Control characters could forge other log lines.
         let message = without_control(&message);
         let fields = fields.iter().map(|(key, value)| format!("{}={value:?}", without_control(key)));
         let fields = fields.collect::<Vec<_>>().join(" ");
         let _entered = span.enter();
-        // A level is part of a call site, so each has its own.
+        // The level is part of a call site, so each level needs its own.
         macro_rules! line {
             ($level:expr) => {
                 if fields.is_empty() { event!(target: "plugin", $level, "{message}") } else { event!(target: "plugin", $level, fields, "{message}") }

@@ -1,4 +1,4 @@
-//! What a reconcile is decided from, and what is decided: all of it without a request.
+//! The inputs of a reconcile's decisions, and the decisions. Nothing here sends a request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::parent_state::ParentState;
 use crate::writes::finalizers;
 
-/// What the cluster holds of one parent, as the caches have it at one moment.
+/// One parent and its children, as the caches have them at one moment.
 pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
@@ -35,14 +35,15 @@ impl ObservedState {
         Self { parent, children: children.into(), views }
     }
 
-    /// The parent as the plugin is shown it: without the host's list of its children, which would have it called again for nothing.
+    /// The parent as the plugin sees it: without the host's list of its children, whose changes
+    /// would cause needless calls.
     pub(crate) fn shown_parent(&self, live: &ActiveProgram) -> SharedObject {
         finalizers::without_list(&self.parent, &live.program.manifest().name)
     }
 }
 
-/// Whether an object whose owner is said to be this parent is a child of it: a parent may have children of other plugins, too, and whoever
-/// may create objects may say that they are a parent's.
+/// Returns whether an object that names this parent as its owner is its child. It may be another
+/// plugin's, and everybody who may create objects can claim any owner.
 fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
     let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
         Ownership::Reference => true,
@@ -55,7 +56,7 @@ fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, obje
 pub(crate) struct PlanInputs {
     parent: Parent,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
-    /// Made when they are needed.
+    /// Computed on first use.
     keys: OnceLock<Vec<(ObjectKey, String)>>,
     scopes: BTreeMap<GroupVersionKind, Scope>,
     accepted: BTreeMap<String, AcceptedForm>,
@@ -98,7 +99,8 @@ impl PlanInputs {
         Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
     }
 
-    /// Decides what to do for a parent that lives. It takes longer the more children are desired and observed.
+    /// Decides what to do for a parent that lives. The time grows with the desired and observed
+    /// children.
     pub(crate) fn decide_live(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
         let observed = self.observed();
         let input = self.input(live, desired, &observed);
@@ -108,7 +110,8 @@ impl PlanInputs {
         LiveDecision { plan, needs_finalizer, list }
     }
 
-    /// Decides what to do for a parent that is being deleted, as it is now. It takes as long as [`Self::decide_live`].
+    /// Decides what to do for a parent that is being deleted. The time grows as in
+    /// [`Self::decide_live`].
     pub(crate) fn decide_deletion(&self, live: &ActiveProgram, parent: &Parent, answer: Option<&Response>) -> DeletionDecision {
         let observed = self.observed();
         let input = Input { parent, ..self.input(live, None, &observed) };
@@ -120,7 +123,7 @@ impl PlanInputs {
         DeletionDecision { leaving, list }
     }
 
-    /// The parent as it was when the children were looked at.
+    /// The parent as it was when the children were observed.
     pub(crate) fn parent(&self) -> &Parent {
         &self.parent
     }
@@ -135,15 +138,15 @@ pub(crate) enum Decision {
 /// The decision for a parent that is not being deleted.
 pub(crate) struct LiveDecision {
     pub(crate) plan: Plan,
-    /// Whether the parent has to carry the finalizer first.
+    /// Whether the parent must have the finalizer first.
     pub(crate) needs_finalizer: bool,
-    /// The children that the parent has to list before the plan is carried out.
+    /// The children that the parent must list before the plan is carried out.
     pub(crate) list: ChildList,
 }
 
 /// The decision for a parent that is being deleted.
 pub(crate) struct DeletionDecision {
     pub(crate) leaving: DeletionPlan,
-    /// As [`LiveDecision::list`]; none: the plugin does not say which children there should be.
+    /// As [`LiveDecision::list`]; `None` if the plugin does not say which children there should be.
     pub(crate) list: Option<ChildList>,
 }

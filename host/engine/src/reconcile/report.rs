@@ -1,4 +1,4 @@
-//! How far a reconcile has come, and what that makes of it.
+//! The progress of a reconcile, and the outcome that follows from it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use gyre_core::{pace, queue};
 
 use crate::writes::apply::StepResult;
 
-/// See the module's documentation.
+/// The findings of a reconcile so far.
 pub(crate) struct ReconcileReport {
     pub(crate) changed: Changed,
     pub(crate) refusals: Refusals,
@@ -22,7 +22,7 @@ pub(crate) struct ReconcileReport {
     pub(crate) notices: Vec<Event>,
     /// Whether the finalizer was removed.
     pub(crate) released: bool,
-    /// The number of consecutive failures of the key before.
+    /// The consecutive failures of the key before this reconcile.
     pub(crate) failures: u32,
 }
 
@@ -40,14 +40,15 @@ impl ReconcileReport {
         }
     }
 
-    /// Whether the cache was behind, or it is not this parent's turn. The retry that follows sees what is; there is nothing to tell anyone.
+    /// Returns whether the cache was behind, or another parent comes first. The retry sees the
+    /// current state, so nothing is reported.
     pub(crate) fn is_stale(&self) -> bool {
         self.problem
             .as_ref()
             .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
     }
 
-    /// Notes the result of a step.
+    /// Records the result of a step.
     pub(crate) fn note(&mut self, done: Result<StepResult, Problem>) {
         match done {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
@@ -70,7 +71,7 @@ impl ReconcileReport {
         self.notices.push(warning(reason, message));
     }
 
-    /// Notes that something else has to happen first.
+    /// Records that something else must happen first.
     pub(crate) fn wait(&mut self, message: String) {
         self.waits.get_or_insert(("Waiting", message));
     }
@@ -80,7 +81,7 @@ impl ReconcileReport {
         self.requeue = Some(self.requeue.map_or(delay, |before| before.min(delay)));
     }
 
-    /// The first problem is the one that is reported.
+    /// Records a problem; the first one is reported.
     pub(crate) fn fail(&mut self, problem: Problem) {
         self.problem.get_or_insert(problem);
     }
@@ -90,7 +91,6 @@ impl ReconcileReport {
         self.problem.is_none() && self.refusals.is_empty()
     }
 
-    /// The readiness for the status, with these refusals.
     pub(crate) fn readiness<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Readiness<'a> {
         match (&self.problem, &self.waits) {
             (Some(problem), _) => problem.readiness(retries, self.failures),
@@ -100,7 +100,7 @@ impl ReconcileReport {
         }
     }
 
-    /// The outcome of the reconcile, if the plugin requested the next call after that time.
+    /// Returns the outcome, if the plugin requested the next call after `asked`.
     pub(crate) fn outcome(self, asked: Option<Duration>) -> Outcome {
         let Self { changed, refusals, requeue, problem, .. } = self;
         let requeue_after = match (asked, requeue) {
@@ -115,7 +115,6 @@ impl ReconcileReport {
     }
 }
 
-/// A Warning.
 pub(crate) fn warning(reason: &str, message: &str) -> Event {
     Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
 }
@@ -123,7 +122,7 @@ pub(crate) fn warning(reason: &str, message: &str) -> Event {
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub const SLOWED_DOWN: &str = "SlowedDown";
 
-/// It says the same each time, so it is published once for as long as it holds.
+/// Returns the Event about a slowed-down object. Its text never varies, so it is published once.
 pub(crate) fn slowed_down() -> Event {
     let message = format!(
         "{} reconciles wrote although nothing but the time had changed: until something changes, there is one reconcile every {} s; return the same answer for the same inputs",

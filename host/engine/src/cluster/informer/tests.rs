@@ -1,4 +1,4 @@
-//! Whatever an object holds, its watch goes on: through kube's own watcher, which drops a watch that brings an object without a version.
+//! Odd objects through kube's own watcher, which fails on an object without a version.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -24,7 +24,7 @@ use crate::telemetry::metrics::Form;
 
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Answers the first list with one text and each watch with another, which stays open; keeps what it was asked.
+/// Answers the first list with one text and each watch with another, and records requests.
 #[derive(Clone)]
 struct Server {
     list: Bytes,
@@ -54,7 +54,7 @@ impl Service<Request<Body>> for Server {
     }
 }
 
-/// An informer that was brought these objects: those of a list first, then those of a watch.
+/// An informer after a list and a watch.
 struct Followed {
     informer: Arc<Informer>,
     metrics: Arc<Metrics>,
@@ -63,7 +63,7 @@ struct Followed {
 
 const LAST: &str = r#"{"metadata":{"name":"last","resourceVersion":"999999"}}"#;
 
-/// Lists `initial` and then watches `changes`, and after them an object named `last`.
+/// Lists `initial`, and then watches `changes` and an object named `last`.
 async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[String]) -> Followed {
     let event = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
     let mut watch = String::new();
@@ -105,7 +105,7 @@ impl Followed {
         self.informer.store().get(&ObjectKey::new(namespace, name))
     }
 
-    /// What is wrong with the watch; `left_out` is how many objects cannot be read.
+    /// Returns what is wrong with the watch; `left_out` objects are expected to be unreadable.
     fn wrongs(&self, strategy: &InitialListStrategy, left_out: usize) -> Vec<String> {
         let requests = self.requests.lock().clone();
         let text = self.metrics.encode(Form::Text).unwrap();
@@ -129,7 +129,7 @@ impl Followed {
 
 const STRATEGIES: [InitialListStrategy; 2] = [InitialListStrategy::StreamingList, InitialListStrategy::ListWatch];
 
-/// In lists and in watches these objects, of which so many cannot be read, stop nothing; looks at what came of them.
+/// Checks that objects in lists and watches, `left_out` of them unreadable, stop nothing.
 async fn check(objects: &[String], left_out: usize, look: impl Fn(&Followed)) {
     for strategy in STRATEGIES {
         for (initial, changes) in [(objects, &[][..]), (&[][..], objects)] {
@@ -153,13 +153,13 @@ async fn a_watch_goes_on_whatever_its_objects_hold() {
     let huge: Vec<String> = (0..20_000).map(|number| format!(r#""key-{number}":"value""#)).collect();
     let huge = format!("{{{}}}", huge.join(","));
     let metadata = [
-        // What the API servers of Kubernetes accept.
+        // Metadata that the API servers of Kubernetes accept.
         r#","ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"a\"b"}]"#,
         r#","ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x\u003c","uid":"a\\b\u0000","controller":true}]"#,
         r#","annotations":{"a":"\ud83d\ude00\u2028\n\\","b":""},"labels":{"gyre.dev/owner-uid":"","gyre.dev/plugin":""}"#,
         r#","finalizers":["a/\"b\""],"generateName":"\"","selfLink":"\\""#,
         &format!(r#","annotations":{huge},"labels":{huge}"#),
-        // What others might send.
+        // Metadata that other servers might send.
         r#","labels":null,"annotations":null,"ownerReferences":null,"finalizers":null,"managedFields":null"#,
         r#","labels":[],"annotations":7,"ownerReferences":{},"finalizers":"x","managedFields":7,"uid":{},"generation":"x""#,
         r#","labels":{"a":null,"\ud83d":"\udc00"},"annotations":{"gyre.dev/release":["true"]},"uid":"\ud800""#,
@@ -189,7 +189,8 @@ async fn a_watch_goes_on_whatever_its_objects_hold() {
 
 #[tokio::test(start_paused = true)]
 async fn names_of_any_letters_are_kept() {
-    // Roles and role bindings may have any name without `/` and `%`, and Go escapes `<`, `>` and `&`.
+    // Roles and role bindings may have any name without `/` and `%`, and Go escapes `<`, `>` and
+    // `&`.
     let objects = [r#"a\u003cb\u0026"#, r#"q\"uote"#, r#"back\\slash"#, "s pace", "\u{fc}"]
         .map(|name| format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"5"}}}}"#));
     check(&objects, 0, |followed| {
@@ -212,7 +213,6 @@ async fn an_object_that_cannot_be_read_is_left_out_and_the_others_go_on() {
     check(&objects, 3, |followed| assert!(followed.get(None, "fine").is_some())).await;
 }
 
-/// A JSON string, as a text.
 fn string() -> impl Strategy<Value = String> {
     let parts = [
         "a",
@@ -233,7 +233,7 @@ fn string() -> impl Strategy<Value = String> {
         .prop_map(|parts| format!("\"{}\"", parts.concat()))
 }
 
-/// Any JSON value, as a text, with keys that may occur twice.
+/// Any JSON value as text; keys may occur twice.
 fn value() -> impl Strategy<Value = String> {
     let scalars =
         ["null", "true", "false", "0", "-1", "0.5", "1e999", "-9223372036854775809", "18446744073709551616", "[]", "{}"];
@@ -272,7 +272,7 @@ fn object(members: Vec<(String, String)>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Something that has at least a name and a version.
+/// An object with at least a name and a version.
 fn named() -> impl Strategy<Value = String> {
     let members = || proptest::collection::vec((key(), value()), 0..6);
     (members(), members()).prop_map(|(mut outer, mut metadata)| {
@@ -302,7 +302,7 @@ proptest! {
         let found = found.expect("it is there");
         prop_assert_eq!(found.resource_version(), 5);
         prop_assert!(found.metadata_alone(&GroupVersionKind::new("", "v1", "ConfigMap")).is_ok());
-        // A document cannot have halves of surrogate pairs, or numbers that are too large.
+        // serde_json rejects halves of surrogate pairs, and numbers that are too large.
         if let Ok(document) = serde_json::from_str::<Value>(&text) {
             let metadata = &document["metadata"];
             let string = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);

@@ -1,19 +1,18 @@
-//! The leaders that the Leases name, for clients that ask another replica.
+//! The leaders according to the Leases, for clients that ask another replica.
 
 use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// See the module's documentation.
+/// The holders of the Leases of one election.
 #[derive(Debug)]
 pub struct Leaders {
     namespace: String,
-    /// Of this replica.
+    /// The identity of this replica.
     identity: String,
     holders: Mutex<Holders>,
 }
 
-/// The identities that the Leases name.
 #[derive(Debug, Default)]
 struct Holders {
     /// By the one Lease for all mounts.
@@ -23,30 +22,28 @@ struct Holders {
 }
 
 impl Leaders {
-    /// Of the election whose Leases are in that namespace, in which this replica has that identity.
+    /// The leaders of an election with Leases in `namespace`, seen by the replica `identity`.
     pub fn new(namespace: &str, identity: &str) -> Self {
         Self { namespace: namespace.to_owned(), identity: identity.to_owned(), holders: Mutex::default() }
     }
 
-    /// The namespace of the Leases, which is that of the Pods.
+    /// Returns the namespace of the Leases and of the Pods.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The name of the replica that leads a mount, in a cluster that of its Pod; none: no Lease names another replica than this.
+    /// Returns the Pod of the replica that leads a mount; `None` if no Lease names another replica.
     pub(crate) fn of(&self, mount: &str) -> Option<String> {
         let holders = self.holders();
         let holder = holders.mounts.get(mount).or(holders.all.as_ref()).filter(|holder| **holder != self.identity)?;
-        // An identity ends in a random number: see `identity`.
+        // An identity ends with a random number, see `identity`.
         Some(holder.rsplit_once('_').map_or(holder.as_str(), |(name, _)| name).to_owned())
     }
 
-    /// The Lease for all mounts names this holder.
     pub(super) fn set_all(&self, holder: Option<&str>) {
         self.holders().all = holder.map(str::to_owned);
     }
 
-    /// The Lease of a mount names this holder.
     pub(super) fn set(&self, mount: &str, holder: Option<&str>) {
         let mut holders = self.holders();
         match holder {

@@ -1,4 +1,4 @@
-//! Leases in the cluster: reading and writing them.
+//! Reads and writes Leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,29 +17,28 @@ use super::options::Options;
 use crate::clock::Clock;
 use crate::error::error_chain;
 
-/// Which deployment a Lease of a replica or a mount is of.
+/// The label with the deployment of a Lease.
 const ELECTION_LABEL: &str = "gyre.dev/election";
-/// Of the Lease of a replica: the mounts that it can lead, with commas between.
+/// On a replica's Lease: the mounts that it can lead, separated by commas.
 const MOUNTS_ANNOTATION: &str = "gyre.dev/mounts";
 
-/// The Leases of a deployment, as they were when they were last seen.
+/// The Leases of a deployment, as last seen.
 pub(super) struct Leases {
     api: Api<Lease>,
     timeout: Duration,
     clock: Clock,
     labels: Labels,
     denials: Arc<Denials>,
-    /// By name. What is written is what was read but for what is to change: labels, owners and the UID stay. By the UID, a Lease that
-    /// was deleted is not recreated by a PUT, which would otherwise create a Lease.
+    /// By name. Writes start from these, so labels and owners stay. The UID prevents that a PUT
+    /// recreates a deleted Lease.
     known: BTreeMap<String, Lease>,
 }
 
 /// The labels of Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Labels {
-    /// By name alone.
     None,
-    /// By the label of their deployment.
+    /// The label of their deployment.
     Election(String),
 }
 
@@ -55,7 +54,7 @@ impl Leases {
         }
     }
 
-    /// Sends a request. The Lease that comes of it is to be told to [`Self::know`].
+    /// Sends a request. Pass the returned Lease to [`Self::record`].
     pub(super) fn send(
         &self,
         name: &str,
@@ -92,7 +91,7 @@ impl Leases {
         }
     }
 
-    /// Lists the Leases of the deployment; none: they cannot be had.
+    /// Lists the Leases of the deployment; `None` after an error.
     pub(super) fn list(&self) -> impl Future<Output = Option<Vec<Lease>>> + Send + use<> {
         let (api, timeout, labels) = (self.api.clone(), self.timeout, self.labels.clone());
         let denials = Arc::clone(&self.denials);
@@ -119,7 +118,7 @@ impl Leases {
         }
     }
 
-    /// Deletes just this version. It is done again later if need be.
+    /// Deletes exactly this version. An error is ignored: the deletion is retried later.
     pub(super) fn delete(&self, name: &str, resource_version: String) -> impl Future<Output = ()> + Send + use<> {
         let (api, name, timeout) = (self.api.clone(), name.to_owned(), self.timeout);
         let preconditions = Preconditions { resource_version: Some(resource_version), uid: None };
@@ -137,7 +136,7 @@ impl Leases {
         }
     }
 
-    /// There are these, and no others. What was written while they were listed may be newer.
+    /// Replaces all known Leases by listed ones, except those that were written since.
     pub(super) fn know_all(&mut self, listed: Vec<Lease>) -> Vec<Found> {
         let mut before = std::mem::take(&mut self.known);
         let found = listed.iter().filter_map(|lease| found_lease(&lease.name_any(), lease)).collect();
@@ -186,7 +185,6 @@ impl Leases {
     }
 }
 
-/// The result of a request, as the elector understands it.
 fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (RequestResult, Option<Lease>) {
     let error = match ended {
         Ok(None) => return (RequestResult::NotFound, None),

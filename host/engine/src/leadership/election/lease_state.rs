@@ -1,4 +1,4 @@
-//! The state of a host's lease, as it is reported to writers, logs and metrics, and how its election is stopped.
+//! The state of a host's lease, for writers, logs and metrics, and the end of its election.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Release {
     done: oneshot::Receiver<()>,
 }
 
-/// That the election is to end; and, when it is dropped, that it has.
+/// The election's end of a [`Release`]: receives the request, and reports the end when dropped.
 #[derive(Debug)]
 pub(super) struct Asked {
     asked: Option<oneshot::Receiver<()>>,
@@ -34,25 +34,25 @@ impl Release {
         (Self { ask, done }, Asked { asked: Some(asked), _done: has_ended })
     }
 
-    /// Gives up the claim and gives the lease back, so that another need not wait for it to expire. Waits until that is done, or has
-    /// been tried for a renew deadline.
+    /// Gives up the claim and releases the lease. Waits until that is done, at most a renew
+    /// deadline.
     ///
     /// # Assumptions
     ///
-    /// Nobody writes any more, and nothing that was sent is on its way. The election still runs.
+    /// Nobody writes any more, no request is in flight, and the election still runs.
     pub async fn release(self) {
         drop(self.ask);
-        // That the other end is gone says that there is nothing to wait for.
+        // An error means that the election has ended.
         let _ = self.done.await;
     }
 }
 
 impl Asked {
-    /// Waits until the election is to end; says so once.
+    /// Waits for the request to end; completes once.
     pub(super) async fn wait(&mut self) {
         match &mut self.asked {
             Some(asked) => {
-                // Whether it is sent or dropped.
+                // A drop counts as a request.
                 let _ = asked.await;
                 self.asked = None;
             }
@@ -67,7 +67,6 @@ pub(super) struct LeaseState {
     pub(super) sender: ClaimSender,
     metrics: Arc<Metrics>,
     pub(super) claim: Option<Time>,
-    /// The last holder of the lease.
     leader: Option<String>,
 }
 
@@ -111,9 +110,9 @@ pub(super) fn now(origin: Instant) -> Time {
     Time::from_duration(origin.elapsed())
 }
 
-/// Waits until then; without a time, for ever.
+/// Waits until `time`; forever if `None`.
 pub(super) async fn until(origin: Instant, time: Option<Time>) {
-    /// A moment that is further away never comes.
+    /// The timer cannot wait longer.
     const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     match time {
         Some(time) => tokio::time::sleep_until(origin + time.as_duration().min(origin.elapsed() + FOR_EVER)).await,
@@ -121,7 +120,7 @@ pub(super) async fn until(origin: Instant, time: Option<Time>) {
     }
 }
 
-/// Hosts with different identities do not act in step.
+/// A seed of the jitter, so that hosts with different identities do not act in step.
 pub(super) fn seed_of(identity: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     identity.hash(&mut hasher);

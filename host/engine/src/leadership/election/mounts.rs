@@ -22,7 +22,8 @@ use super::options::Options;
 use crate::leadership::claim::{Claim, ClaimSender};
 use crate::telemetry::metrics::Metrics;
 
-/// Has no more work begun for the mount of that name, and ends when what was in progress has ended: its claim is about to go.
+/// Drains the mount of that name before its claim goes: it starts no more work and ends when none
+/// is in progress.
 pub type Drains = Box<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The claims of all mounts.
@@ -37,8 +38,8 @@ struct Inner {
 }
 
 impl MountClaims {
-    /// The claim to write for that mount. It may be asked for before the mount is among those of the election, and is not held until
-    /// then.
+    /// Returns the claim to write for a mount. It may be requested before the election has the
+    /// mount.
     pub fn of(&self, mount: &str) -> Claim {
         self.leases().entry(mount.to_owned()).or_insert_with(|| self.0.lease(mount)).sender.claim()
     }
@@ -76,25 +77,25 @@ impl Inner {
     }
 }
 
-/// A lease for each mount.
+/// The election with a lease for each mount.
 #[derive(Debug)]
 pub struct MountElection;
 
 impl MountElection {
-    /// The claims of a replica to the mounts that it can lead, the election, and how to end it.
+    /// Returns the claims to mounts, the election, and the handle to end it.
     ///
     /// # Guarantees
     ///
-    /// As for [`Election::start`](super::Election::start), of each mount. Before a claim is given up since another replica is to have
-    /// the mount, it is drained, and the claim is still held meanwhile.
+    /// As [`Election::start`](super::Election::start) for each mount. Before a claim goes to
+    /// another replica, its mount is drained under that claim.
     ///
     /// # Assumptions
     ///
-    /// The future is polled promptly. What `drains` gives ends.
+    /// The future is polled promptly. The futures of `drains` end.
     ///
     /// # Errors
     ///
-    /// Without an identity.
+    /// If the identity is empty.
     pub fn start(
         client: &Client,
         options: Options,
@@ -135,7 +136,6 @@ struct MountElectionTask {
     sent: FuturesUnordered<BoxFuture<'static, Ended>>,
 }
 
-/// The end of a task.
 enum Ended {
     List(Option<Vec<Lease>>),
     Request(String, RequestResult, Option<Box<Lease>>),
@@ -161,17 +161,18 @@ impl MountElectionTask {
                 () = until(self.origin, wakeup) => Input::Tick,
             };
         }
-        // What is left is the deletion of what says that this replica is there, and each request ends in time.
+        // Only deletions of this replica's own Lease are left, and each request ends in time.
         while self.sent.next().await.is_some() {}
         info!("left the election");
         drop(asked);
     }
 
-    /// Whether this replica has left. The clock is read after an answer has arrived, and before the next request is sent.
+    /// Returns whether this replica has left. The clock is read between an answer and the next
+    /// request.
     fn step(&mut self, input: Input) -> bool {
         let mut has_left = false;
         let actions = self.elector.step(input, now(self.origin));
-        // Before anything is sent: who gives back has no claim any more.
+        // Before the requests: a replica that releases a lease must have lost the claim.
         self.claims.tell(&self.elector, &self.leadable, self.origin);
         for action in actions {
             let sent: BoxFuture<'static, Ended> = match action {
