@@ -6,17 +6,17 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// A watch that has been down for so long is dead: caches are older than anyone expects. Shorter gaps are every day's: a watch ends
-/// every five minutes, and an API server that is restarted is back in seconds.
+/// A watch that is down for this long is dead. Shorter gaps are normal: watches end every five
+/// minutes, and an API server restarts within seconds.
 pub(crate) const DEAD_AFTER: Duration = Duration::from_secs(15);
 
-/// Whether a watch is connected, and since when it is not.
+/// Whether a watch is connected, and since when not.
 #[derive(Debug)]
 pub struct Health(Mutex<State>);
 
 #[derive(Clone, Debug)]
 struct State {
-    /// The time at which it last connected or received an event.
+    /// When it last connected or received an event.
     heard_at: Instant,
     down: Option<Down>,
 }
@@ -24,9 +24,9 @@ struct State {
 /// A watch that is not connected.
 #[derive(Clone, Debug)]
 pub struct Down {
-    /// Since when.
+    /// When it was disconnected.
     pub since: Instant,
-    /// The last error; none: it is being connected.
+    /// The last error; `None` while it connects for the first time.
     pub error: Option<String>,
 }
 
@@ -39,22 +39,20 @@ impl Default for Health {
 }
 
 impl Health {
-    /// The API server has accepted the watch.
     pub(crate) fn connected(&self) {
         *self.state() = State { heard_at: Instant::now(), down: None };
     }
 
-    /// The watch has brought something.
     pub(crate) fn heard(&self) {
         self.state().heard_at = Instant::now();
     }
 
-    /// It has failed, and is retried.
+    /// The watch has failed, and is retried.
     pub(crate) fn failed(&self, error: String) {
         self.is_down(Some(error));
     }
 
-    /// It has ended, as every watch does after a few minutes, and is restarted.
+    /// The watch has ended, as all do after some minutes, and is restarted.
     pub(crate) fn ended(&self) {
         self.is_down(None);
     }
@@ -65,12 +63,12 @@ impl Health {
         state.down = Some(Down { since, error: error.or(last) });
     }
 
-    /// The reason why it is not connected; none: it is.
+    /// Returns since when and why it is not connected; `None` if it is.
     pub fn down(&self) -> Option<Down> {
         self.state().down.clone()
     }
 
-    /// Whether it has been down for too long.
+    /// Returns whether it has been down for [`DEAD_AFTER`].
     pub fn is_dead(&self) -> bool {
         self.state().down.as_ref().is_some_and(|down| down.since.elapsed() >= DEAD_AFTER)
     }
@@ -85,25 +83,23 @@ impl Health {
     }
 }
 
-/// The health of the API server.
-///
-/// Every answer says that it is. After a while without one it has to be asked; that is the business of whoever looks at this.
+/// The health of the API server. Each answer proves it; after some time without one, the caller of
+/// [`Self::check`] must probe.
 #[derive(Debug, Default)]
 pub(crate) struct ApiServerHealth(Mutex<ApiServerState>);
 
 #[derive(Debug, Default)]
 struct ApiServerState {
-    /// The time of its last answer.
+    /// The time of the last answer.
     heard_at: Option<Instant>,
-    /// The time at which the pending request was sent.
+    /// When the pending probe was sent.
     asked_at: Option<Instant>,
-    /// Whether a request has had no answer since.
+    /// Whether a request has got no answer since.
     is_doubted: bool,
     /// The error of the last probe.
     error: Option<String>,
 }
 
-/// Whether the caller has to probe the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     Now,
@@ -116,7 +112,6 @@ const GOOD_FOR: Duration = Duration::from_secs(8);
 const GONE_AFTER: Duration = Duration::from_secs(5);
 
 impl ApiServerHealth {
-    /// It has answered.
     pub(crate) fn heard(&self) {
         *self.state() = ApiServerState { heard_at: Some(Instant::now()), ..ApiServerState::default() };
     }
@@ -126,14 +121,15 @@ impl ApiServerHealth {
         self.state().is_doubted = true;
     }
 
-    /// It was asked, and this came instead of an answer.
+    /// A probe got this error instead of an answer.
     pub(crate) fn unanswered(&self, error: String) {
         let mut state = self.state();
         state.asked_at = None;
         state.error = Some(error);
     }
 
-    /// Whether it is to be asked, which whoever calls this must do then; and why it is gone.
+    /// Returns whether the caller must probe the API server now, and the error if it is
+    /// unreachable.
     pub(crate) fn look(&self) -> (Probe, Result<(), String>) {
         let now = Instant::now();
         let mut state = self.state();
@@ -157,22 +153,20 @@ impl ApiServerHealth {
     }
 }
 
-/// The tasks that a host cannot work without, and that only a restart brings back.
+/// The tasks that a host needs, and that only a restart brings back.
 #[derive(Debug, Default)]
 pub(crate) struct CriticalTasks(Mutex<Vec<(&'static str, AbortHandle)>>);
 
 impl CriticalTasks {
-    /// From now on, this task must keep running.
     pub(crate) fn add(&self, name: &'static str, task: AbortHandle) {
         self.tasks().push((name, task));
     }
 
-    /// Tasks may end from now on.
+    /// Allows the tasks to end.
     pub(crate) fn clear(&self) {
         self.tasks().clear();
     }
 
-    /// Those that have ended.
     pub(crate) fn ended(&self) -> Vec<&'static str> {
         self.tasks().iter().filter(|(_, task)| task.is_finished()).map(|(name, _)| *name).collect()
     }

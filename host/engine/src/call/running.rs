@@ -7,19 +7,18 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Running(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of calls so far, which is the number of the next one.
+    /// The number of the next call.
     begun: u64,
-    /// The deadline of each call in progress.
+    /// The deadlines of calls in progress, by number.
     going_on: HashMap<u64, Instant>,
 }
 
-/// A call that is in progress until this is dropped.
+/// A call in progress until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Call {
     running: Running,
@@ -27,7 +26,6 @@ pub(crate) struct Call {
 }
 
 impl Running {
-    /// Starts a call with this time limit.
     pub(crate) fn begin(&self, deadline: Duration) -> Call {
         let mut state = self.state();
         let number = state.begun;
@@ -36,12 +34,11 @@ impl Running {
         Call { running: self.clone(), number }
     }
 
-    /// The number of calls in progress.
     pub(crate) fn count(&self) -> usize {
         self.state().going_on.len()
     }
 
-    /// By how much the oldest deadline of a call in progress is exceeded.
+    /// Returns by how much the oldest call in progress exceeds its deadline.
     pub(crate) fn overdue(&self) -> Duration {
         self.state().going_on.values().min().map(Instant::elapsed).unwrap_or_default()
     }

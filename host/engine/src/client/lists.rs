@@ -13,26 +13,24 @@ pub(crate) struct Lists(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The time at which the list in progress was requested.
+    /// When the list in progress was requested.
     under_way: Option<Moment>,
-    /// The time at which the last complete list was requested.
+    /// When the last complete list was requested.
     whole: Option<Moment>,
 }
 
 impl Lists {
-    /// A list is about to be requested.
     pub(crate) fn ask(&self) {
         self.state().under_way = Some(Moment::now());
     }
 
-    /// The requested list is complete.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.whole = state.under_way.take();
     }
 
-    /// When the list was asked for that the cache is made of, with what the watch has brought since; none before it is whole, and while
-    /// another one is under way.
+    /// When the list behind the cache was requested; `None` before it is complete, and during
+    /// another list.
     pub(crate) fn asked(&self) -> Option<Moment> {
         let state = self.state();
         state.whole.filter(|_| state.under_way.is_none())

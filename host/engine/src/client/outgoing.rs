@@ -23,7 +23,7 @@ use crate::target::Projection;
 /// The user to impersonate (`authenticationv1.ImpersonateUserHeader`).
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
-/// For the writes of a mount: fenced, and identified in the API server's audit log by the digest of the plugin.
+/// The fenced client for a mount's writes, marked in the audit log with the plugin's digest.
 pub(crate) fn for_program(connection: &Connection, claim: &Claim, program: &Program) -> Client {
     let (manifest, digest) = (program.manifest(), program.plugin.digest());
     let version: String =
@@ -35,26 +35,26 @@ pub(crate) fn for_program(connection: &Connection, claim: &Claim, program: &Prog
     Outgoing { user_agent, impersonate, ..Outgoing::over(connection, claim) }.client()
 }
 
-/// For the writes of the host for a removed mount, as the service account that the mount used: fenced.
+/// The fenced client for a removed mount's writes, as the service account that it used.
 pub(crate) fn for_account(connection: &Connection, claim: &Claim, account: &ServiceAccount) -> Client {
     Outgoing { impersonate: user(account), ..Outgoing::over(connection, claim) }.client()
 }
 
-/// The names in it are ASCII without control characters.
+/// Names of accounts are ASCII without control characters.
 fn user(account: &ServiceAccount) -> Option<HeaderValue> {
     HeaderValue::from_str(&account.to_string()).ok()
 }
 
-/// For the host's own writes: fenced.
+/// The fenced client for the host's own writes.
 pub(crate) fn fenced(connection: &Connection, claim: &Claim) -> Client {
     Outgoing::over(connection, claim).client()
 }
 
-/// The client for the watch of an informer. It reports the health of the watch, and the times of lists, to the informer.
+/// The client for an informer's watch; it reports the health of the watch and the times of lists.
 ///
 /// # Guarantees
 ///
-/// Every list is consistent: it shows the cluster as it was after it was asked for. See [`consistent`].
+/// Every list is consistent: it shows a state after its request. See [`consistent`].
 pub(crate) fn for_watch(connection: &Connection, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
     let form = match projection {
         Projection::Whole => Form::Whole,
@@ -64,15 +64,13 @@ pub(crate) fn for_watch(connection: &Connection, projection: Projection, health:
     Outgoing { form, watch, ..Outgoing::over(connection, &Claim::always()) }.client()
 }
 
-/// The form in which objects are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Whole,
-    /// As `PartialObjectMetadata`, which has no spec and no status.
+    /// As `PartialObjectMetadata`, without spec and status.
     Metadata,
 }
 
-/// See the module's documentation.
 #[derive(Clone)]
 struct Outgoing {
     inner: Connection,
@@ -112,8 +110,8 @@ impl Outgoing {
             request.headers_mut().insert(ACCEPT, accept);
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        // A leader reads in order to write: a read without the claim would delay the next leader. A host that has not led yet may
-        // read.
+        // A leader reads in order to write, and a read after the loss of the claim would delay the
+        // next leader. A host that has not led yet may read.
         let is_fenced = !is_read || self.claim.check().is_ok();
         if !is_read {
             request.extensions_mut().insert(self.claim.clone());
@@ -151,14 +149,12 @@ impl Service<Request<Body>> for Outgoing {
     }
 }
 
-/// A request that may continue while the claim is held.
+/// Sends a request while the claim is held.
 ///
 /// # Guarantees
 ///
-/// The claim is asked for before each step of the way, so that what waits for a connection is not sent once the claim is lost. Then the
-/// request is given up, with its connection.
-///
-/// What has been sent to the network cannot be revoked.
+/// The claim is checked at each poll. When it is lost, the request is cancelled and its connection
+/// closed. What has reached the network cannot be revoked.
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {
@@ -172,7 +168,7 @@ async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>
     .await
 }
 
-/// Whether a list begins with the request: the first page, or a stream that begins with what is there.
+/// Returns whether a list begins: with a first page, or a stream of initial events.
 fn begins_list(request: &Request<Body>) -> bool {
     if is_watch(request) {
         has_parameter(request, |parameter| parameter == "sendInitialEvents=true")
@@ -181,9 +177,8 @@ fn begins_list(request: &Request<Body>) -> bool {
     }
 }
 
-/// A stream that the API server may begin with any state that it once knew (`resourceVersion=0`) begins with the present one: an API server
-/// that lags would show objects that have long been deleted. kube's watcher asks for any state at the beginning of each stream,
-/// and cannot be told otherwise.
+/// Removes `resourceVersion=0` from streams. It permits any old state, so an API server that lags
+/// would show deleted objects. kube's watcher always sends it.
 fn consistent(mut request: Request<Body>) -> Request<Body> {
     const ANY: &str = "resourceVersion=0";
     let Some(query) =
@@ -201,7 +196,7 @@ fn consistent(mut request: Request<Body>) -> Request<Body> {
     request
 }
 
-/// Whether a request of an informer is a watch; all its other requests are lists.
+/// All requests of an informer are watches or lists.
 fn metadata_form(request: &Request<Body>) -> HeaderValue {
     HeaderValue::from_static(if is_watch(request) {
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -210,8 +205,8 @@ fn metadata_form(request: &Request<Body>) -> HeaderValue {
     })
 }
 
-/// A proxy, or the API server before it has read the request, says 429 or 503 in plain text, and of that kube keeps the text alone. As a
-/// `Status` the answer keeps its `Retry-After`.
+/// Converts a plain 429 or 503, as of a proxy, to a `Status`, because kube keeps only the text of
+/// other answers, and `Retry-After` would be lost.
 fn with_retry_after(response: Response<ResponseBody>) -> Response<ResponseBody> {
     if !matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return response;
@@ -242,7 +237,7 @@ mod tests {
     use super::*;
     use crate::leadership::claim::ClaimSender;
 
-    /// Answers everything with this, and keeps what it was asked.
+    /// A server that always gives this answer, and records requests.
     fn server(code: u16, retry_after: Option<&'static str>) -> (Connection, Arc<Mutex<Vec<Request<Body>>>>) {
         #[derive(Clone)]
         struct Server(u16, Option<&'static str>, Arc<Mutex<Vec<Request<Body>>>>);
@@ -321,7 +316,7 @@ mod tests {
     async fn a_write_that_waits_is_given_up_with_the_claim() {
         let (holder, claim) = ClaimSender::new();
         holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
-        // As long as its connection is made, say, and then it is sent.
+        // The time that the connection takes, e.g.; then the request is sent.
         let is_sent = std::cell::Cell::new(false);
         let write = |takes| {
             let is_sent = &is_sent;

@@ -1,13 +1,14 @@
 //! Kubernetes Events about parents.
 //!
-//! An Event reports a transition. A plugin returns the same events at each call; [`to_publish`] selects those that are new. The reconcile adds
-//! them to a queue, and does not wait until they are published:
+//! An Event reports a transition. Plugins return the same events at each call, and [`to_publish`]
+//! selects the new ones. They are queued, so that no reconcile waits for a publication:
 //!
 //! ```text
-//!   reconcile ── add ──▶ gyre_core::event_queue ── run: when no key of the mount waits, else one per second ──▶ Recorder ──▶ API server
+//!   reconcile ─ add ─▶ event_queue ─ run: when no key of the mount waits, ─▶ Recorder
+//!                                         else one per second
 //! ```
 //!
-//! Like all writes they are fenced, and those that were added before the claim was last obtained are dropped.
+//! Like all writes they are fenced. Those from before the current claim are dropped.
 
 mod recorder;
 
@@ -41,14 +42,14 @@ use recorder::Recorder;
 /// The maximum number of publications in progress, each of a different mount.
 const AT_ONCE: usize = 4;
 
-/// While keys of a mount wait in the work queue, one of its Events is published in each such interval, so that none waits for ever.
+/// While keys of a mount wait, one of its Events is published per interval.
 const BESIDE_BACKLOG: Duration = Duration::from_secs(1);
 
-/// The time limit for publishing an Event. A handover of the mount may have to wait this long.
+/// The time limit of a publication. A handover of the mount may wait this long.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Selects the new events: those that the previous reconcile did not return. If these are unknown, e.g. after a restart, all events are new if
-/// the reconcile changed something, otherwise none, so that a restart writes nothing.
+/// Returns the events that the previous reconcile did not return. If these are unknown, as after a
+/// restart, all are new if the reconcile changed something, and otherwise none.
 pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
     match (changed, last) {
         (Changed::Yes, None) => events.iter().collect(),
@@ -57,32 +58,31 @@ pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, change
     }
 }
 
-/// When an Event was added.
 #[derive(Clone, Copy, Debug)]
 struct AddedAt {
     time: Timestamp,
     moment: Moment,
 }
 
-/// Gives access to a mount for publishing its Events.
+/// The access to a mount for the publication of its Events.
 pub(crate) trait WriteAccess: Send + Sync {
-    /// Waits until the mount allows a write; none: this host does not lead the mount, or the mount has ended.
+    /// Waits for permission to write; `None` if this host does not lead the mount, or the mount has
+    /// ended.
     fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>>;
 }
 
 /// While it is held, the mount is neither handed over nor removed.
 pub(crate) struct WritePermit {
-    /// The client of the mount's program.
     pub(crate) client: Client,
     pub(crate) publishing: OwnedRwLockReadGuard<()>,
 }
 
-/// The Events of a host that wait to be published; see the module's documentation.
+/// The Events of a host that wait for publication.
 pub(crate) struct Events {
     waiting: Mutex<Waiting>,
-    /// An Event was added, or the host stops.
+    /// Notified when an Event was added, or the host stops.
     changed: Notify,
-    /// Set when the host stops: waiting Events are published until then.
+    /// When publication ends, once the host stops.
     stops: Mutex<Option<Instant>>,
     recorder: Recorder,
     work: Arc<WorkQueue>,
@@ -93,26 +93,26 @@ pub(crate) struct Events {
 #[derive(Default)]
 struct Waiting {
     queue: EventQueue<MountName, AddedAt>,
-    /// Those of the queue.
+    /// The mounts with Events.
     mounts: BTreeMap<MountName, Known>,
 }
 
-/// A mount that has added Events.
 struct Known {
     access: Arc<dyn WriteAccess>,
-    /// When an Event may be published although keys of the mount wait; none: none wait, or one was just published.
+    /// When the next Event may be published beside a backlog; `None` without a backlog, or after
+    /// one was published.
     beside_backlog: Option<Instant>,
 }
 
-/// What [`Events::run`] does next.
+/// The next action of [`Events::run`].
 enum Next {
     Publish(Box<Publication<MountName, AddedAt>>),
-    /// Nothing until then; none: until something happens.
+    /// Wait until then; without a time, for a notification.
     At(Option<Instant>),
 }
 
 impl Events {
-    /// None yet. `instance` is the reporting instance: the name of the pod, if there is one.
+    /// `instance` is the reporting instance: the name of the pod, if there is one.
     pub(crate) fn new(
         instance: String,
         clock: Clock,
@@ -131,7 +131,7 @@ impl Events {
         })
     }
 
-    /// Adds an Event of the mount `name` about a parent, to be published later.
+    /// Queues an Event of the mount `name` about a parent.
     pub(crate) fn add(
         &self,
         name: &MountName,
@@ -145,7 +145,7 @@ impl Events {
             uid: parent.uid().to_owned(),
             resource_version: parent.resource_version().to_string(),
         };
-        // As it is published: what waits has a limit in bytes, and what is the same then is the same Event.
+        // Cut to its published form, on which the queue's size limit and merging depend.
         let event = Event {
             severity: event.severity,
             reason: recorder::reason(&event.reason).to_owned(),
@@ -155,7 +155,7 @@ impl Events {
         let added = AddedAt { time: self.recorder.now(), moment };
         let (is_first, result) = {
             let mut waiting = self.waiting.lock();
-            // It may be another mount of that name than before.
+            // A new mount may have taken the name.
             match waiting.mounts.get_mut(name) {
                 Some(known) => known.access = mount,
                 None => drop(waiting.mounts.insert(Arc::clone(name), Known { access: mount, beside_backlog: None })),
@@ -167,7 +167,8 @@ impl Events {
         };
         let (outcome, dropped) = match result {
             AddResult::Waits { displaced } => {
-                // While the mount has a backlog, the first one has made [`Self::run`] wait for its end.
+                // While the mount has a backlog, [`Self::run`] already waits for its end because of
+                // the first Event.
                 if is_first || !self.work.has_backlog_of(name) {
                     self.changed.notify_one();
                 }
@@ -180,7 +181,7 @@ impl Events {
         self.metrics.events(name, outcome, dropped);
     }
 
-    /// Forgets a mount. Nothing is published for it after that, if none of its reconciles and publications is in progress.
+    /// Removes a mount. Nothing is published for it afterwards, if none of its work is in progress.
     pub(crate) fn remove_mount(&self, mount: &MountName) {
         let mut waiting = self.waiting.lock();
         waiting.mounts.remove(mount);
@@ -190,11 +191,11 @@ impl Events {
         self.metrics.without_events(mount);
     }
 
-    /// Publishes Events until the host stops, and then those that wait.
+    /// Publishes Events until the host stops.
     pub(crate) async fn run(&self) {
         let mut in_progress = FuturesUnordered::new();
         loop {
-            // From before the queues are looked at: what happens after that is not missed.
+            // Before the queues are read, so that no change is missed.
             let caught_up = self.work.caught_up();
             let stops = *self.stops.lock();
             let mut wakeup = None;
@@ -226,13 +227,14 @@ impl Events {
         }
     }
 
-    /// Ends the publications: [`Self::run`] begins new ones for at most `within`, finishes those in progress, and returns.
+    /// Ends the publications: [`Self::run`] starts new ones for at most `within`, finishes all, and
+    /// returns.
     pub(crate) fn stop(&self, within: Duration) {
         *self.stops.lock() = Some(Instant::now() + within);
         self.changed.notify_one();
     }
 
-    /// Counts those that still wait as dropped, since the host ends. Returns how many.
+    /// Counts the waiting Events as dropped, and returns their number.
     pub(crate) fn drop_waiting(&self) -> usize {
         let waiting = self.waiting.lock();
         for (mount, count) in waiting.queue.waiting_by_mount() {
@@ -241,7 +243,7 @@ impl Events {
         waiting.queue.waiting()
     }
 
-    /// The next Event to publish. While keys of a mount wait, one of its Events in each [`BESIDE_BACKLOG`].
+    /// Returns the next Event. While keys of a mount wait, it gets one per [`BESIDE_BACKLOG`].
     fn take(&self, stops: Option<Instant>) -> Next {
         let (now, time) = (Instant::now(), self.work.now());
         let mut waiting = self.waiting.lock();
@@ -276,7 +278,6 @@ impl Events {
         Next::Publish(Box::new(publication))
     }
 
-    /// Shows how many Events of a mount are not published yet.
     fn show(&self, queue: &EventQueue<MountName, AddedAt>, mount: &MountName) {
         self.metrics.unpublished_events(mount, queue.unpublished_of(mount));
     }
@@ -288,7 +289,7 @@ impl Events {
         self.show(&waiting.queue, &publication.mount);
     }
 
-    /// Sends an Event, if it may still be sent. Returns the name of the Event.
+    /// Sends an Event, if it may still be sent, and returns its name.
     async fn send(&self, publication: &Publication<MountName, AddedAt>) -> Option<String> {
         let Publication { mount: name, subject, event, .. } = publication;
         let failed = match tokio::time::timeout(PUBLISHED_WITHIN, self.send_once(publication)).await {
@@ -308,8 +309,8 @@ impl Events {
         None
     }
 
-    /// Returns none if this host no longer leads the mount, or did not all the time since the Event was added. Then it also drops the waiting
-    /// Events of that time.
+    /// Returns `None` if the claim to the mount was lost since the Event was added, and drops the
+    /// waiting Events of that time.
     async fn send_once(
         &self,
         publication: &Publication<MountName, AddedAt>,

@@ -17,16 +17,14 @@ use crate::work::WorkQueue;
 use crate::writes::apply::field_manager;
 use crate::writes::own_writes::{Others, OwnWrites};
 
-/// See the module's documentation.
+/// Writes to the parents of one mount.
 pub(crate) struct ParentWriter<'a> {
     pub(crate) mount: &'a MountName,
-    /// The kind of the parents.
     pub(crate) kind: &'a GroupVersionKind,
-    /// The plugin's name: the field manager, the finalizer.
+    /// The plugin's name, for the field manager and the finalizer.
     pub(crate) plugin: &'a str,
-    /// The fields of the host that the status of parents can hold.
+    /// The fields of the host that the parents' status can hold.
     pub(crate) status_capabilities: StatusCapabilities,
-    /// The caches of the parents.
     pub(crate) parents: &'a View,
     pub(crate) client: &'a Client,
     pub(crate) own_writes: &'a OwnWrites,
@@ -34,35 +32,33 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) metrics: &'a Metrics,
 }
 
-/// The part of a parent that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Object,
     Status,
 }
 
-/// The state of a cached parent on the API server.
+/// A cached parent compared with the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It is as the cache has it.
     Same,
-    /// It is there, and the cache was behind.
+    /// The cache was behind.
     Changed,
     /// It is deleted or being deleted, which the cache did not show.
     Gone,
 }
 
 impl ParentWriter<'_> {
-    /// Sends a JSON merge patch (RFC 7396); returns the parent as it is then, if the answer can be read.
+    /// Sends a JSON merge patch (RFC 7396), and returns the new parent, if the answer can be read.
     ///
     /// # Guarantees
     ///
-    /// - It is written over the state that is given, or not at all: the request carries UID and resource version.
-    /// - The answer goes into the cache, and the watch's notice of it queues nothing; what others change meanwhile does.
+    /// - Writes only over the given state: the request carries UID and resource version.
+    /// - The answer is cached, and the watch's event of it queues nothing; others' changes do.
     ///
     /// # Errors
     ///
-    /// What the request came to; a conflict means that the cache was behind.
+    /// The error of the request; a conflict means that the cache was behind.
     pub(crate) async fn patch(
         &self,
         parent: &Object,
@@ -99,18 +95,18 @@ impl ParentWriter<'_> {
         answer
     }
 
-    /// Asks the API server whether a parent is still as the cache has it. If it has changed, the cache has it then.
+    /// Compares a cached parent with the API server, and updates the cache if it has changed.
     ///
     /// # Errors
     ///
-    /// What the request came to.
+    /// The error of the request.
     pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
         let parents = self.parents;
         let epoch = parents.write_epoch(parent.namespace());
         let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
         let found = answered(api.get_opt(parent.name())).await?;
         let found = found.and_then(|found| found.object.ok());
-        // One that was going already is expected to be.
+        // A parent that was already being deleted counts as the same.
         let goes_on = |found: &SharedObject| found.uid() == parent.uid() && (parent.is_deleting() || !found.is_deleting());
         Ok(match found.filter(goes_on) {
             None => Found::Gone,
@@ -122,7 +118,6 @@ impl ParentWriter<'_> {
         })
     }
 
-    /// Names a parent in messages.
     pub(crate) fn subject(&self, parent: &Object) -> ObjectRef {
         ObjectRef { kind: self.kind.clone(), key: parent.key() }
     }
