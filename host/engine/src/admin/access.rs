@@ -1,5 +1,5 @@
-//! Authentication and authorization of clients by the API server: it identifies the user of a token (TokenReview), and checks the user's
-//! permission (SubjectAccessReview).
+//! Authentication and authorization of clients by the API server: TokenReview and
+//! SubjectAccessReview.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use tracing::{debug, warn};
 
 use crate::error::error_chain;
 
-/// How long a permission is cached: a revoked token stays valid for so long. controller-runtime caches tokens for the same time.
+/// How long a permission is cached, as controller-runtime caches tokens; a revoked token stays
+/// valid this long.
 const ALLOWED_FOR: Duration = Duration::from_secs(60);
-/// How long a refusal is cached: the missing permission may be granted soon.
+/// How long a refusal is cached; a missing permission may be granted soon.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
-/// The most answers in the cache. There are one or two scrapers, and perhaps clients that probe for access.
+/// The maximum number of cached answers. There are one or two scrapers, and perhaps intruders.
 const KEPT: usize = 256;
-/// The most reviews that are requested concurrently, however many clients there are.
+/// The maximum number of concurrent reviews.
 const ASKED_AT_ONCE: usize = 4;
-/// The scraper has given up by then.
+/// The time limit of reviews; scrapers give up earlier.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -38,7 +38,7 @@ pub(super) struct Refusal {
 
 type Answer = Result<(), Refusal>;
 
-/// Recent answers of the API server. Only digests of tokens are kept.
+/// Recent answers of the API server. Only digests of tokens are stored.
 #[derive(Default)]
 struct Answers(HashMap<(Digest, String), (Instant, Answer)>);
 
@@ -60,7 +60,7 @@ impl Answers {
     }
 }
 
-/// See the module's documentation.
+/// The permissions of clients, with a cache.
 pub(super) struct Access {
     answers: Mutex<Answers>,
     questions: Semaphore,
@@ -71,7 +71,8 @@ impl Access {
         Arc::new(Self { answers: Mutex::default(), questions: Semaphore::new(ASKED_AT_ONCE) })
     }
 
-    /// Whether the sender of these headers may `get` the path. Without a client, the API server cannot be asked yet.
+    /// Checks that the sender of these headers may `get` the path. Without a client, the API server
+    /// cannot be asked yet.
     pub(super) async fn check(&self, client: Option<&Client>, headers: &HeaderMap, path: &str) -> Answer {
         let token = bearer(headers).ok_or_else(unknown)?;
         let client = client.ok_or_else(|| unanswered("the API server has not answered yet"))?;
@@ -79,7 +80,7 @@ impl Access {
         if let Some(answer) = self.answers().find(&digest, path, Instant::now()) {
             return answer;
         }
-        // It is never closed.
+        // The semaphore is never closed.
         let _turn = self.questions.acquire().await;
         // Another request of the same client may have been answered meanwhile.
         if let Some(answer) = self.answers().find(&digest, path, Instant::now()) {

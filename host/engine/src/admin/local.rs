@@ -1,4 +1,4 @@
-//! Access for clients on the host's own machine, and the mount that their requests are about.
+//! Access for clients on the host's own machine, and the mount of a request.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,11 +14,10 @@ use super::tls::Secure;
 use crate::leadership::election::Leaders;
 use crate::mounts::mount::Mount;
 
-/// Both ends of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     peer: IpAddr,
-    /// None: it cannot be told.
+    /// `None` if it is unknown.
     own: Option<IpAddr>,
 }
 
@@ -37,15 +36,15 @@ impl Connected<IncomingStream<'_, TcpListener>> for Ends {
 }
 
 impl Ends {
-    /// Both addresses must be loopback addresses: a local proxy may forward remote requests from a loopback address.
+    /// Both must be loopback addresses, because a local proxy may forward remote requests from one.
     fn are_local(self) -> bool {
         let is_local = |address: IpAddr| address.to_canonical().is_loopback();
         is_local(self.peer) && self.own.is_some_and(is_local)
     }
 }
 
-/// Whether a request names the host by its address. A page in a browser on the machine may have a name of its own come to mean that, and
-/// is to read nothing.
+/// Returns whether a request names the host by address. A web page in a local browser could point a
+/// name of its own at it (DNS rebinding).
 fn is_by_address(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     host.is_some_and(|host| {
@@ -54,16 +53,17 @@ fn is_by_address(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether a request comes from the host's own machine.
+/// Returns whether a request comes from the host's own machine.
 pub(crate) fn is_local(ends: Ends, headers: &HeaderMap) -> bool {
     ends.are_local() && is_by_address(headers)
 }
 
-/// The mount of that name; without a name, the only mount. `none` is the error without mounts, and `verb` what is to be done with one.
+/// Returns the mount of that name, or the only mount. `none` is the error without mounts, `verb`
+/// the request in errors.
 ///
 /// # Errors
 ///
-/// Which there are.
+/// The names of the mounts.
 pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb: &str) -> Result<Arc<Mount>, String> {
     let names = || mounts.iter().map(|mount| &*mount.name).collect::<Vec<_>>().join(", ");
     match (name, mounts.as_slice()) {
@@ -77,7 +77,7 @@ pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb
     }
 }
 
-/// The message that this host does not lead a mount, with the leader and the command that asks it.
+/// The message that this host does not lead a mount, with the leader and a command.
 pub(crate) fn follows(mount: &Mount, leaders: Option<&Leaders>, command: &str) -> String {
     let name = &mount.name;
     match leaders.and_then(|leaders| Some((leaders.namespace(), leaders.of(name)?))) {

@@ -16,10 +16,10 @@ use crate::shadow::Shadow;
 use crate::target::Projection;
 use crate::work::WorkQueue;
 
-/// The most keys of each state that are listed for a mount; all are counted.
+/// The maximum number of keys that are listed per state and mount; all are counted.
 const LISTED: usize = 100;
 
-/// The state as JSON. Without claims, the API server has not answered yet.
+/// Returns the state as JSON. Without claims, the API server has not answered yet.
 pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer>], claims: Option<&Claims>) -> Value {
     let all = mounts.all();
     let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue, claims)).collect();
@@ -44,7 +44,7 @@ fn watch_state(informer: &Informer) -> Value {
     })
 }
 
-/// Whether the host may write for a mount, and for how long if it does not renew its lease.
+/// Returns whether the host may write for a mount, and for how long without a renewal.
 fn claim_state(claims: &Claims, mount: &Mount) -> Value {
     let held_for = claims.of(&mount.name).held_for();
     json!({

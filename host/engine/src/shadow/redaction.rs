@@ -1,4 +1,4 @@
-//! What is shown of changes without values of Secrets.
+//! Redacts changes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::difference::{self, Change};
 use crate::mounts::active_program::ActiveProgram;
 use crate::program::Program;
 
-/// [`difference::redacted`], of the Secrets that these see.
+/// Calls [`difference::redacted`] with the Secrets of these programs.
 pub(super) fn redacted<'a>(
     changes: Vec<Change>,
     lives: impl IntoIterator<Item = &'a Arc<ActiveProgram>>,

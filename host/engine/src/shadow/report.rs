@@ -1,4 +1,4 @@
-//! What is reported of a shadow.
+//! The report about a shadow.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,19 @@ use super::runner::Shadow;
 use crate::difference::{Change, Difference, NOT_SHOWN};
 use crate::program::Program;
 
-/// See the module's documentation.
+/// The comparison of a shadow with its mount's plugin.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     pub(super) mount: String,
-    /// The mount's plugin.
     pub(super) plugin: Version,
-    /// The plugin that it is compared with.
     pub(super) shadow: Version,
-    /// The time at which the comparison began.
+    /// When the comparison began.
     pub(super) since: Timestamp,
     /// The number of parents that were compared at least once.
     pub(super) compared: usize,
-    /// How many wait to be compared, for the first time or once more.
+    /// The number of parents that wait to be compared.
     pub(super) waiting: usize,
-    /// The quarantine of the shadow; none: it is not quarantined.
+    /// The reason of the shadow's quarantine, if it is quarantined.
     pub(super) quarantine: Option<String>,
     #[serde(flatten)]
     /// The differences between the shadow and the mount's plugin.
@@ -44,7 +42,7 @@ impl Version {
 }
 
 impl Report {
-    /// As it stands, without values of Secrets.
+    /// The current report, redacted.
     pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
         let Shadow { mounted, program, live, since, .. } = shadow;
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
@@ -91,12 +89,12 @@ impl Report {
         }
     }
 
-    /// Whether all parents were compared.
+    /// Returns whether all parents were compared.
     pub fn is_complete(&self) -> bool {
         self.compared >= self.difference.parents && self.waiting == 0
     }
 
-    /// For programs.
+    /// Returns the report as JSON, for programs.
     pub fn json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = json.as_object_mut() {
@@ -107,7 +105,7 @@ impl Report {
 }
 
 impl Shadow {
-    /// For `/debug/state`.
+    /// The state for `/debug/state`.
     pub(crate) fn state(&self) -> Value {
         let moment = self.comparisons().moment();
         let Version { version, digest } = Version::of(&self.program);
@@ -122,7 +120,7 @@ impl Shadow {
     }
 }
 
-/// Without values of Secrets; without objects, if these cannot all be looked for. The second says which.
+/// Returns the redacted changes, and whether they could be redacted.
 fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     let changes: Vec<Change> =
         details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();

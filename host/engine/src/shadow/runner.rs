@@ -1,4 +1,4 @@
-//! A shadow that runs: who waits to be compared, and the comparisons one after the other.
+//! A running shadow: it compares one parent after the other.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -35,28 +35,28 @@ use crate::reconcile::plan_inputs::ObservedState;
 use crate::telemetry::metrics::Shadowed;
 use crate::writes::finalizers;
 
-/// What the machine was too busy for is tried again so much later.
+/// The delay before a comparison that the host could not make is retried.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// While the shadow is quarantined for all parents that wait, it is checked so often whether it may be probed. The first probe comes after 30 s.
+/// How often a shadow that is quarantined for all waiting parents is checked. The first probe comes
+/// after 30 s.
 const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 
-/// A shadow, and what is known of how it differs from its mount's program. A change of either program discards this.
+/// A shadow, and its differences so far. A change of either program discards them.
 pub(crate) struct Shadow {
     pub(super) mounted: Arc<ActiveProgram>,
     pub(super) program: Arc<Program>,
-    /// Set once its caches are filled.
+    /// Set once its caches have synced.
     pub(super) live: OnceLock<Arc<ActiveProgram>>,
     pub(super) since: Timestamp,
     comparisons: Mutex<ComparisonQueue>,
     added: Notify,
 }
 
-/// The result of looking for something to compare.
 enum Found {
     Pair(Box<Pair>),
-    /// Not all of it can be seen yet.
+    /// Not all of it is in the caches yet.
     Later,
-    /// The parent is not the mount's, or nobody is called about it.
+    /// The parent is not the mount's, or no plugin is called about it.
     Nothing,
 }
 
@@ -65,19 +65,17 @@ impl Shadow {
         Self { mounted, program, live: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
     }
 
-    /// The shadow of that mount; none: it has none.
+    /// Returns the mount's shadow, if it has one.
     pub(crate) fn of(mount: &Mount) -> Option<Arc<Self>> {
         let observer: Arc<dyn Any + Send + Sync> = mount.observer()?;
         observer.downcast().ok()
     }
 
-    /// A parent is compared when its turn comes.
     fn add(&self, parent: &ObjectKey) {
         self.comparisons().add(parent);
         self.added.notify_one();
     }
 
-    /// A parent is gone.
     fn forget(&self, parent: &ObjectKey, now: Time) {
         self.comparisons().forget(parent);
         if let Some(live) = self.live.get() {
@@ -85,14 +83,13 @@ impl Shadow {
         }
     }
 
-    /// The counters of the shadow.
     pub(crate) fn moment(&self) -> Shadowed {
         self.comparisons().moment()
     }
 
-    /// Compares one parent after the other, all of them once at first. Never ends.
+    /// Compares one parent after the other, at first all. Never returns.
     async fn follow(&self, live: &Arc<ActiveProgram>, mount: &Mount, services: &HostServices) {
-        // Where another replica leads, nobody is called; the one that comes to lead calls its plugin about each.
+        // Only the leader compares; a new leader calls its plugin about all parents.
         if mount.leads() == Lead::Yes {
             let parents = self.mounted.parents.list(None);
             parents.iter().filter(|parent| self.mounted.selects(parent)).for_each(|parent| self.add(&parent.key()));
@@ -103,12 +100,12 @@ impl Shadow {
             let Ok(admitted) = live.call_guard.admit(&key, services.queue.now()) else {
                 self.add(&key);
                 held_in_a_row += 1;
-                // Others may be admitted. If none is, only time changes that.
+                // Others may be admitted. If none is, only time can change that.
                 if held_in_a_row >= self.moment().waiting {
                     held_in_a_row = 0;
                     sleep(ALL_HELD_PAUSE).await;
                 } else {
-                    // There may be many of them, and others on this thread.
+                    // There may be many, and other tasks on this thread.
                     yield_now().await;
                 }
                 continue;
@@ -131,7 +128,6 @@ impl Shadow {
         self.comparisons.lock()
     }
 
-    /// Compares what the programs want for one parent.
     async fn compare(
         &self,
         live: &Arc<ActiveProgram>,
@@ -153,7 +149,7 @@ impl Shadow {
             undone => {
                 drop(admitted);
                 if let Err(error) = undone {
-                    // A defect of the host, which would be there the next time, too.
+                    // A defect of the host would happen again.
                     return error!(mount = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
@@ -162,24 +158,23 @@ impl Shadow {
         };
         services.metrics.shadowed(&mount.name, outcome.word());
         self.comparisons().record(&key, outcome);
-        // Where there was nothing to call it for, nothing is known of it.
+        // Without a call, nothing is known about the shadow.
         for change in admitted.ended(end.unwrap_or(CallEnd::HostFault), services.queue.now()).changes {
             match change {
                 Change::Quarantined(Extent::Mount) => {
                     warn!(mount = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
                 }
                 Change::Recovered(Extent::Mount) => info!(mount = %mount.name, "the shadow answers again"),
-                // Whoever asks for the report sees what the shadow fails about.
+                // The report shows what the shadow fails about.
                 Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
             }
         }
         if self.mounted.parents.get(&key).is_none() {
-            // It went during the comparison.
+            // It was deleted during the comparison.
             self.forget(&key, services.queue.now());
         }
     }
 
-    /// The inputs of a comparison of a parent.
     fn pair(&self, live: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Found {
         let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
         let Some(parent) = parent else { return Found::Nothing };
@@ -191,7 +186,7 @@ impl Shadow {
         };
         let is_same_version = self.mounted.program.manifest().parent == live.program.manifest().parent;
         let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { live.parents.get(key) };
-        // The cache of the one version may be ahead of that of the other.
+        // The caches of two versions may differ in age.
         let Some(shadowed) = shadowed else { return Found::Later };
         let memory = mount.parent_state(key);
         let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
@@ -225,10 +220,10 @@ impl Observer for Shadow {
     }
 }
 
-/// Compares with the shadow that a mount's program has, for as long as it is polled. Ends if there is none, or none can be.
+/// Compares a mount's program with its shadow while polled. Completes if there is none.
 pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
     Box::pin(async move {
-        // A defect of the host in here is none of the mount's.
+        // A defect of the host here must not affect the mount.
         if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
             error!(mount = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
             mount.set_observer(None);
@@ -252,7 +247,7 @@ async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) 
         info!(mount = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
         tokio::select! {
             () = shadow.follow(&live, mount, services) => {}
-            // Much that was refused can be done then.
+            // Refused steps may succeed then.
             () = one_served(live.unserved_kinds(), mount, services) => {}
         }
     }
@@ -265,12 +260,12 @@ async fn prepare(
     services: &HostServices,
 ) -> Result<ActiveProgram, active_program::Error> {
     let parents = kinds::wait_for(&services.client, &wanted.manifest().parent, &mount.name).await;
-    // It would take over what the program before it has made.
+    // It would take over the children of the program before.
     let former = services.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
     ActiveProgram::prepare(Arc::clone(wanted), services, parents, &former, &Claim::never()).await
 }
 
-/// Ends once the API server serves one of the kinds. Without any, never.
+/// Completes once the API server serves one of the kinds.
 async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, services: &HostServices) {
     let waiting = kinds.iter().map(|kind| Box::pin(kinds::wait_for(&services.client, kind, &mount.name)));
     let waiting: Vec<_> = waiting.collect();

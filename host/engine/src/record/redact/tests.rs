@@ -1,4 +1,3 @@
-//! Laws of redaction.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -42,7 +41,7 @@ fn secret(data: &[(&str, &str)]) -> Value {
     })
 }
 
-/// All that is left of a call, as text.
+/// Returns what is left of a call, as text.
 fn redacted(parent: &Value, children: &[Value]) -> Option<String> {
     let inputs = Redactor::new(KEY).redact(&inputs(parent, children)).unwrap()?;
     let all = [&inputs.parent, &inputs.settings]

@@ -26,14 +26,13 @@ fn manifest(strategy: Strategy) -> Manifest {
     }
 }
 
-/// The one child, as a plugin wants it; none: it wants none.
 fn wanted(text: Option<&str>) -> Vec<Child> {
     let object = text
         .map(|text| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" }, "data": { "text": text } }));
     object.iter().filter_map(|object| object.as_object().cloned()).map(Child::Apply).collect()
 }
 
-/// A plugin that wants this, where there is that.
+/// The intent of a plugin that wants `wanted`.
 fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent {
     let parent = Parent {
         kind: GroupVersionKind::new("example.com", "v1", "Site"),
@@ -54,7 +53,7 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     Intent { desired, plan, refused, status: Value::Null, has_finalizer: false, failure: None }
 }
 
-/// The child as the API server has it, once it was written with that.
+/// The child on the API server after a write.
 fn written(grants: &Grants, text: &str) -> Value {
     let intent = intent(grants, None, &wanted(Some(text)));
     let desired = intent.desired.into_values().next().unwrap();

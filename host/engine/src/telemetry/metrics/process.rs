@@ -1,4 +1,4 @@
-//! What the operating system says of this process, under the names that all clients of Prometheus have for it.
+//! The metrics of this process, under the usual names of Prometheus clients.
 
 use std::fs;
 
@@ -7,14 +7,13 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Reads the values for each scrape. Where there is no `/proc`, there are no such metrics.
+/// Reads the values for each scrape. Without `/proc`, there are none.
 #[derive(Debug)]
 pub(super) struct Process;
 
-/// How many clock ticks of `/proc` make a second: Linux has the same for all programs (`USER_HZ`), whatever its own clock does.
+/// The clock ticks per second in `/proc` (`USER_HZ`), constant on Linux.
 const TICKS: f64 = 100.0;
 
-/// What was found; none: it is not said.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     cpu_seconds: Option<f64>,
@@ -30,7 +29,7 @@ impl Found {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let open_files = fs::read_dir("/proc/self/fd").map(Iterator::count).ok();
         Self {
-            // The folder that is read is open itself.
+            // Reading the folder opens it.
             open_files: open_files.map(|files| files.saturating_sub(1) as f64),
             ..Self::in_texts(
                 &read("/proc/self/stat"),
@@ -42,7 +41,7 @@ impl Found {
     }
 
     fn in_texts(stat: &str, status: &str, limits: &str, system: &str) -> Self {
-        // The name of the program stands in parentheses and may hold anything; `state` is field 3 of proc_pid_stat(5).
+        // The name in parentheses may contain anything; `state` is field 3 of proc_pid_stat(5).
         let fields: Vec<&str> =
             stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace().collect()).unwrap_or_default();
         let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
@@ -58,7 +57,7 @@ impl Found {
     }
 }
 
-/// The number that follows a name at the beginning of a line.
+/// Returns the number after a name at the beginning of a line.
 fn number(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
