@@ -1,9 +1,6 @@
 //! The admin server: `/healthz`, `/readyz`, `/metrics` and `/debug/state`, and for local clients
-//! `/debug/record` and `/debug/shadow`.
-//!
-//! Probes answer as kube-apiserver's: `ok`, or each check with its result if one failed or with
-//! `?verbose`; `?exclude=NAME` skips a check. With TLS, metrics and state need a permission
-//! ([`Security`]).
+//! `/debug/record` and `/debug/shadow`. Probes answer as kube-apiserver's, with `?verbose` and
+//! `?exclude=NAME`. With TLS, metrics and state need a permission ([`Security`]).
 
 mod access;
 pub(crate) mod local;
@@ -76,7 +73,6 @@ impl Options {
     }
 }
 
-/// The state that the server shows.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) metrics: Arc<Metrics>,
@@ -100,11 +96,9 @@ impl Shown {
 /// Paths that the metrics cannot have.
 pub const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", record::PATH, shadow::PATH];
 
-/// The time limit of a probe of the API server; then it is probed again, perhaps over another
-/// connection.
+/// The time limit of a probe of the API server, which is then probed again.
 const ASKED_FOR: Duration = Duration::from_secs(15);
 
-/// The name of a check, and its problem.
 type Check = (&'static str, Result<(), String>);
 
 /// Probes are open to everybody; the other endpoints reveal cluster state and need a permission.
@@ -136,11 +130,8 @@ fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>)
     open.merge(closed).with_state(shown)
 }
 
-/// Binds the address, and serves until `shutdown` completes.
-///
-/// # Errors
-///
-/// If the address cannot be bound, or the certificate cannot be used.
+/// Binds the address, and serves until `shutdown` completes. Fails if address or certificate cannot
+/// be used.
 pub(crate) async fn serve(
     options: Options,
     shown: Shown,
@@ -172,12 +163,10 @@ pub(crate) async fn serve(
     })
 }
 
-/// How far a call may exceed its deadline, e.g. because the machine was suspended, before it counts
-/// as stuck.
+/// How far a call may exceed its deadline, e.g. after a suspension of the machine.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
-/// Checks what only a restart can repair: the queue, the mounts, calls and tasks. It does not
-/// depend on the API server, which a restart would not repair.
+/// Checks what only a restart can repair; so it does not depend on the API server.
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     shown.queue.look(|_, _| ());
     let calls = stopped_in_time(&shown.mounts);
@@ -199,8 +188,7 @@ fn going_on(critical_tasks: &CriticalTasks, informers: &[Arc<Informer>]) -> Resu
     if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }
 }
 
-/// Checks whether the host works, or could take over. A mount that waits for its CRD does not
-/// count.
+/// Checks whether the host works, or could take over. Mounts that wait for their CRD do not count.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     let denied = shown.denials.as_ref().and_then(|denials| denials.current());
     let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over the Lease: {error}")));
@@ -214,15 +202,13 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
     answer(checks, query.as_deref().unwrap_or_default())
 }
 
-/// Checks whether the API server answers. It does not wait for a probe, because the kubelet waits
-/// only a second.
+/// Does not wait for its probe, because the kubelet waits only a second.
 fn answering(shown: &Shown) -> Result<(), String> {
     let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
     let (ask, result) = shown.api_server.look();
     if ask == Probe::Now {
         let (client, api_server) = (services.client.clone(), Arc::clone(&shown.api_server));
         tokio::spawn(async move {
-            // All answers are counted elsewhere.
             match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(kube::Error::Api(status))) if is_there(status.code) => {}
@@ -234,7 +220,6 @@ fn answering(shown: &Shown) -> Result<(), String> {
     result
 }
 
-/// A recording of calls. See [`mod@recordings`].
 async fn record(
     ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
@@ -338,7 +323,6 @@ async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
     let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
     shown.metrics.shadows(shadows.into_iter());
-    // A list may be spread over several headers.
     let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
     let form = Form::accepted(Some(&accepted.join(",")));
     match shown.metrics.encode(form) {

@@ -23,7 +23,7 @@ pub enum Ask {
     Finalize,
 }
 
-/// Calls a plugin; all calls are made here.
+/// Makes all calls of plugins.
 pub(crate) fn make(
     plugin: &Plugin,
     ask: Ask,
@@ -44,11 +44,6 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Runs work that calls plugins.
-    ///
-    /// # Errors
-    ///
-    /// As [`Threads::run`].
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         priority: threads::Priority,

@@ -1,13 +1,11 @@
-//! The time of day, and the order of moments. Decisions take the time as an argument; it is read
-//! here.
+//! The time of day, and the order of moments. Decisions take times as arguments.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// A point in the order of this process's events. Later moments are greater, even if the clock
-/// stands still.
+/// A point in the order of this process's events, even if the clock stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(u64);
 

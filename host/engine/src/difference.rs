@@ -265,7 +265,6 @@ pub fn without_bookkeeping(mut object: Value) -> Value {
         for field in ["managedFields", "resourceVersion", "generation"] {
             metadata.remove(field);
         }
-        // The host's list of children.
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.retain(|name, _| !name.starts_with(LIST_ANNOTATION_PREFIX));
             if annotations.is_empty() {
@@ -279,10 +278,9 @@ pub fn without_bookkeeping(mut object: Value) -> Value {
 /// The remark if [`redacted`] hides all objects.
 pub const NOT_SHOWN: &str = "objects are not shown, because there are too many values of Secrets to hide all of them";
 
-/// Redacts values of the Secrets that were seen or are desired, or hides all objects if there are
-/// too many values. Returns whether redaction was possible.
+/// Redacts Secrets that were seen or are desired, or hides all objects if there are too many
+/// values. Returns whether redaction was possible.
 pub fn redacted(changes: Vec<Change>, seen: &[&[u8]], programs: &[&Program]) -> (Vec<Change>, bool) {
-    // A desired Secret was not seen.
     let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(|object| object.is_object());
     let wanted: Vec<String> = wanted.map(Value::to_string).collect();
     let redaction = Redaction::new(seen.iter().copied().chain(wanted.iter().map(String::as_bytes)), programs);
@@ -290,7 +288,6 @@ pub fn redacted(changes: Vec<Change>, seen: &[&[u8]], programs: &[&Program]) -> 
     (without_secrets(changes, redaction), is_redacted)
 }
 
-/// Redacts changes; without a redaction, hides the objects.
 fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
     let shown = |change: Change| match &mut redaction {
         Some(redaction) => Change {

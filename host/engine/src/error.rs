@@ -2,7 +2,7 @@
 
 use kube::core::Status;
 
-/// The API server's message about a rejected request, with the remedy for missing permissions.
+/// The API server's message, with the remedy for missing permissions.
 pub(crate) fn said(status: &Status) -> String {
     // The wording of its authorizer; admission plugins also answer 403 to permitted requests.
     let lacks_a_rule = status.is_forbidden() && status.message.contains("User \"") && status.message.contains(" cannot ");
@@ -37,7 +37,6 @@ fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>
     }
 }
 
-/// Removes the number of a system error, because the text describes it.
 fn without_code(text: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
     code.map_or_else(|| text.to_owned(), |code| text.replace(&format!(" (os error {code})"), ""))

@@ -16,7 +16,6 @@ pub struct Health(Mutex<State>);
 
 #[derive(Clone, Debug)]
 struct State {
-    /// When it last connected or received an event.
     heard_at: Instant,
     down: Option<Down>,
 }
@@ -31,7 +30,6 @@ pub struct Down {
 }
 
 impl Default for Health {
-    /// Not connected yet.
     fn default() -> Self {
         let now = Instant::now();
         Self(Mutex::new(State { heard_at: now, down: Some(Down { since: now, error: None }) }))
@@ -47,12 +45,11 @@ impl Health {
         self.state().heard_at = Instant::now();
     }
 
-    /// The watch has failed, and is retried.
     pub(crate) fn failed(&self, error: String) {
         self.is_down(Some(error));
     }
 
-    /// The watch has ended, as all do after some minutes, and is restarted.
+    /// All watches end after some minutes.
     pub(crate) fn ended(&self) {
         self.is_down(None);
     }
@@ -83,20 +80,15 @@ impl Health {
     }
 }
 
-/// The health of the API server. Each answer proves it; after some time without one, the caller of
-/// [`Self::check`] must probe.
+/// The health of the API server. Each answer proves it; [`Self::check`] requests probes.
 #[derive(Debug, Default)]
 pub(crate) struct ApiServerHealth(Mutex<ApiServerState>);
 
 #[derive(Debug, Default)]
 struct ApiServerState {
-    /// The time of the last answer.
     heard_at: Option<Instant>,
-    /// When the pending probe was sent.
     asked_at: Option<Instant>,
-    /// Whether a request has got no answer since.
     is_doubted: bool,
-    /// The error of the last probe.
     error: Option<String>,
 }
 
@@ -108,7 +100,7 @@ pub(crate) enum Probe {
 
 /// How long an answer is valid. The kubelet probes every ten seconds.
 const GOOD_FOR: Duration = Duration::from_secs(8);
-/// An API server that does not answer a trivial request within this time is gone.
+/// The time limit of a trivial request.
 const GONE_AFTER: Duration = Duration::from_secs(5);
 
 impl ApiServerHealth {
@@ -116,20 +108,17 @@ impl ApiServerHealth {
         *self.state() = ApiServerState { heard_at: Some(Instant::now()), ..ApiServerState::default() };
     }
 
-    /// A request got no answer, perhaps because of the connection.
     pub(crate) fn doubt(&self) {
         self.state().is_doubted = true;
     }
 
-    /// A probe got this error instead of an answer.
     pub(crate) fn unanswered(&self, error: String) {
         let mut state = self.state();
         state.asked_at = None;
         state.error = Some(error);
     }
 
-    /// Returns whether the caller must probe the API server now, and the error if it is
-    /// unreachable.
+    /// Returns whether the caller must probe now, and the error if the API server is unreachable.
     pub(crate) fn look(&self) -> (Probe, Result<(), String>) {
         let now = Instant::now();
         let mut state = self.state();
@@ -162,7 +151,6 @@ impl CriticalTasks {
         self.tasks().push((name, task));
     }
 
-    /// Allows the tasks to end.
     pub(crate) fn clear(&self) {
         self.tasks().clear();
     }

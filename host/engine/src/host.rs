@@ -44,12 +44,9 @@ use crate::{admin, client, shadow};
 /// How long reconciles may continue during shutdown, as controller-runtime's
 /// `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// How long publications of waiting Events may still begin during shutdown. It is short, because
-/// another replica waits for the lease.
+/// How long publications may still begin during shutdown, while another replica waits.
 const LAST_EVENTS: Duration = Duration::from_secs(3);
-/// How long a recording may take to end during shutdown.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// The delay before an API server that did not answer at the start is asked again.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The options of a host.
@@ -63,11 +60,9 @@ pub struct Options {
     pub api_server: String,
     /// The reporting instance of events: the name of the pod, if there is one.
     pub instance: String,
-    /// The location of the inventory. Without one, a later start cannot clean up after removed
-    /// mounts.
+    /// The location of the inventory; without one, removed mounts cannot be cleaned up later.
     pub inventory: Option<Place>,
-    /// How long after the start a mount that is only in the inventory is left unchanged, because
-    /// its plugin may be about to appear.
+    /// How long after the start a mount that is only in the inventory is left unchanged.
     pub patience: Duration,
     /// The permission to write, if there is no election.
     pub claim: Claim,
@@ -88,7 +83,6 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// No election, no inventory, no server; the system's clock.
     fn default() -> Self {
         Self {
             metrics: Arc::default(),
@@ -213,7 +207,6 @@ pub async fn run(
             }
             match published {
                 Ok(()) => leadership.give_back().await,
-                // The publishing task panicked: its requests may still be in flight.
                 Err(_) => leadership.leave_to_expire().await,
             }
         }
@@ -223,14 +216,13 @@ pub async fn run(
             publishing.abort();
             let _ = publishing.await;
             events.drop_waiting();
-            // Their requests may still be in flight: another replica waits until the lease expires.
+            // Requests may still be in flight: another replica waits until the lease expires.
             leadership.leave_to_expire().await;
         }
     }
     let is_recorded = context.recordings.end();
     if let Some(mut admin) = admin {
         if is_recorded {
-            // The server ends by itself after it has sent the last lines.
             let _ = tokio::time::timeout(LAST_LINES, &mut admin).await;
         }
         admin.abort();
@@ -253,11 +245,9 @@ async fn connect(client: &Client, inventory: &Inventory) -> kube::runtime::watch
 }
 
 async fn stops(mut stopped: watch::Receiver<bool>) {
-    // An error means that the host was dropped.
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Returns the callback that drains a mount before another replica takes it over.
 fn drains(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
     let (mounts, queue) = (Arc::clone(mounts), Arc::clone(queue));
     Box::new(move |name| {
@@ -278,8 +268,7 @@ fn seed_of(instance: &str) -> u64 {
     hasher.finish()
 }
 
-/// Takes keys from the queue and reconciles each in its own task; the queue limits concurrency.
-/// Never returns.
+/// Reconciles each key in its own task; the queue limits concurrency. Never returns.
 async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut JoinSet<()>) {
     loop {
         let taken = context.services.queue.take().await;
@@ -292,7 +281,6 @@ async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut Joi
     }
 }
 
-/// Reconciles a key once, and reports the outcome to the queue.
 async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>, ObjectKey>) {
     static RECONCILES: AtomicU64 = AtomicU64::new(0);
     let Taken { mount: name, key, failures, .. } = taken;
@@ -314,7 +302,7 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     }
 }
 
-/// Reconciles, and limits a panic of the host to this one reconcile.
+/// Limits a panic of the host to one reconcile.
 async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,

@@ -16,12 +16,9 @@ use crate::leadership::claim::Claim;
 use crate::leadership::election::{Drains, Election, ElectionScope, MountElection, Release};
 use crate::telemetry::metrics::Metrics;
 
-/// The claims of a host.
 #[derive(Clone)]
 pub(crate) enum Claims {
-    /// One claim for the whole host.
     Host(Claim),
-    /// One claim for each mount.
     Mounts(election::MountClaims),
 }
 
@@ -33,8 +30,7 @@ impl Claims {
         }
     }
 
-    /// Returns the claim to write the inventory. Replicas that share mounts write their own
-    /// entries, by compare-and-swap.
+    /// Replicas that share mounts write their own entries, by compare-and-swap.
     pub(crate) fn of_inventory(&self) -> Claim {
         match self {
             Self::Host(claim) => claim.clone(),
@@ -43,7 +39,6 @@ impl Claims {
     }
 }
 
-/// The mounts that this host could lead.
 #[derive(Clone)]
 pub(crate) struct LeadableMounts {
     able: watch::Sender<BTreeSet<String>>,
@@ -67,11 +62,9 @@ impl LeadableMounts {
         self.decided.send_if_modified(|decided| decided.insert(mount.to_owned()));
     }
 
-    /// Waits until each of these mounts was leadable or marked.
     fn all(&self, wanted: BTreeSet<String>) -> impl Future<Output = ()> + Send + use<> {
         let mut decided = self.decided.subscribe();
         async move {
-            // The sender lives as long as the host.
             let _ = decided.wait_for(|decided| wanted.is_subset(decided)).await;
         }
     }
@@ -81,7 +74,6 @@ impl LeadableMounts {
     }
 }
 
-/// The claims of a host, and its election, if there is one.
 pub(crate) struct Leadership {
     pub(crate) claims: Claims,
     election: Option<(JoinHandle<()>, Release)>,
@@ -91,12 +83,7 @@ impl Leadership {
     /// Joins the election, if there is one; otherwise `given` is the claim.
     ///
     /// With one lease for all mounts, a host becomes a candidate once the caches of `wanted` have
-    /// synced, so that it does not take over from a replica that works. It waits at most a lease
-    /// duration, because one cache that cannot sync must not block all mounts.
-    ///
-    /// # Errors
-    ///
-    /// If the identity is empty.
+    /// synced, at the latest after a lease duration.
     pub(crate) fn start(
         client: &Client,
         given: Claim,
@@ -131,14 +118,14 @@ impl Leadership {
         })
     }
 
-    /// Registers the election as critical: without it, the host could never write again.
+    /// Without the election, the host could never write again.
     pub(crate) fn watch_over(&self, critical_tasks: &CriticalTasks) {
         if let Some((election, _)) = &self.election {
             critical_tasks.add("election", election.abort_handle());
         }
     }
 
-    /// Releases the lease, so that another replica need not wait. Nobody may write after this.
+    /// Releases the lease. Nobody may write after this.
     pub(crate) async fn give_back(self) {
         if let Some((election, release)) = self.election {
             release.release().await;
@@ -157,12 +144,10 @@ impl Leadership {
     }
 }
 
-/// The function that drains a mount before a handover, once the host runs.
 #[derive(Default)]
 pub(crate) struct DrainHandle(RwLock<Option<Arc<Drains>>>);
 
 impl DrainHandle {
-    /// Sets the function. Before, nothing is in progress.
     pub(crate) fn set(&self, drains: Drains) {
         *self.0.write() = Some(Arc::new(drains));
     }

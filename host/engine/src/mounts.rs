@@ -38,7 +38,6 @@ pub struct Mounts {
 
 #[derive(Default)]
 struct State {
-    /// The configured mounts.
     mounted: BTreeMap<MountName, Mounted>,
     /// The tasks that remove finalizers after an unmount, by name.
     unmounting: BTreeMap<String, JoinHandle<()>>,
@@ -48,11 +47,9 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Nothing,
-    /// Some are left unchanged for now.
     Waits,
 }
 
-/// A configured mount.
 struct Mounted {
     mount: Arc<Mount>,
     program: Arc<Program>,
@@ -67,7 +64,6 @@ impl Drop for Mounted {
 }
 
 impl Mounts {
-    /// No mounts yet. The companion will run beside each active program.
     pub(crate) fn new(companion: Companion) -> Self {
         Self { state: Mutex::default(), companion }
     }
@@ -76,26 +72,23 @@ impl Mounts {
         self.state().mounted.get(name).map(|mounted| Arc::clone(&mounted.mount))
     }
 
-    /// Returns all configured mounts by name, with the programs that they are to run.
     pub(crate) fn all(&self) -> Vec<(Arc<Mount>, Arc<Program>)> {
         self.state().mounted.values().map(|mounted| (Arc::clone(&mounted.mount), Arc::clone(&mounted.program))).collect()
     }
 
-    /// The names of the mounts that are being unmounted.
     pub(crate) fn unmounting(&self) -> Vec<String> {
         let state = self.state();
         state.unmounting.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Mounts and unmounts as `programs` changes, for as long as it is polled. Mounts that are only
-    /// in the inventory are released after `patience`.
+    /// Mounts and unmounts as `programs` changes. Mounts that are only in the inventory are
+    /// released after `patience`.
     pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, services: Arc<HostServices>, patience: Duration) {
         let until = Instant::now() + patience;
         loop {
             let wanted = Arc::clone(&programs.borrow_and_update());
             let left = self.bring_to(&wanted, &services, until).await;
             let changed = async {
-                // Without a sender, the programs stay as they are.
                 if programs.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -111,7 +104,6 @@ impl Mounts {
         }
     }
 
-    /// Stops all mounts. No finalizer is removed.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.mounted.clear();
@@ -129,14 +121,12 @@ impl Mounts {
         for mounted in unwanted {
             self.unmount(mounted, services);
         }
-        // Before another plugin is mounted under one of these names.
         for (name, entry) in services.inventory.all() {
             let is_seen_to = {
                 let state = self.state();
                 state.mounted.contains_key(&*name) || state.unmounting.contains_key(&name)
             };
             if !is_seen_to && !services.inventory.is_wanted(&name, &entry) {
-                // The name belongs to another plugin now, so nothing is gained by waiting.
                 let is_taken = wanted.iter().any(|program| *program.name == *name);
                 let patience = patient_until.saturating_duration_since(Instant::now());
                 if !is_taken && !patience.is_zero() {
@@ -154,7 +144,6 @@ impl Mounts {
         left
     }
 
-    /// Mounts a program, or passes it to the mount of that name.
     fn mount(&self, program: &Program, services: &Arc<HostServices>) {
         let mut state = self.state();
         if let Some(mounted) = state.mounted.get_mut(&program.name) {
@@ -187,7 +176,6 @@ impl Mounts {
         self.release_unmounted(mount.name.to_string(), entry, Some(Arc::clone(mount)), services);
     }
 
-    /// Ends a mount, if it still runs, and removes the finalizers that it added.
     fn release_unmounted(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
         let (services, mount_name) = (Arc::clone(services), name.clone());
         let task = tokio::spawn(async move {
@@ -196,7 +184,7 @@ impl Mounts {
                 mount.retire().await;
                 services.events.remove_mount(&mount.name);
             }
-            // Replicas that share the mounts must agree on who does it.
+            // Replicas that share mounts must agree on who does it.
             services.leadable.add(&mount_name);
             let releaser = services.releaser(&mount_name, entry.impersonate.as_ref()).await;
             release(&releaser, &mount_name, &entry, &services.inventory).await;

@@ -106,7 +106,6 @@ pub struct ServiceAccount {
     pub name: String,
 }
 
-/// As the user name that the API server uses.
 impl fmt::Display for ServiceAccount {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "system:serviceaccount:{}:{}", self.namespace, self.name)

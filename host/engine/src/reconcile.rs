@@ -96,7 +96,6 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     outcome
 }
 
-/// One reconcile under way.
 struct Run<'a> {
     context: &'a Context,
     mount: &'a Arc<Mount>,
@@ -157,16 +156,14 @@ impl Run<'_> {
         self.finish_and_remember(response, inputs).await
     }
 
-    /// Returns the current answers to the reads of the last call.
     fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
         let namespace = self.observed.parent.namespace();
         let answer = |read| self.live.lookup.fingerprint(read, namespace);
         self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect()
     }
 
-    /// Determines the cause of this reconcile. Returns an outcome if the reconcile must wait,
-    /// because earlier ones kept writing although only time had passed; its state is then left
-    /// unchanged.
+    /// Returns an outcome if the reconcile must wait, because earlier ones kept writing although
+    /// only time had passed.
     fn slow_down(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
         let (live, parent) = (self.live, &self.observed.parent);
         let of_others = || {
@@ -206,7 +203,7 @@ impl Run<'_> {
         )
     }
 
-    /// Carries out a plan. A step that fails does not prevent the others.
+    /// A step that fails does not prevent the others.
     async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
         let LiveDecision { plan, needs_finalizer, list } = living;
         let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
@@ -216,22 +213,18 @@ impl Run<'_> {
         if !names_children {
             return;
         }
-        // Children that are gone are removed from the list even if there was a problem: it may
-        // persist, e.g. a child in a namespace that does not exist.
+        // Even if there was a problem, because it may persist.
         if !needs_finalizer {
             if self.report.problem.is_none() {
                 self.remove_finalizer_if_not_needed().await;
             }
         } else if self.report.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
-            // A long list is shortened even after changes, because there may never be a reconcile
-            // without one.
+            // There may never be a reconcile without changes.
             self.shorten_list(&parent.children, &list).await;
         }
     }
 
-    /// Claims the children as [`Self::claim_children`] does, carries out the plan, and returns the
-    /// parent as it was then. Creates nothing for a parent that is gone: it may have been deleted,
-    /// or another host may have ended its teardown.
+    /// Creates nothing for a parent that is gone, or whose teardown another host has ended.
     async fn claim_and_execute(
         &mut self,
         plan: Plan,
@@ -247,10 +240,8 @@ impl Run<'_> {
         Ok(parent)
     }
 
-    /// Lists the children that no ownerReference can name on the parent, before they are written.
-    /// Returns the rest of the plan, and the current parent.
-    ///
-    /// `list` is `None` if the plugin does not say which children there should be.
+    /// Lists the children that no ownerReference can name on the parent, and returns the rest of
+    /// the plan. `list` is `None` if the plugin names no children.
     async fn claim_children(
         &mut self,
         mut plan: Plan,
@@ -278,8 +269,7 @@ impl Run<'_> {
         Ok((plan, self.live.parent(&self.observed.parent)))
     }
 
-    /// Removes children that are gone from the parent's list. It asks the API server, because the
-    /// caches may lag.
+    /// Asks the API server, because the caches may lag.
     async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
         let unknown = list.without(known);
         if unknown == ChildList::default() {
@@ -304,9 +294,8 @@ impl Run<'_> {
         }
     }
 
-    /// Fails if the parent is gone or has changed. A missing child may have gone with its parent,
-    /// and the cache of parents may lag. Creating the child again would run its Job once more, each
-    /// time that the garbage collector deletes it.
+    /// A missing child may have gone with its parent, and the cache of parents may lag. Creating it
+    /// again would run its Job once more.
     async fn check_that_parent_lives(&self) -> Result<(), Problem> {
         let (writer, parent) = (self.writer(), &self.observed.parent);
         if self.live.fresh.take(parent.uid()) {
@@ -322,7 +311,6 @@ impl Run<'_> {
         }
     }
 
-    /// Handles a parent with a deletionTimestamp and our finalizer.
     async fn reconcile_deleting(mut self) -> Outcome {
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}");
@@ -363,7 +351,6 @@ impl Run<'_> {
         self.finish(response).await
     }
 
-    /// Carries out the decision about the plugin's answer; `None` if the plugin does not finalize.
     async fn carry_out_deletion(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<DeletionDecision>) {
         let decided = match departing {
             Some(departing) => Ok(departing),
@@ -398,7 +385,6 @@ impl Run<'_> {
             plan::FinalizerAction::Remove if self.report.problem.is_none() && self.report.changed == Changed::No => {
                 self.remove_finalizer_if_nothing_is_left().await;
             }
-            // The caches must show the changes first.
             plan::FinalizerAction::Remove => self.report.requeue_after(Duration::ZERO),
             plan::FinalizerAction::Keep { message } => {
                 self.report.waits = Some(("Finalizing", message));
@@ -407,7 +393,7 @@ impl Run<'_> {
         }
     }
 
-    /// Decides without a call; on a thread for calls if there are many children.
+    /// On a thread for calls if there are many children.
     async fn decide_deletion(
         &self,
         plan_inputs: &Arc<PlanInputs>,
@@ -423,9 +409,7 @@ impl Run<'_> {
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
-    /// Removes the finalizer of a parent that lives, if it has no children that the garbage
-    /// collector does not reach. A child that was just created, and that the caches do not show
-    /// yet, restores the finalizer.
+    /// A child that the caches do not show yet restores the finalizer.
     async fn remove_finalizer_if_not_needed(&mut self) {
         if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
@@ -448,8 +432,7 @@ impl Run<'_> {
         (resources, namespaces)
     }
 
-    /// Asks the API server, because the caches may lag: a child may have been created moments ago,
-    /// by this host or the previous leader.
+    /// Asks the API server, because the caches may lag behind recently created children.
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
         let (live, parent) = (self.live, &self.observed.parent);
@@ -469,15 +452,13 @@ impl Run<'_> {
         }
     }
 
-    /// Removes our finalizer from a parent that no longer matches the mount's selector. Its
-    /// children stay.
+    /// The parent no longer matches the mount's selector; its children stay.
     async fn release_parent(mut self) -> Outcome {
         self.remove_finalizer(List::Keep).await;
         self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
         self.report.outcome(None)
     }
 
-    /// Reports that a request about the parent failed.
     fn fail(&mut self, error: &kube::Error) {
         let problem = crate::writes::apply::problem(error, &self.writer().subject(&self.observed.parent));
         self.report.fail(problem);
@@ -487,20 +468,17 @@ impl Run<'_> {
         parent_writer(self.context, self.mount, self.live)
     }
 
-    /// Ensures that the parent has our finalizer, and lists these children.
     async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
         let plugin = &self.live.program.manifest().name;
         let list = finalizers::child_list(&self.observed.parent, plugin);
-        // If there is nothing to list, a missing list is not written: an upgrade would write one to
-        // each parent that has the finalizer.
+        // An empty list is not written to each parent after an upgrade.
         let is_far = |child: &SharedObject| ownership(self.observed.parent.namespace(), child.namespace()) == Ownership::Labels;
         let lists_enough = !list.is_missing() || !self.observed.children.iter().any(|(_, child)| is_far(child));
         let is_listed = children.without(&list) == ChildList::default() && lists_enough;
         if finalizers::has_finalizer(&self.observed.parent, plugin) && is_listed {
             return Ok(());
         }
-        // A finalizer of a mount that is not in the inventory would never be removed. A list alone
-        // blocks nothing.
+        // A finalizer of a mount that is not in the inventory would never be removed.
         if !finalizers::has_finalizer(&self.observed.parent, plugin) {
             let services = &self.context.services;
             services.inventory.tried(&self.mount.name, &services.claims.of_inventory()).await;
@@ -515,7 +493,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ensures that the parent does not have our finalizer.
     async fn remove_finalizer(&mut self, list: List) {
         if !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name) {
             return;
@@ -532,11 +509,9 @@ impl Run<'_> {
         }
     }
 
-    /// Carries out the steps of a plan for the current parent.
     async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
-        // Forgets children that no longer exist.
         if !self.memory.accepted.is_empty() || !self.memory.forced_applies.is_empty() {
             let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
             self.memory.accepted.retain(|uid, _| observed.contains(uid.as_str()));
@@ -568,8 +543,7 @@ impl Run<'_> {
         self.finish_and_remember(response, None).await
     }
 
-    /// Reports the result, and stores it. After a success, unchanged `inputs` make the next
-    /// reconcile unnecessary.
+    /// After a success, unchanged `inputs` make the next reconcile unnecessary.
     async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
         if !self.report.is_stale() {
             self.write_status(&response).await;
@@ -617,14 +591,13 @@ impl Run<'_> {
             Ok(status::Written::Conditions) => self.report.changed = Changed::Yes,
             Ok(status::Written::PluginStatus) => {
                 self.report.changed = Changed::Yes;
-                // The plugin may react to its own status. It is called with back-off, because its
-                // status may never converge, but no later than an object that is slowed down.
+                // The plugin may react to its own status, with back-off, because it may never
+                // converge.
                 let backoff = context.retries.delay(&parent.key(), self.report.failures.saturating_add(1));
                 let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
                 self.report.requeue_after(delay);
             }
             Err(error) => {
-                // The parent may have been deleted meanwhile, and the watch will report that.
                 let problem = crate::writes::apply::problem(&error, &writer.subject(parent));
                 if problem.kind != ProblemKind::NotFound {
                     self.report.fail(problem);
@@ -633,11 +606,9 @@ impl Run<'_> {
         }
     }
 
-    /// Queues new events for publication, and returns whether there are any.
     fn queue_events(&mut self, response: &Response) -> Changed {
         let (context, mount, report) = (self.context, self.mount, &self.report);
-        // Normal events are published only after the plan has succeeded, or if the last reconcile
-        // had them.
+        // Normal events are published only after a success, or if the last reconcile had them.
         let last = self.memory.events.as_deref();
         let is_told = |event: &&Event| {
             event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
@@ -697,7 +668,6 @@ impl Run<'_> {
     }
 }
 
-/// Returns a writer of the mount's parents.
 fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActiveProgram) -> ParentWriter<'a> {
     let manifest = live.program.manifest();
     ParentWriter {

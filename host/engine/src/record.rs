@@ -1,7 +1,5 @@
-//! Recordings of calls: the inputs and answer of a plugin, so that a call can be repeated
-//! elsewhere.
-//!
-//! A call is a pure function of its input and its reads. A [`CallRecord`] has both, and the answer.
+//! Recordings of calls. A call is a pure function of its input and its reads; a [`CallRecord`] has
+//! both, and the answer, so that the call can be repeated elsewhere.
 //!
 //! ```text
 //!   call ─▶ world (Transcript) ─▶ CallRecord ─▶ Recordings ─▶ session (bounded) ─▶ Writer

@@ -1,5 +1,4 @@
-//! The work queue for async workers: the queue of `gyre-core` under a lock, with a clock and
-//! wakeups.
+//! The work queue of `gyre-core` under a lock, with a clock and wakeups.
 
 use std::sync::Arc;
 
@@ -100,8 +99,7 @@ impl WorkQueue {
                     self.metrics.taken(&taken.mount, taken.waited);
                     self.show(&queue, &taken.mount);
                     if queue.is_ready(now) {
-                        // One notification may stand for many keys, so each woken worker wakes the
-                        // next.
+                        // One notification may stand for many keys.
                         self.ready.notify_one();
                     }
                     return taken;
@@ -125,13 +123,11 @@ impl WorkQueue {
         let next = queue.done(mount, key, retry, self.now());
         self.show(&queue, mount);
         drop(queue);
-        // A key may have waited for this one, for a worker, or for a delay that begins now.
         self.ready.notify_one();
         next
     }
 
-    /// Sets the mount's gauges from the queue, and notifies `caught_up`. Separate counters would
-    /// drift when a mount changes while its keys are in progress.
+    /// Separate counters would drift when a mount changes while its keys are in progress.
     fn show(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
         if !queue.has_backlog_of(mount) {
             self.caught_up.notify_waiters();
@@ -150,8 +146,7 @@ impl WorkQueue {
         self.lock().has_backlog_of(mount)
     }
 
-    /// Waits until some mount has no backlog. It may end early, so check [`Self::has_backlog_of`]
-    /// again.
+    /// Waits until some mount has no backlog; may end early, see [`Self::has_backlog_of`].
     pub fn caught_up(&self) -> Notified<'_> {
         self.caught_up.notified()
     }

@@ -7,8 +7,7 @@
 //!           events ────────────────────┘
 //! ```
 //!
-//! `gyre_core` decides what is written, and [`leadership`](crate::leadership) whether this host may
-//! write.
+//! `gyre_core` decides what is written, [`leadership`](crate::leadership) whether it may be.
 
 pub mod apply;
 pub(crate) mod events;

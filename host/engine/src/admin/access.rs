@@ -1,5 +1,4 @@
-//! Authentication and authorization of clients by the API server: TokenReview and
-//! SubjectAccessReview.
+//! Authentication and authorization of clients by TokenReview and SubjectAccessReview.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +17,12 @@ use tracing::{debug, warn};
 
 use crate::error::error_chain;
 
-/// How long a permission is cached, as controller-runtime caches tokens; a revoked token stays
-/// valid this long.
+/// How long a permission is cached, as controller-runtime caches tokens.
 const ALLOWED_FOR: Duration = Duration::from_secs(60);
 /// How long a refusal is cached; a missing permission may be granted soon.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 /// The maximum number of cached answers. There are one or two scrapers, and perhaps intruders.
 const KEPT: usize = 256;
-/// The maximum number of concurrent reviews.
 const ASKED_AT_ONCE: usize = 4;
 /// The time limit of reviews; scrapers give up earlier.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
@@ -60,7 +57,6 @@ impl Answers {
     }
 }
 
-/// The permissions of clients, with a cache.
 pub(super) struct Access {
     answers: Mutex<Answers>,
     questions: Semaphore,
@@ -71,8 +67,7 @@ impl Access {
         Arc::new(Self { answers: Mutex::default(), questions: Semaphore::new(ASKED_AT_ONCE) })
     }
 
-    /// Checks that the sender of these headers may `get` the path. Without a client, the API server
-    /// cannot be asked yet.
+    /// Without a client, the API server cannot be asked yet.
     pub(super) async fn check(&self, client: Option<&Client>, headers: &HeaderMap, path: &str) -> Answer {
         let token = bearer(headers).ok_or_else(unknown)?;
         let client = client.ok_or_else(|| unanswered("the API server has not answered yet"))?;
@@ -80,9 +75,7 @@ impl Access {
         if let Some(answer) = self.answers().find(&digest, path, Instant::now()) {
             return answer;
         }
-        // The semaphore is never closed.
         let _turn = self.questions.acquire().await;
-        // Another request of the same client may have been answered meanwhile.
         if let Some(answer) = self.answers().find(&digest, path, Instant::now()) {
             return answer;
         }

@@ -17,7 +17,6 @@ use crate::mounts::mount::Mount;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     peer: IpAddr,
-    /// `None` if it is unknown.
     own: Option<IpAddr>,
 }
 
@@ -43,8 +42,7 @@ impl Ends {
     }
 }
 
-/// Returns whether a request names the host by address. A web page in a local browser could point a
-/// name of its own at it (DNS rebinding).
+/// A web page in a local browser could point its own name at the host (DNS rebinding).
 fn is_by_address(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     host.is_some_and(|host| {
@@ -53,17 +51,11 @@ fn is_by_address(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Returns whether a request comes from the host's own machine.
 pub(crate) fn is_local(ends: Ends, headers: &HeaderMap) -> bool {
     ends.are_local() && is_by_address(headers)
 }
 
-/// Returns the mount of that name, or the only mount. `none` is the error without mounts, `verb`
-/// the request in errors.
-///
-/// # Errors
-///
-/// The names of the mounts.
+/// Returns the mount of that name, or the only mount. `none` and `verb` are parts of errors.
 pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb: &str) -> Result<Arc<Mount>, String> {
     let names = || mounts.iter().map(|mount| &*mount.name).collect::<Vec<_>>().join(", ");
     match (name, mounts.as_slice()) {
@@ -77,7 +69,6 @@ pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb
     }
 }
 
-/// The message that this host does not lead a mount, with the leader and a command.
 pub(crate) fn follows(mount: &Mount, leaders: Option<&Leaders>, command: &str) -> String {
     let name = &mount.name;
     match leaders.and_then(|leaders| Some((leaders.namespace(), leaders.of(name)?))) {

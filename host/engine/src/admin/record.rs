@@ -1,6 +1,5 @@
-//! `/debug/record`: a recording, while it is made. It is served only to local clients, in a cluster
-//! to users who may forward ports or run commands in the pod, which the API server authorizes and
-//! audits: objects need more protection than the server's other data.
+//! `/debug/record`: a recording, while it is made. Only for local clients: in a cluster, the API
+//! server authorizes and audits users who forward ports or run commands in the pod.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,14 +27,12 @@ pub const MEDIA_TYPE: &str = "application/jsonl";
 
 /// The default maximum number of calls.
 pub const CALLS: u64 = 1_000;
-/// The default maximum time.
 pub(crate) const TIME: Duration = Duration::from_secs(60);
 /// The default maximum number of bytes.
 pub const BYTES: u64 = 64 << 20;
 /// The longest time that a request may ask for: a recording is no log.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// The configuration of recordings.
 #[derive(Clone)]
 pub(crate) struct Recorded {
     pub(crate) recordings: Recordings,

@@ -1,5 +1,4 @@
-//! `/debug/shadow`: how a shadow differs from its mount's plugin, as JSON. Local clients only, as
-//! for recordings.
+//! `/debug/shadow`: the report about a shadow, as JSON. Only for local clients.
 
 use std::sync::Arc;
 
@@ -53,7 +52,6 @@ fn report(query: &str, mounts: &Mounts, leaders: Option<&Leaders>) -> Result<Rep
         }
     }
     let all = || mounts.all().into_iter().map(|(mount, _)| mount);
-    // A mount without a shadow gets its own error.
     let candidates = all().filter(|mount| Shadow::of(mount).is_some() || name == Some(&*mount.name)).collect();
     let none = "no mount has a shadow; give a mount one in the configuration file: shadow: {plugin: FILE}";
     let mount = local::find(name, candidates, none, "report").map_err(|text| (StatusCode::NOT_FOUND, text))?;

@@ -44,7 +44,6 @@ fn watch_state(informer: &Informer) -> Value {
     })
 }
 
-/// Returns whether the host may write for a mount, and for how long without a renewal.
 fn claim_state(claims: &Claims, mount: &Mount) -> Value {
     let held_for = claims.of(&mount.name).held_for();
     json!({

@@ -22,15 +22,12 @@ use tracing::{debug, error, info};
 
 use crate::error::error_chain;
 
-/// The names of the files in a Secret of the type `kubernetes.io/tls`.
 const FILES: [&str; 2] = ["tls.crt", "tls.key"];
 /// How often the files are polled. The kubelet updates a Secret within about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// The maximum number of concurrent handshakes.
 const HANDSHAKES: usize = 64;
 
-/// The current certificate.
 #[derive(Debug)]
 pub(super) struct Certificate(RwLock<Arc<CertifiedKey>>);
 
@@ -45,8 +42,7 @@ impl Certificate {
         Arc::new(Self(RwLock::new(Arc::new(key))))
     }
 
-    /// A self-signed certificate. It encrypts, but does not authenticate the server, as with
-    /// kube-controller-manager.
+    /// Encrypts, but does not authenticate the server, as with kube-controller-manager.
     pub(super) fn of_our_own() -> anyhow::Result<Arc<Self>> {
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let own = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
@@ -62,12 +58,7 @@ impl Drop for Following {
     }
 }
 
-/// Loads a certificate from a directory, and reloads it when it changes. An unusable one is
-/// ignored.
-///
-/// # Errors
-///
-/// If the first certificate cannot be used.
+/// Loads a certificate, and reloads it when it changes. An unusable new one is ignored.
 pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Following)> {
     let mut last = read(directory)?;
     let certificate = Certificate::new(parse(directory, &last)?);
@@ -126,7 +117,6 @@ fn certified(certificate: &[u8], key: &[u8]) -> anyhow::Result<CertifiedKey> {
         .map_err(|error| anyhow!("{certificate_file} and {key_file} do not match: {error}"))
 }
 
-/// Accepts connections after their TLS handshakes.
 pub(crate) struct Secure {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -135,9 +125,6 @@ pub(crate) struct Secure {
 }
 
 impl Secure {
-    /// # Errors
-    ///
-    /// If TLS cannot be set up.
     pub(super) fn new(
         listener: TcpListener,
         certificate: Arc<Certificate>,

@@ -12,9 +12,7 @@ pub(crate) struct Running(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of the next call.
     begun: u64,
-    /// The deadlines of calls in progress, by number.
     going_on: HashMap<u64, Instant>,
 }
 

@@ -1,5 +1,4 @@
-//! Thread scheduling: CPU times and the idle priority. Only Linux has both for single threads;
-//! elsewhere no thread is lowered.
+//! Thread scheduling on Linux: CPU times and the idle priority. Elsewhere no thread is lowered.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(#[cfg(target_os = "linux")] rustix::process::Pid);

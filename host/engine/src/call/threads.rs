@@ -1,9 +1,8 @@
 //! The threads on which plugins are called.
 //!
-//! A call blocks its thread until its deadline at worst, and would compete with all other work for
-//! the CPU. So a thread whose call has used [`LONG`] of CPU time gets the idle priority, and calls
-//! of an untrusted plugin have it from the start. A thread cannot get its priority back without
-//! privileges, so there are threads for each priority, and a lowered thread ends after its call.
+//! A call blocks its thread until its deadline at worst, and would compete with other work. So
+//! after [`LONG`] of CPU time its thread gets the idle priority; calls of an untrusted plugin have
+//! it from the start. Without privileges this cannot be undone: such a thread is not used again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -16,8 +15,8 @@ use tracing::debug;
 
 use super::scheduling::{self, Id};
 
-/// The CPU time after which a call is lowered. Compiled plugins answer within 1 ms; those with an
-/// interpreter take about 10 ms, mostly at the idle priority, which is free on an idle CPU.
+/// The CPU time after which a call is lowered. Compiled plugins answer within 1 ms, others in about
+/// 10 ms, which costs nothing on an idle CPU.
 const LONG: Duration = Duration::from_millis(2);
 /// How long a thread waits for a job; waiting threads keep memory that their calls have freed.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
@@ -26,7 +25,6 @@ pub(crate) struct Threads {
     permits: Semaphore,
     /// Idle threads; the last one became idle most recently.
     idle: Mutex<Vec<Arc<Thread>>>,
-    /// See [`LONG`].
     long: Duration,
     scheduler: Scheduler,
 }
@@ -43,7 +41,6 @@ impl Scheduler {
     const OF_SYSTEM: Self = Self { cpu_time: scheduling::cpu_time, make_idle: scheduling::make_idle };
 }
 
-/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("cannot start a thread for the call")]
@@ -57,7 +54,6 @@ pub(crate) enum Error {
 type Job = Box<dyn FnOnce() -> Box<dyn FnOnce() + Send> + Send>;
 
 struct Thread {
-    /// The priority at the beginning of a job.
     priority: Priority,
     jobs: SyncSender<Job>,
     state: Mutex<State>,
@@ -66,18 +62,14 @@ struct Thread {
 #[derive(Debug, Default)]
 struct State {
     id: Option<Id>,
-    /// The number of the last job that began.
     job: u64,
-    /// The thread's CPU time when the job began.
     used_before: Option<Duration>,
     is_lowered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// The normal priority, until the call takes long.
     Usual,
-    /// Only idle CPU time.
     Idle,
 }
 
@@ -85,12 +77,10 @@ pub(crate) enum Priority {
 enum Lowering {
     /// Not yet: the job can continue for at least this time.
     TooEarly(Duration),
-    /// It was lowered, or has finished the job.
     Done,
 }
 
 impl Threads {
-    /// Allows at most this many concurrent threads.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Self::with(most, LONG, Scheduler::OF_SYSTEM)
     }
@@ -99,23 +89,16 @@ impl Threads {
         Arc::new(Self { permits: Semaphore::new(most.max(1)), idle: Mutex::default(), long, scheduler })
     }
 
-    /// Runs blocking work on its own thread. The work runs to its end even if this future is
-    /// dropped.
-    ///
-    /// # Errors
-    ///
-    /// If it panics, or no thread can be started.
+    /// Runs blocking work on its own thread, to its end even if this future is dropped.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         priority: Priority,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        // The semaphore is never closed.
         let _permit = self.permits.acquire().await;
         let (sender, mut result) = oneshot::channel();
         let job: Job = Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(work));
-            // The receiver may be gone.
             Box::new(move || drop(sender.send(result)))
         });
         let (thread, number) = self.start(priority, job).map_err(Error::NoThread)?;
@@ -137,7 +120,7 @@ impl Threads {
         }
     }
 
-    /// Passes the job to an idle or new thread; returns the thread, and its number of the job.
+    /// Passes the job to a thread; returns the thread, and its number of the job.
     fn start(self: &Arc<Self>, priority: Priority, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
         loop {
             let idle = {
@@ -152,7 +135,6 @@ impl Threads {
             let number = thread.state().job + 1;
             match thread.jobs.send(job) {
                 Ok(()) => return Ok((thread, number)),
-                // The thread has ended, which idle ones do not; try another one.
                 Err(unsent) => job = unsent.0,
             }
         }
@@ -202,7 +184,6 @@ impl Thread {
             let hand_over = job();
             let is_usable = {
                 let mut state = self.state();
-                // From now on it must not be lowered for this job.
                 state.job += 1;
                 !state.is_lowered
             };
@@ -217,11 +198,9 @@ impl Thread {
         }
     }
 
-    /// Lowers the thread if its job has used `long` of CPU time, or of elapsed time if CPU time is
-    /// unknown.
+    /// `long` is CPU time, or elapsed time if CPU time is unknown.
     fn lower_if_long(&self, job: u64, long: Duration, scheduler: Scheduler) -> Lowering {
         let mut state = self.state();
-        // On a busy machine it may not have begun.
         if state.job < job {
             return Lowering::TooEarly(long);
         }
@@ -288,7 +267,6 @@ mod tests {
         for _ in 0..100 {
             used.insert(threads.run(Priority::Usual, this_thread).await.unwrap());
         }
-        // Threads that are idle for long end.
         assert!(used.len() < 10, "{}", used.len());
     }
 

@@ -1,5 +1,4 @@
-//! All requests of a host: they are counted, show whether the API server answers, and have a time
-//! limit.
+//! The counters and the time limit of all requests.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,12 +15,10 @@ use crate::client::request::{BoxError, is_watch};
 use crate::health::ApiServerHealth;
 use crate::telemetry::metrics::Metrics;
 
-/// kube-apiserver answers each request within a minute (`--request-timeout`); later, the server is
-/// gone.
+/// Longer than kube-apiserver's own limit of a minute (`--request-timeout`).
 const ANSWERED_WITHIN: Duration = Duration::from_secs(75);
 
-/// Returns whether an API server sent this status; the others are of a gateway that does not reach
-/// one.
+/// The other codes are of a gateway that does not reach an API server.
 pub(crate) fn is_there(status: u16) -> bool {
     !matches!(status, 502..=504)
 }
@@ -89,7 +86,6 @@ mod tests {
     use crate::health::Probe;
     use crate::telemetry::metrics::Form;
 
-    /// An API server that answers with this status, or never.
     fn client(status: Option<u16>) -> (Client, Arc<Metrics>, Arc<ApiServerHealth>) {
         #[derive(Clone)]
         struct Server(Option<u16>);

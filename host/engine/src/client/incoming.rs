@@ -12,16 +12,13 @@ use tracing::debug;
 use crate::client::request::BoxError;
 use crate::health::Health;
 
-/// kube-apiserver sends a bookmark at the latest 75 s after the last event. A watch that is silent
-/// for two intervals has lost its peer, which the system would notice only after hours. For kinds
-/// without bookmarks, this costs a request to restart the watch.
+/// Two intervals of kube-apiserver's bookmarks, of at most 75 s. After this, the peer of a watch is
+/// gone, which the system would notice only after hours.
 pub(super) const WATCH_SILENT_AT_MOST: Duration = Duration::from_secs(150);
 
 pub(crate) struct Incoming<B> {
     inner: B,
-    /// The limit for the time without data, if there is one.
     silence: Option<(Pin<Box<Sleep>>, Duration)>,
-    /// The health of the watch, if it is one.
     health: Option<Arc<Health>>,
     has_ended: bool,
 }
@@ -62,7 +59,6 @@ where
             match (&self.health, &frame) {
                 (Some(health), Some(Ok(_))) => health.heard(),
                 (Some(health), None) => health.ended(),
-                // The reader reports the error.
                 (Some(_), Some(Err(_))) | (None, _) => {}
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
@@ -97,7 +93,6 @@ where
 mod tests {
     use super::*;
 
-    /// Sends data `times` times, with pauses, and then nothing more.
     struct Hesitant {
         times: usize,
         pause: Pin<Box<Sleep>>,

@@ -1,13 +1,10 @@
-//! When the list of an informer was requested, and when it was complete.
-//!
-//! Lists are consistent: they show the cluster as it was after they were asked for. So an order of these moments is an order of what the
-//! lists can know.
+//! When the list of an informer was requested, and when it was complete. Lists are consistent: each
+//! shows a state after its request.
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::Moment;
 
-/// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Lists(Mutex<State>);
 
@@ -29,8 +26,7 @@ impl Lists {
         state.whole = state.under_way.take();
     }
 
-    /// When the list behind the cache was requested; `None` before it is complete, and during
-    /// another list.
+    /// `None` before the first list is complete, and during another one.
     pub(crate) fn asked(&self) -> Option<Moment> {
         let state = self.state();
         state.whole.filter(|_| state.under_way.is_none())

@@ -29,7 +29,6 @@ pub(crate) fn for_program(connection: &Connection, claim: &Claim, program: &Prog
     let version: String =
         manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
     let user_agent = format!("gyre/{} ({}/{version}; {digest})", env!("CARGO_PKG_VERSION"), manifest.name);
-    // It is ASCII without control characters.
     let user_agent = HeaderValue::from_str(&user_agent).ok();
     let impersonate = program.impersonate.as_ref().and_then(user);
     Outgoing { user_agent, impersonate, ..Outgoing::over(connection, claim) }.client()
@@ -40,7 +39,6 @@ pub(crate) fn for_account(connection: &Connection, claim: &Claim, account: &Serv
     Outgoing { impersonate: user(account), ..Outgoing::over(connection, claim) }.client()
 }
 
-/// Names of accounts are ASCII without control characters.
 fn user(account: &ServiceAccount) -> Option<HeaderValue> {
     HeaderValue::from_str(&account.to_string()).ok()
 }
@@ -50,11 +48,8 @@ pub(crate) fn fenced(connection: &Connection, claim: &Claim) -> Client {
     Outgoing::over(connection, claim).client()
 }
 
-/// The client for an informer's watch; it reports the health of the watch and the times of lists.
-///
-/// # Guarantees
-///
-/// Every list is consistent: it shows a state after its request. See [`consistent`].
+/// The client for an informer's watch. Every list is consistent: it shows a state after its
+/// request. See [`consistent`].
 pub(crate) fn for_watch(connection: &Connection, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
     let form = match projection {
         Projection::Whole => Form::Whole,
@@ -67,7 +62,6 @@ pub(crate) fn for_watch(connection: &Connection, projection: Projection, health:
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Whole,
-    /// As `PartialObjectMetadata`, without spec and status.
     Metadata,
 }
 
@@ -149,12 +143,8 @@ impl Service<Request<Body>> for Outgoing {
     }
 }
 
-/// Sends a request while the claim is held.
-///
-/// # Guarantees
-///
-/// The claim is checked at each poll. When it is lost, the request is cancelled and its connection
-/// closed. What has reached the network cannot be revoked.
+/// Sends a request while the claim is held, and cancels it with its connection when it is lost.
+/// What has reached the network cannot be revoked.
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {
@@ -168,7 +158,6 @@ async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>
     .await
 }
 
-/// Returns whether a list begins: with a first page, or a stream of initial events.
 fn begins_list(request: &Request<Body>) -> bool {
     if is_watch(request) {
         has_parameter(request, |parameter| parameter == "sendInitialEvents=true")
@@ -177,8 +166,8 @@ fn begins_list(request: &Request<Body>) -> bool {
     }
 }
 
-/// Removes `resourceVersion=0` from streams. It permits any old state, so an API server that lags
-/// would show deleted objects. kube's watcher always sends it.
+/// Removes `resourceVersion=0`, which kube's watcher sends for streams: an API server that lags
+/// could show deleted objects.
 fn consistent(mut request: Request<Body>) -> Request<Body> {
     const ANY: &str = "resourceVersion=0";
     let Some(query) =
@@ -189,14 +178,12 @@ fn consistent(mut request: Request<Body>) -> Request<Body> {
     let kept: Vec<&str> = query.split('&').filter(|parameter| !parameter.is_empty() && *parameter != ANY).collect();
     let mut parts = request.uri().clone().into_parts();
     parts.path_and_query = format!("{}?{}", request.uri().path(), kept.join("&")).parse().ok();
-    // A part of a valid query is one.
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }
     request
 }
 
-/// All requests of an informer are watches or lists.
 fn metadata_form(request: &Request<Body>) -> HeaderValue {
     HeaderValue::from_static(if is_watch(request) {
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -205,8 +192,7 @@ fn metadata_form(request: &Request<Body>) -> HeaderValue {
     })
 }
 
-/// Converts a plain 429 or 503, as of a proxy, to a `Status`, because kube keeps only the text of
-/// other answers, and `Retry-After` would be lost.
+/// Makes a plain 429 or 503 a `Status`, because kube would lose its `Retry-After`.
 fn with_retry_after(response: Response<ResponseBody>) -> Response<ResponseBody> {
     if !matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return response;
@@ -237,7 +223,6 @@ mod tests {
     use super::*;
     use crate::leadership::claim::ClaimSender;
 
-    /// A server that always gives this answer, and records requests.
     fn server(code: u16, retry_after: Option<&'static str>) -> (Connection, Arc<Mutex<Vec<Request<Body>>>>) {
         #[derive(Clone)]
         struct Server(u16, Option<&'static str>, Arc<Mutex<Vec<Request<Body>>>>);
@@ -316,7 +301,6 @@ mod tests {
     async fn a_write_that_waits_is_given_up_with_the_claim() {
         let (holder, claim) = ClaimSender::new();
         holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
-        // The time that the connection takes, e.g.; then the request is sent.
         let is_sent = std::cell::Cell::new(false);
         let write = |takes| {
             let is_sent = &is_sent;

@@ -1,7 +1,6 @@
-//! The connections to the API server, built as in kube's own client, with four things that kube
-//! cannot configure: TCP_NODELAY; the check of a write's claim immediately before it is sent; the
-//! closing of connections whose peer does not acknowledge data in time; and read buffers of a fixed
-//! size.
+//! The connections to the API server, built as in kube, with four additions: TCP_NODELAY; the check
+//! of a write's claim immediately before it is sent; a time limit for acknowledgements; and read
+//! buffers of a fixed size.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,8 +22,8 @@ use tower_service::Service;
 use crate::client::connection::Connection;
 use crate::leadership::claim::Claim;
 
-/// The size of a connection's read buffer in bytes, which is also the longest head of a response. By default, hyper doubles the buffer up to
-/// 400 KiB while responses fill it, and a watch keeps that memory for as long as it lives.
+/// The read buffer, and the longest response head, in bytes. hyper's own buffer grows to 400 KiB,
+/// which a watch would keep.
 const READ_BUFFER: usize = 16 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -44,13 +43,11 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// As [`Client::try_from`].
 pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Connection, kube::Error> {
     if config.proxy_url.is_some() {
-        // kube reports that proxies are not supported.
         return Ok(Client::try_from(config)?.into());
     }
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
-    // Head and body are sent separately. With Nagle's algorithm, the body would wait for the
-    // acknowledgement of the head, up to 40 ms on Linux.
+    // With Nagle's algorithm, a body would wait up to 40 ms for the acknowledgement of its head.
     connector.set_nodelay(true);
     #[cfg(target_os = "linux")]
     connector.set_tcp_user_timeout(arrives_within);
@@ -92,8 +89,7 @@ where
     }
 }
 
-/// A body that the connection's task polls immediately before it sends the request. Without the
-/// claim it fails, which closes the connection.
+/// Polled immediately before a request is sent. Without the claim, the connection is closed.
 struct Claimed<B> {
     inner: B,
     claim: Option<Claim>,
@@ -130,7 +126,6 @@ mod tests {
     use super::*;
     use crate::leadership::claim::ClaimSender;
 
-    /// Returns what one connection receives until it ends or has the body; then answers.
     async fn received(listener: &TcpListener) -> String {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut bytes = Vec::new();

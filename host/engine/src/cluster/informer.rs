@@ -1,7 +1,7 @@
 //! Informers: one watch per kind, namespace and selector, shared by all mounts.
 //!
 //! An informer mirrors the API server in its [`Store`] and notifies its subscribers of each change.
-//! A late subscriber first gets all existing objects. Deletions are always reported, even those
+//! Late subscribers first get all existing objects. Deletions are always reported, even those
 //! during an interruption of the watch.
 
 use std::collections::HashMap;
@@ -126,7 +126,6 @@ impl Informer {
         &self.shared.health
     }
 
-    /// Returns when the cache was listed.
     pub(crate) fn lists(&self) -> &Arc<Lists> {
         &self.shared.lists
     }
@@ -141,7 +140,6 @@ impl Informer {
         &self.shared.target
     }
 
-    /// Returns whether its task runs, as it always should.
     pub(crate) fn is_running(&self) -> bool {
         !self.task.is_finished()
     }
@@ -181,8 +179,7 @@ pub struct Informers {
 }
 
 impl Informers {
-    /// `list_strategy` is explained at [`list_strategy`]; `seed` determines the jitter of
-    /// back-offs.
+    /// `seed` determines the jitter of back-offs.
     pub fn new(
         connection: impl Into<Connection>,
         metrics: Arc<Metrics>,
@@ -251,7 +248,6 @@ async fn run(shared: Arc<Shared>, api: Api<Received>, mut config: watcher::Confi
     }
 }
 
-/// Counts a watch in the metrics until it has ended.
 struct Counted<'a> {
     target: &'a Target,
     metrics: &'a Metrics,
@@ -266,10 +262,9 @@ impl Drop for Counted<'_> {
 /// The time without a failure that resets the back-off, as in client-go's reflector.
 const BACKOFF_FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
 
-/// The reason why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listing {
-    /// The server rejects streaming lists, as with its feature gate `WatchList` off.
+    /// As with the server's feature gate `WatchList` off.
     NotStreamed,
     Ended,
 }
@@ -348,7 +343,6 @@ impl Shared {
                 }
                 self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
-                // Later lists end here, too.
                 let _ = self.synced.set(());
             }
         }

@@ -15,11 +15,9 @@ use crate::error::error_chain;
 
 /// The first interval of lookups. A person applies the CRD and waits.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// The interval after many lookups in vain.
 const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
 
-/// The lookups of a kind's status subresource: CRDs are usually applied before or while a host
-/// starts.
+/// The lookups of a status subresource: CRDs are usually applied before or while a host starts.
 const LOOKS_FOR_STATUS: u32 = 20;
 
 /// The least time that `wait_for_status` waits.

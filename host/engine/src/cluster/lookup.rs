@@ -21,19 +21,16 @@ use crate::target::Projection;
 
 pub(crate) struct ReadCache {
     program: Arc<Program>,
-    /// The served kinds.
     served: RwLock<BTreeMap<GroupVersionKind, Served>>,
     /// Fingerprints of lists, because many parents read the same ones.
     fingerprints: Mutex<Fingerprints>,
 }
 
-/// By read and parent namespace: the version of the views, and the fingerprint of the answer.
 type Fingerprints = HashMap<(Read, Option<String>), (u64, u64)>;
 
 /// The maximum number of list fingerprints. Beyond it, all are dropped and computed again.
 const MOST_FINGERPRINTS: usize = 1024;
 
-/// A served kind, with a view for each granted declaration.
 #[derive(Clone)]
 pub(crate) struct Served {
     scope: Scope,
@@ -54,7 +51,6 @@ pub(crate) enum ReadResult {
 }
 
 impl ReadResult {
-    /// Returns a fingerprint of the answer without resource versions.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match self {
@@ -82,10 +78,8 @@ impl ReadResult {
 
 /// The namespaces that a declared read shows to calls about one parent.
 enum VisibleNamespaces<'a> {
-    /// The kind is cluster-scoped.
     Cluster,
     One(&'a str),
-    /// All namespaces of the mount.
     All,
     Nothing,
 }
@@ -95,7 +89,6 @@ impl ReadCache {
         Self { program, served: RwLock::default(), fingerprints: Mutex::default() }
     }
 
-    /// Returns the kinds that are declared and granted.
     pub(crate) fn kinds(&self) -> BTreeSet<GroupVersionKind> {
         self.granted().map(|(_, read)| read.kind.clone()).collect()
     }
@@ -122,7 +115,6 @@ impl ReadCache {
         self.served.read().get(kind).cloned()
     }
 
-    /// Answers a read of a parent in that namespace from the caches.
     pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> ReadResult {
         let answer = match read {
             Read::Get { kind, key } => self.get(kind, key, parent_namespace),
@@ -131,7 +123,6 @@ impl ReadCache {
         answer.map_or_else(ReadResult::Error, ReadResult::Objects)
     }
 
-    /// Returns the fingerprint of the current answer.
     pub(crate) fn fingerprint(&self, read: &Read, parent_namespace: Option<&str>) -> u64 {
         let (Read::List { .. }, Some(served)) = (read, self.served(read.kind())) else {
             return self.answer(read, parent_namespace).fingerprint();
@@ -142,8 +133,8 @@ impl ReadCache {
         match known {
             Some((of, fingerprint)) if of == version => fingerprint,
             _ => {
-                // If the views change meanwhile, the stored version is too old, and the next call
-                // computes again.
+                // If the views change meanwhile, the version is too old, and the next call computes
+                // again.
                 let fingerprint = self.answer(read, parent_namespace).fingerprint();
                 let mut known = self.known_fingerprints();
                 if known.len() >= MOST_FINGERPRINTS {
@@ -233,7 +224,6 @@ impl ReadCache {
         reads.filter(|(_, read)| self.program.reads.kinds.allow(&read.kind))
     }
 
-    /// Returns the declarations of a kind that have a view.
     fn views_of(&self, kind: &GroupVersionKind) -> Result<Vec<(&ReadKind, Arc<View>)>, ReadError> {
         if !self.granted().any(|(_, read)| read.kind == *kind) {
             return Err(ReadError::NotGranted);

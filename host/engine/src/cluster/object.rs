@@ -18,11 +18,9 @@ use serde_json::value::RawValue;
 
 use crate::cluster::raw;
 
-/// The prefix of field managers; the plugin's name follows.
 pub(crate) const FIELD_MANAGER_PREFIX: &str = "gyre/";
 
-/// A part of the JSON text or, beyond its end, of [`Object::unescaped`]. Objects are far below 4
-/// GiB.
+/// A part of the JSON text or, beyond its end, of [`Object::unescaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     start: u32,
@@ -49,7 +47,6 @@ impl Span {
     }
 }
 
-/// The maximum length of a UID in an error; a UUID has 36 characters.
 const UID_SHOWN: usize = 64;
 
 /// The reason why a text is not an object of the cluster.
@@ -72,9 +69,8 @@ pub enum Error {
 /// An object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Shared with the calls that read it.
     json: Arc<str>,
-    /// The texts below that are escaped in the JSON text, concatenated. Hardly any object has some.
+    /// The texts below that are escaped in the JSON text. Hardly any object has some.
     unescaped: Option<Box<str>>,
     namespace: Span,
     name: Span,
@@ -93,7 +89,6 @@ pub struct Object {
 /// An object as the store shares it.
 pub type SharedObject = Arc<Object>;
 
-/// The indexed fields of an object, as JSON texts.
 #[derive(Default)]
 struct Metadata<'a> {
     name: Option<&'a str>,
@@ -127,7 +122,7 @@ impl<'a> Metadata<'a> {
         Ok(found)
     }
 
-    /// The UID of the controller as a JSON string. API servers accept at most one controller.
+    /// API servers accept at most one controller.
     fn controller(&self) -> Option<&'a str> {
         let is_controller = |reference: &&'a str| raw::member(reference, "controller") == Some("true");
         let controller = raw::elements(self.owner_references?).into_iter().find(is_controller)?;
@@ -135,14 +130,12 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Collects the positions of texts, and those that are escaped.
 struct Texts<'a> {
     json: &'a str,
     unescaped: String,
 }
 
 impl<'a> Texts<'a> {
-    /// Returns the position of a JSON string; empty if it is not one.
     fn span(&mut self, value: Option<&'a str>) -> Span {
         match value.and_then(raw::text) {
             Some(Cow::Borrowed(text)) if !text.is_empty() => Span::of(text, self.json),
@@ -243,7 +236,6 @@ impl Object {
         let Range { start, end } = self.version.range();
         match (self.json.get(..start), self.json.get(end..)) {
             (Some(before), Some(after)) => (before, after),
-            // The version is escaped, which no API server does.
             _ => (&self.json, ""),
         }
     }
@@ -362,7 +354,6 @@ impl Object {
     }
 }
 
-/// Returns the text of the metadata, and whether the object states its kind.
 fn head(json: &str) -> Result<(&str, bool), Error> {
     let (mut metadata, mut is_typed) = (None, false);
     let read = raw::members(json, |key, value| match &*key {
@@ -374,8 +365,7 @@ fn head(json: &str) -> Result<(&str, bool), Error> {
     Ok((metadata.ok_or(Error::NoMetadata)?, is_typed))
 }
 
-/// Removes `metadata.managedFields`, about half of a typical object, and returns
-/// [`Object::has_update_entry`].
+/// Removes `metadata.managedFields`, which are about half of a typical object.
 fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
     let (metadata, _) = head(json)?;
     let (mut found, mut labels) = (Vec::new(), None);
@@ -402,7 +392,6 @@ fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
 
 /// Without the label of a plugin, entries of any plugin count.
 fn has_update_entry(entries: &str, labels: Option<&str>) -> bool {
-    // Skips the entries of other objects, which are most of them.
     if !entries.contains(FIELD_MANAGER_PREFIX) {
         return false;
     }
@@ -425,7 +414,6 @@ fn rebuilt_without_managed_fields(metadata: &str) -> String {
             kept.push(format!("{}:{value}", Value::from(&*key)));
         }
     };
-    // The caller has parsed the same text.
     let _ = raw::members(metadata, keep);
     format!("{{{}}}", kept.join(","))
 }
@@ -452,8 +440,8 @@ pub(crate) struct Received {
 }
 
 impl<'de> Deserialize<'de> for Received {
-    /// Never fails on valid JSON. It always keeps the resource version, because the watcher resumes
-    /// from it, and drops a watch that brings an object without one.
+    /// Never fails on valid JSON. kube's watcher needs a resource version even of unreadable
+    /// objects.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Box::<RawValue>::deserialize(deserializer)?;
         let object = Object::parse(json.get());

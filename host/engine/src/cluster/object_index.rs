@@ -1,5 +1,4 @@
-//! A sorted index of objects. Clones share all chunks; a change copies one chunk and the vector of
-//! chunks.
+//! A sorted index of objects. Clones share all chunks, and a change copies one.
 
 use std::sync::Arc;
 
@@ -7,14 +6,11 @@ use super::object::{Object, SharedObject};
 
 /// The maximum size of a chunk: a change moves or copies at most this many pointers, 1 KiB.
 const CHUNK: usize = 128;
-/// A vector shrinks to twice its length below 1/8 of its capacity: rarely enough for removals in
-/// amortized constant time.
+/// A vector shrinks below 1/8 of its capacity: rare enough for amortized constant time.
 const SPARSE: usize = 8;
 
-/// The key of an object: texts that are compared in order.
 pub(super) type Key<'a> = [&'a str; 3];
 
-/// A sorted index with unique keys.
 #[derive(Clone)]
 pub(super) struct ObjectIndex {
     key: fn(&Object) -> Key<'_>,
@@ -32,7 +28,6 @@ impl ObjectIndex {
         self.length
     }
 
-    /// Adds an object, and returns the one with the same key that it replaces.
     pub(super) fn insert(&mut self, object: SharedObject) -> Option<SharedObject> {
         let key = (self.key)(&object);
         let mut number = self.chunk_of(key);
@@ -64,7 +59,6 @@ impl ObjectIndex {
         if let Some(chunk) = chunks.get_mut(number) {
             let chunk = own(chunk);
             if chunk.len() == chunk.capacity() {
-                // The default growth could exceed the maximum of a chunk.
                 chunk.reserve_exact(chunk.len().max(4).min(CHUNK - chunk.len()));
             }
             chunk.insert(place, object);
@@ -97,10 +91,8 @@ impl ObjectIndex {
         self.chunks.get(number)?.get(place)
     }
 
-    /// Returns the objects whose keys begin with these texts.
     pub(super) fn starting_with<'a>(&'a self, texts: &'a [&'a str]) -> impl Iterator<Item = &'a SharedObject> {
         let is_before = move |object: &SharedObject| compare(&(self.key)(object), texts).is_lt();
-        // The first chunk whose last key is not before the texts has the first object.
         let first = self.chunks.partition_point(|chunk| chunk.last().is_some_and(is_before));
         let chunks = self.chunks.get(first..).unwrap_or_default();
         let begin = chunks.first().map_or(0, |chunk| chunk.partition_point(is_before));
@@ -112,7 +104,6 @@ impl ObjectIndex {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
-    /// The memory use without the objects, in bytes.
     pub(super) fn footprint(&self) -> usize {
         let chunk =
             |chunk: &Arc<Vec<SharedObject>>| size_of::<Vec<SharedObject>>() + chunk.capacity() * size_of::<SharedObject>();
@@ -131,7 +122,6 @@ impl ObjectIndex {
     }
 }
 
-/// Returns the chunk for a change, and copies it if a clone shares it.
 fn own(chunk: &mut Arc<Vec<SharedObject>>) -> &mut Vec<SharedObject> {
     if Arc::get_mut(chunk).is_none() {
         // `Arc::make_mut` would copy without room for another object.
@@ -211,7 +201,6 @@ mod tests {
         Descending,
     }
 
-    /// A change of consecutive keys, from the given first one.
     #[derive(Clone, Debug)]
     enum Step {
         Insert(Order, u8, u16, u16),

@@ -12,17 +12,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// Calls `visit` with the key and the value's text of each member of a JSON object, in order.
-///
-/// # Errors
-///
-/// If the text is not a JSON object.
 pub(super) fn members<'a>(json: &'a str, visit: impl FnMut(Cow<'a, str>, &'a str)) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(json);
     reader.deserialize_map(Members(visit))?;
     reader.end()
 }
 
-/// The text of a member's value; `None` if there is no such member.
 pub(crate) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let mut found = None;
     let read = members(json, |key, value| {
@@ -33,7 +28,6 @@ pub(crate) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     found.filter(|_| read.is_ok())
 }
 
-/// The texts of the elements of a JSON array; otherwise empty.
 pub(super) fn elements(json: &str) -> Vec<&str> {
     let elements: Option<Vec<&RawValue>> = serde_json::from_str(json).ok();
     elements.into_iter().flatten().map(RawValue::get).collect()

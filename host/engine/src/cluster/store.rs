@@ -2,9 +2,8 @@
 //!
 //! Three indexes point to the same objects and compare keys inside their JSON.
 //!
-//! Plugins read at the idle priority, and may lose the CPU while they hold the lock. So readers
-//! hold it only to clone an index, and search the clone.
-//! chunk of each index.
+//! Readers hold the lock only to clone an index, because plugins read at the idle priority, and may
+//! lose the CPU meanwhile.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,17 +33,14 @@ pub struct Store {
 }
 
 struct State {
-    /// By namespace and name.
     by_key: ObjectIndex,
     /// By UID, namespace and name, because two objects could have the same UID.
     by_uid: ObjectIndex,
     /// By owner UID, namespace and name; only objects with an owner.
     by_owner: ObjectIndex,
-    /// The newest resource version from the watch.
     seen: u64,
-    /// The number of changes.
     changes: u64,
-    /// The number of lists. Answers to writes that were sent before a list are older than the list.
+    /// Answers to writes that were sent before a list are older than the list.
     lists: u64,
     listing: Option<Vec<SharedObject>>,
 }
@@ -192,8 +188,7 @@ impl Store {
             let Some(listing) = state.listing.as_mut().map(std::mem::take) else { return Vec::new() };
             (listing, state.by_key.clone())
         };
-        // Only the calling watch can change the store here: answers to writes do not count during a
-        // list.
+        // Only the calling watch can change the store here.
         let listed: HashSet<Key<'_>> = listing.iter().map(|object| key(object)).collect();
         let gone: Vec<_> = by_key.iter().filter(|object| !listed.contains(&key(object))).cloned().collect();
         drop(by_key);
@@ -243,13 +238,11 @@ impl State {
     fn put(&mut self, object: SharedObject) -> Change {
         let previous = self.by_key.get(key(&object)).cloned();
         if let Some(previous) = &previous {
-            // A server without comparable versions (none of Kubernetes' own): assume that it is
-            // newer.
+            // A server without comparable versions (none of Kubernetes' own).
             let uncounted = object.resource_version() == 0 && previous.json() != object.json();
             if previous.resource_version() >= object.resource_version() && !uncounted {
                 return Change::Nothing;
             }
-            // The index by key replaces it.
             if uid_key(previous) != uid_key(&object) {
                 self.by_uid.remove(uid_key(previous));
             }
@@ -276,7 +269,6 @@ impl State {
     }
 }
 
-/// Counts the objects that lists of one namespace visit, for tests.
 mod visits {
     #[cfg(test)]
     thread_local! {

@@ -18,7 +18,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The objects of a kind in these namespaces that match `scope`, whose namespace is ignored.
+    /// The objects in these namespaces that match `scope`, whose namespace is ignored.
     pub(crate) fn new(informers: &Informers, resource: Resource, namespaces: &Namespaces, interest: WatchScope<'_>) -> Self {
         let get = |namespace: Option<&str>| informers.get(&resource, WatchScope { namespace, ..interest });
         let informers = match (namespaces, resource.scope) {
@@ -40,7 +40,6 @@ impl View {
         self.informers.iter().flat_map(|informer| informer.store().owned_by(uid)).collect()
     }
 
-    /// Returns the objects of a namespace, or all, by namespace and name.
     pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<SharedObject> {
         match namespace {
             Some(namespace) => {
@@ -50,7 +49,6 @@ impl View {
         }
     }
 
-    /// A number that changes with each change.
     pub(crate) fn version(&self) -> u64 {
         self.informers.iter().map(|informer| informer.store().version()).fold(0, u64::wrapping_add)
     }
@@ -59,20 +57,17 @@ impl View {
         self.informers.iter().map(|informer| informer.store().len()).sum()
     }
 
-    /// See [`Informer::insert_written`].
     pub(crate) fn write_epoch(&self, namespace: Option<&str>) -> Option<WriteEpoch> {
         self.informer_of(namespace).map(|informer| informer.store().write_epoch())
     }
 
-    /// See [`Informer::insert_written`].
     pub(crate) fn insert_written(&self, object: &SharedObject, epoch: Option<WriteEpoch>) {
         if let (Some(informer), Some(epoch)) = (self.informer_of(object.namespace()), epoch) {
             informer.insert_written(object, epoch);
         }
     }
 
-    /// When the list behind a namespace's cache was requested; see
-    /// [`Lists::asked`](crate::client::lists::Lists::asked).
+    /// When the list behind a namespace's cache was requested.
     pub(crate) fn listed(&self, namespace: Option<&str>) -> Option<Moment> {
         self.informer_of(namespace)?.lists().asked()
     }
@@ -95,8 +90,6 @@ impl View {
         }
     }
 
-    /// Notifies `subscriber` of all existing objects, and of changes until the subscriptions are
-    /// dropped.
     pub(crate) fn subscribe(&self, subscriber: impl Fn(&WatchEvent) + Clone + Send + Sync + 'static) -> Vec<Subscription> {
         self.informers.iter().map(|informer| informer.subscribe(subscriber.clone())).collect()
     }

@@ -2,7 +2,6 @@
 
 use similar::TextDiff;
 
-/// The number of lines around a difference.
 const CONTEXT: usize = 3;
 
 /// Returns the hunks; empty if the texts are equal.

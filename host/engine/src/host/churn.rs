@@ -18,11 +18,8 @@ use crate::leadership::claim::ClaimSender;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
-/// The objects of a day in a cluster with many short-lived objects.
 const CHURN: usize = 100_000;
-/// How many of them exist at once.
 const BATCH: usize = 1_000;
-/// How many objects exist throughout the test.
 const STAY: usize = 12;
 const NAMESPACE: &str = "default";
 const START: &str = "2026-01-01T00:00:00Z";
@@ -30,14 +27,11 @@ const START: &str = "2026-01-01T00:00:00Z";
 /// Reads something for each parent; requeues some parents and fails about others.
 struct Reader;
 
-/// Traps about each parent.
 struct Trapping;
 
-/// How a reconcile ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
     Idle,
-    /// Requeued.
     Due,
     Failed,
 }
@@ -116,7 +110,6 @@ impl Native for Trapping {
     }
 }
 
-/// The part of a host that serves mounts.
 struct Replica {
     mount: Arc<Mount>,
     queue: Arc<WorkQueue>,
@@ -127,19 +120,13 @@ struct Replica {
 /// The number of entries about parents, by holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entries {
-    /// In the cache.
     cached: usize,
-    /// In the queue.
     queued: usize,
-    /// Their state after the last reconcile.
     remembered: usize,
-    /// Their recorded reads.
     readers: usize,
-    /// Held by the quarantine.
     held: usize,
     /// Own writes that the watch has not delivered yet.
     written: usize,
-    /// How their calls ended.
     known: usize,
 }
 
@@ -236,7 +223,6 @@ async fn rest() {
     }
 }
 
-/// Creates and deletes `count` objects.
 async fn churn(parents: &Api<ConfigMap>, count: usize) {
     for batch in 0..count / BATCH {
         let labels = BTreeMap::from([("batch".to_owned(), "it".to_owned())]);
@@ -248,7 +234,6 @@ async fn churn(parents: &Api<ConfigMap>, count: usize) {
             };
             parents.create(&PostParams::default(), &ConfigMap { metadata, ..ConfigMap::default() }).await.unwrap();
         }
-        // Every second batch is deleted before anybody has seen it.
         if batch % 2 == 0 {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
@@ -262,7 +247,6 @@ fn simulate(simulation: impl Future<Output = ()>) {
     runtime.block_on(simulation);
 }
 
-/// Returns a cluster with the parents that stay.
 async fn cluster() -> (Client, Api<ConfigMap>) {
     let cluster = Cluster::start(&gyre_devcluster::Options::default(), ClusterClock::tokio(START.parse().unwrap()));
     let client = Client::new(Service::new(cluster), NAMESPACE);
@@ -290,7 +274,6 @@ fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_an
         assert_eq!(second.entries(), leads);
         churn(&parents, 2 * BATCH).await;
         assert_eq!(second.entries(), leads);
-        // Its state from the time when it led covers only objects that still exist.
         assert_eq!(first.entries(), leads);
         parents.delete("stays-0", &DeleteParams::default()).await.unwrap();
         rest().await;

@@ -1,7 +1,6 @@
 //! The claim: whether this host may write, according to leader election.
 //!
-//! An election sets the end of the claim through a [`ClaimSender`]. Writers check their [`Claim`]
-//! immediately before each write.
+//! Elections set its end through a [`ClaimSender`]; writers check it before each write.
 
 use std::time::Duration;
 
@@ -79,7 +78,6 @@ impl Claim {
 
     /// A claim that is never held.
     pub fn never() -> Self {
-        // Its sender is dropped.
         ClaimSender::new().1
     }
 
@@ -94,8 +92,7 @@ impl Claim {
         if is_held { Ok(()) } else { Err(NotHeld) }
     }
 
-    /// Returns whether the claim is held without a gap since before `moment`, so that nobody else
-    /// wrote.
+    /// Held without a gap since before `moment`, so that nobody else wrote.
     pub(crate) fn held_since(&self, moment: Moment) -> bool {
         let Some(state) = &self.0 else { return true };
         self.check().is_ok() && state.borrow().since.is_some_and(|since| since < moment)

@@ -1,6 +1,4 @@
-//! A running program: its clients and its views of the cluster. When the program of a mount
-//! changes, the next one is prepared beside the old one, and replaces it once its caches have
-//! synced.
+//! A running program: its clients and its views of the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,32 +31,27 @@ use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::writes::finalizers;
 
-/// A program that reconciles, or is prepared for it.
+/// A program with its caches, active or still in preparation.
 pub(crate) struct ActiveProgram {
-    /// Unique in this process.
     pub(crate) id: u64,
     pub(crate) program: Arc<Program>,
     /// The fields of the host that the parents' status can hold.
     pub(crate) status_capabilities: StatusCapabilities,
-    /// The client for writes, as the service account that the mount impersonates, if any.
+    /// The client for writes, as the mount's service account, if any.
     pub(crate) client: Client,
     /// The client for reads past the caches, as the host.
     pub(crate) reads: Client,
     pub(crate) call_guard: CallGuard,
     pub(crate) parents: View,
-    /// The parents for which children may be created without a read before.
     pub(crate) fresh: Arc<FreshParents>,
     pub(crate) lookup: ReadCache,
-    /// The served kinds by kind, including those that an earlier program declared.
+    /// Including kinds that an earlier program declared.
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     subscriptions: Mutex<Vec<Subscription>>,
-    /// The kinds that are not served yet, with the tasks that wait for them.
     awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
-    /// The task that finds out which parents are fresh, each time that the claim is obtained.
     finding: Mutex<Option<AbortHandle>>,
 }
 
-/// The reason why a program cannot be activated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// Roles in namespaces cannot grant access to cluster-scoped parents.
@@ -67,8 +60,8 @@ pub(crate) enum Error {
 }
 
 impl ActiveProgram {
-    /// Opens all views of the program, and fills the caches. Kinds of children and reads that are
-    /// not served are awaited later, see [`mod@super::subscribe`]. Writes need `claim`.
+    /// Opens all views, and fills the caches. Kinds that are not served are awaited later, see
+    /// [`mod@super::subscribe`].
     pub(crate) async fn prepare(
         program: Arc<Program>,
         services: &HostServices,
@@ -89,7 +82,7 @@ impl ActiveProgram {
         }
         if claim.check().is_ok() {
             // Children first: those that are missing were then missing before the parents were
-            // listed. The lists of a standby are older than the claim, in any order.
+            // listed. The lists of a standby are older than the claim anyway.
             let children: Vec<&Arc<View>> = opened.iter().filter_map(|opened| opened.children.as_ref()).collect();
             for view in &children {
                 view.synced().await;
@@ -117,24 +110,21 @@ impl ActiveProgram {
             live.publish(opened);
         }
         let declared = declared_children(&live.program);
-        // A kind that is no longer declared, and has no children left, need not be watched.
         let mut children = live.children.write();
         children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
         drop(children);
         Ok(live)
     }
 
-    /// Returns whether the mount's selector matches the parent.
     pub(crate) fn selects(&self, parent: &Object) -> bool {
         self.program.selector.is_empty() || self.program.selector.matches(|label| parent.label(label))
     }
 
-    /// Returns the views of the served child kinds.
     pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
         self.children.read().clone()
     }
 
-    /// Returns all Secrets that are visible as parents, children or reads.
+    /// All Secrets that are visible as parents, children or reads.
     pub(crate) fn secrets(&self) -> Vec<Bytes> {
         let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
         let mut found = Vec::new();
@@ -151,7 +141,6 @@ impl ActiveProgram {
         found
     }
 
-    /// Returns the parent as plans refer to it.
     pub(crate) fn parent(&self, object: &Object) -> Parent {
         let manifest = self.program.manifest();
         Parent {
@@ -166,12 +155,10 @@ impl ActiveProgram {
         self.awaited.lock().iter().map(|(kind, _)| kind.clone()).collect()
     }
 
-    /// Opens the views of a kind that is served now.
     pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
         Opened::new((&self.program, &self.lookup, &self.fresh), informers, resource)
     }
 
-    /// Adds a kind that this task waits for; the task ends with the program.
     pub(super) fn add_awaited(&self, kind: GroupVersionKind, task: AbortHandle) {
         self.awaited.lock().push((kind, task));
     }
@@ -180,7 +167,6 @@ impl ActiveProgram {
         self.awaited.lock().retain(|(awaited, _)| awaited != kind);
     }
 
-    /// Returns the kinds of children and reads that are not served.
     pub(crate) fn unserved_kinds(&self) -> BTreeSet<GroupVersionKind> {
         let children = self.children();
         let missing = declared_children(&self.program).into_iter().filter(|kind| !children.contains_key(kind));
@@ -188,7 +174,6 @@ impl ActiveProgram {
         missing.chain(unread).collect()
     }
 
-    /// Returns whether this plugin created the child.
     pub(crate) fn is_ours(&self, object: &Object) -> bool {
         object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
     }
@@ -209,7 +194,6 @@ impl ActiveProgram {
         self.subscriptions.lock().extend(subscriptions);
     }
 
-    /// Tracks whether a parent is fresh, by an event about it.
     pub(super) fn note_parent(&self, notice: &WatchEvent) {
         let object = notice.object();
         let previous = notice.previous().map(|previous| previous.uid());
@@ -227,9 +211,8 @@ impl ActiveProgram {
         }
     }
 
-    /// Requests a version of the parents' kind each time that the claim is obtained, if the caches
-    /// are older: a parent with a later version was created under the claim. Until the answer
-    /// comes, parents are read before children are created.
+    /// When the claim is obtained, requests a version of the parents' kind, if the caches are
+    /// older. Parents with a later version were created under the claim.
     pub(crate) fn find_fresh(&self, client: &Client, claim: &Claim) {
         let (fresh, client, claim, resource) =
             (Arc::clone(&self.fresh), client.clone(), claim.clone(), self.parents.resource.clone());
@@ -272,7 +255,6 @@ impl Drop for ActiveProgram {
     }
 }
 
-/// Returns all kinds except the parents'.
 fn kinds(program: &Program, lookup: &ReadCache, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
     let mut kinds = declared_children(program);
     let is_declared = |kind: &GroupVersionKind| {
@@ -287,12 +269,10 @@ fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
     program.manifest().children.iter().map(|child| child.kind.clone()).collect()
 }
 
-/// The views of a kind, before they are published.
 pub(super) struct Opened {
     kind: GroupVersionKind,
     read: Option<Served>,
     children: Option<Arc<View>>,
-    /// The subscriptions to deleted children.
     ends: Vec<Subscription>,
 }
 

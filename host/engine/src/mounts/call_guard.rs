@@ -12,11 +12,10 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::threads;
 
-/// A shared handle to the quarantine of one program's plugin.
 #[derive(Clone)]
 pub(crate) struct CallGuard(Arc<Mutex<Quarantine>>);
 
-/// An admitted call. If it is dropped before [`Admitted::ended`], it counts as not made.
+/// If it is dropped before [`Admitted::ended`], the call counts as not made.
 pub(crate) struct Admitted {
     call_guard: CallGuard,
     parent: ObjectKey,
@@ -25,8 +24,7 @@ pub(crate) struct Admitted {
 }
 
 impl CallGuard {
-    /// Quarantines after consecutive faults on `quarantine_after` distinct objects; never if
-    /// `None`.
+    /// Quarantines after consecutive faults on this many distinct objects.
     pub(crate) fn new(quarantine_after: Option<u32>) -> Self {
         Self(Arc::new(Mutex::new(Quarantine::new(quarantine_after))))
     }
@@ -49,19 +47,16 @@ impl CallGuard {
         }
     }
 
-    /// Returns the problem of a parent that is held now.
     pub(crate) fn holds(&self, parent: &ObjectKey, now: Time) -> Option<Problem> {
         let (extent, held) = self.quarantine().holds(parent)?;
         Some(Problem::quarantined(&held, &describe(parent, extent), now, now))
     }
 
-    /// Returns the quarantine of the whole mount, if there is one.
     pub(crate) fn quarantined(&self) -> Option<Held> {
         self.quarantine().view()
     }
 
-    /// The number of quarantined scopes (namespaces or cluster-scoped parents), and at most `most`
-    /// of them.
+    /// The number of quarantined scopes, and at most `most` of them.
     pub(crate) fn quarantined_scopes(&self, most: usize) -> (usize, Vec<(QuarantineScope, Held)>) {
         let quarantine = self.quarantine();
         let listed = quarantine.held_scopes().take(most).map(|(scope, held)| (scope.clone(), held)).collect();
@@ -73,13 +68,11 @@ impl CallGuard {
         self.quarantine().objects().cloned().collect()
     }
 
-    /// The number of parents and scopes with an entry.
     #[cfg(test)]
     pub(crate) fn known(&self) -> (usize, usize) {
         self.quarantine().len()
     }
 
-    /// Removes the entry of a parent that is gone.
     pub(crate) fn forget(&self, parent: &ObjectKey, now: Time) {
         self.quarantine().forget(parent, now);
     }
@@ -116,7 +109,6 @@ impl Drop for Admitted {
     }
 }
 
-/// Describes the quarantined objects, for people.
 pub(crate) fn describe(parent: &ObjectKey, extent: Extent) -> String {
     match (extent, &parent.namespace) {
         (Extent::Mount, _) => "all objects".to_owned(),

@@ -1,5 +1,4 @@
-//! The subscriptions that queue the parents that a change concerns, and the wait for kinds that are
-//! not served yet.
+//! The subscriptions that queue the parents that a change concerns.
 
 use std::sync::{Arc, Weak};
 
@@ -17,7 +16,7 @@ use crate::mounts::services::HostServices;
 use crate::work::WorkQueue;
 
 impl ActiveProgram {
-    /// Queues each parent that a change concerns from now on, and all existing ones.
+    /// Queues all parents, and those that a change concerns from now on.
     pub(crate) fn follow(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
         for view in self.children().values() {
             self.follow_children(view, mount, queue);
@@ -30,7 +29,6 @@ impl ActiveProgram {
         self.follow_parents(mount, queue);
     }
 
-    /// Waits for the kinds that are not served, and publishes each once it is.
     pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, services: &Arc<HostServices>) {
         for kind in self.unserved_kinds() {
             let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(services), kind.clone());
@@ -57,8 +55,7 @@ impl ActiveProgram {
         let (live, mount, queue) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
         self.keep(view.subscribe(move |notice| {
             let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
-            // Only the resourceVersion changed, e.g. by managedFields, which the cache does not
-            // keep.
+            // Only the resourceVersion changed, e.g. by managedFields, which are not cached.
             if notice.previous().is_some_and(|previous| previous.equal_ignoring_resource_version(notice.object())) {
                 return;
             }
@@ -91,7 +88,6 @@ fn priority_of(notice: &WatchEvent) -> Priority {
     }
 }
 
-/// Publishes a kind once it is served.
 async fn wait_for(live: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc<HostServices>, kind: GroupVersionKind) {
     let Some(name) = mount.upgrade().map(|mount| Arc::clone(&mount.name)) else { return };
     let resource = kinds::wait_for(&services.client, &kind, &name).await;
@@ -108,7 +104,6 @@ async fn wait_for(live: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc<H
         live.follow_reads(&kind, view, &mount, &services.queue);
     }
     live.remove_awaited(&kind);
-    // Refused steps may succeed now.
     for parent in live.parents.list(None) {
         mount.enqueue(&services.queue, parent.key(), Priority::Low);
     }

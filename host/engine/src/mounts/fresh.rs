@@ -1,18 +1,14 @@
 //! Parents whose missing children may be created without reading the parent first.
 //!
 //! A child that is missing from the cache may have gone with its parent, and the cache of parents
-//! may lag. Creating it again would run its Job once more, so the parent is read first, which costs
-//! a request. This is not necessary as long as nothing was created for the parent, none of its
-//! children has gone, and one of these holds:
+//! may lag. Creating it again would run its Job once more, so the parent is read first. This is not
+//! necessary as long as nothing was created for it, none of its children has gone, and:
 //!
-//! - The parent was created while this host held the claim, so nobody else has created children for
-//!   it. That is known if the watch brings it as new after a list that was requested under the
-//!   claim, or if its version is later than one that the API server returned under the claim
-//!   ([`FreshParents::set_version_under_claim`]). The list of a standby is older, and its watch may
-//!   lag.
-//! - It is in a list that was requested under the claim, after the caches of children were
-//!   complete. Its missing children were then missing while it still lived.
-//! - It is in a list that was asked for under the claim, and by then the caches of children were complete. Then it was still alive when its
+//! - it was created while this host held the claim, so nobody else has created children: a watch
+//!   brought it after a list under the claim, or its version is later than one that the API server
+//!   returned under the claim ([`FreshParents::set_version_under_claim`]); or
+//! - it is in a list under the claim that was requested after the caches of children were complete:
+//!   its missing children were then missing while it still lived.
 //!
 //! The claim must have been held ever since.
 
@@ -24,7 +20,6 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::clock::Moment;
 use crate::leadership::claim::Claim;
 
-/// The fresh parents of a program.
 pub(crate) struct FreshParents {
     claim: Claim,
     hasher: RandomState,
@@ -35,22 +30,17 @@ pub(crate) struct FreshParents {
 struct State {
     /// Hashes of UIDs. A collision skips one read, once in 2^64 pairs.
     uids: BTreeSet<u64>,
-    /// When the first of them was added.
     since: Option<Moment>,
-    /// Since when all children are cached, and their deletions observed.
     children_followed: Option<Moment>,
-    /// Parents that lost a child, until the subscription to parents is complete.
     bereaved: Option<BTreeSet<u64>>,
-    /// A version of the parents' kind, and when it was requested.
     born_after: Option<(Moment, u64)>,
 }
 
-/// How a new parent was discovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// By a watch event, at this version.
     ByWatch(u64),
-    /// In a list, or already in the cache when the subscription began.
+    /// Or already in the cache when the subscription began.
     InList,
 }
 
@@ -59,8 +49,8 @@ impl FreshParents {
         Self { claim, hasher: RandomState::new(), state: Mutex::default() }
     }
 
-    /// Records that all children are cached, from lists requested at these times, and that
-    /// deletions are reported from now on. [`FreshParents::parents_subscribed`] comes later.
+    /// Records that all children are cached, from lists requested at these times.
+    /// [`FreshParents::parents_subscribed`] comes later.
     pub(crate) fn follow_children(&self, lists: impl IntoIterator<Item = Option<Moment>>) {
         let is_under_claim = |list: Option<Moment>| list.is_some_and(|asked| self.claim.held_since(asked));
         let mut state = self.state();
@@ -68,23 +58,21 @@ impl FreshParents {
         state.bereaved = Some(BTreeSet::new());
     }
 
-    /// Records that all existing parents have been seen.
     pub(crate) fn follow_parents(&self) {
         self.state().bereaved = None;
     }
 
-    /// Returns whether a version under the claim would help: the list of parents is older.
+    /// Returns whether the list of parents is older than the claim.
     pub(crate) fn needs_version(&self, list: Option<Moment>) -> bool {
         list.is_none_or(|asked| !self.claim.held_since(asked))
     }
 
-    /// Records the version of the parents' kind that the API server returned to a request at
-    /// `asked`. Objects created later have a later version.
+    /// Objects created after `asked` have a later version than this.
     pub(crate) fn born_after(&self, asked: Moment, version: u64) {
         self.state().born_after = Some((asked, version));
     }
 
-    /// Records a new parent. `list` is when the list behind the cache was requested.
+    /// `list` is when the list behind the cache was requested.
     pub(crate) fn found(&self, uid: &str, found: Found, list: Option<Moment>) {
         let mut state = self.state();
         let held_since = |moment: Moment| self.claim.held_since(moment);
@@ -109,7 +97,6 @@ impl FreshParents {
         state.uids.insert(hash);
     }
 
-    /// Records that a parent, or one of its children, is gone.
     pub(crate) fn forget(&self, uid: &str) {
         let hash = self.hasher.hash_one(uid);
         let mut state = self.state();
@@ -119,15 +106,13 @@ impl FreshParents {
         }
     }
 
-    /// Records that children of a new kind are visible from now on.
     pub(crate) fn forget_all(&self) {
         let mut state = self.state();
         state.uids = BTreeSet::new();
         state.children_followed = None;
     }
 
-    /// Returns whether the first child of a parent may be created without reading the parent, and
-    /// records the attempt.
+    /// Returns whether creation is safe without a read, which is true only once per parent.
     pub(crate) fn take(&self, uid: &str) -> bool {
         let mut state = self.state();
         let is_held = state.since.is_some_and(|since| self.claim.held_since(since));

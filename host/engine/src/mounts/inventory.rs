@@ -38,7 +38,7 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// The longest delay: a person who has made the ConfigMap writable again waits for the effect.
 const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
 /// How often a write that lost a race is repeated at once. Each write contains all changes, so
-/// races end soon; after this many, the 409 has another cause.
+/// after this many, the 409 has another cause.
 const RACES: usize = 5;
 
 /// The location of the inventory.
@@ -107,7 +107,6 @@ impl Entry {
         (!is_nothing).then_some(self)
     }
 
-    /// Returns the union of two entries of the same plugin and parent kind.
     fn with(mut self, other: Self) -> Self {
         match (&mut self.namespaces, other.namespaces) {
             (Some(names), Some(others)) => names.extend(others),
@@ -122,7 +121,6 @@ impl Entry {
         self
     }
 
-    /// Returns whether the entry includes parents in that namespace.
     pub(crate) fn covers(&self, namespace: &str) -> bool {
         self.namespaces.as_ref().is_none_or(|names| names.contains(namespace)) && !self.except.contains(namespace)
     }
@@ -132,7 +130,7 @@ impl Entry {
         self.is_about_the_same(&Self::of(program, std::iter::empty()))
     }
 
-    /// Returns whether plugin and parent kind are the same; their versions may differ.
+    /// Their versions may differ.
     fn is_about_the_same(&self, other: &Self) -> bool {
         let identity = |entry: &Self| (entry.plugin.clone(), entry.parent.group.clone(), entry.parent.kind.clone());
         identity(self) == identity(other)
@@ -175,32 +173,25 @@ enum Attempt {
     Failed,
 }
 
-/// Whether the host continues to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
     On,
     Stopping,
 }
 
-/// The inventory in memory, and its copy in the cluster.
 pub(crate) struct Inventory {
     kept: Option<(Client, Place)>,
     entries: Mutex<BTreeMap<String, Entry>>,
-    /// The mounts whose entries have to be written.
     unkept: Mutex<BTreeMap<String, Attempt>>,
     noted: Notify,
-    /// Notified after each attempt, and when the host stops. A watch channel would wake the waiters
-    /// in a random order, and simulations would not be repeatable.
+    /// A watch channel would wake the waiters in a random order, unlike in simulations.
     progress: Notify,
     is_stopping: AtomicBool,
-    /// The error of the last write, if it failed.
     failure: Mutex<Option<String>>,
-    /// The configured mounts.
     wanted: Mutex<BTreeMap<String, Entry>>,
 }
 
 impl Inventory {
-    /// An inventory at that place; only in memory if `None`.
     pub(crate) fn new(client: Client, place: Option<Place>) -> Self {
         Self {
             kept: place.map(|place| (client, place)),
@@ -214,19 +205,16 @@ impl Inventory {
         }
     }
 
-    /// Sets the configured mounts.
     pub(crate) fn want(&self, programs: &[Program]) {
         let entry = |program: &Program| (program.name.to_string(), Entry::of(program, std::iter::empty()));
         *self.wanted.lock() = programs.iter().map(entry).collect();
     }
 
-    /// Returns the part of an entry that no configured mount covers, if any.
     pub(crate) fn unwanted(&self, entry: &Entry) -> Option<Entry> {
         let wanted = self.wanted.lock();
         wanted.values().try_fold(entry.clone(), |left, wanted| left.without(wanted))
     }
 
-    /// Returns whether an entry is of a configured mount, or was left behind by one.
     pub(crate) fn is_wanted(&self, name: &str, entry: &Entry) -> bool {
         let wanted = self.wanted.lock();
         let is_it = |mount: &String| mount == name || left_by(mount) == name;
@@ -256,13 +244,11 @@ impl Inventory {
         self.entries().clone()
     }
 
-    /// The present and former kinds of a mount's children.
     pub(crate) fn kinds(&self, mount: &MountName) -> BTreeSet<GroupVersionKind> {
         self.entries().get(&**mount).map(|entry| entry.children.clone()).unwrap_or_default()
     }
 
     /// Records a mount, and what it leaves behind if it had more namespaces before.
-    /// [`Inventory::write_changes`] writes it.
     pub(crate) fn record(&self, mount: &MountName, entry: Entry) {
         let (before, left) = {
             let entries = self.entries();
@@ -280,7 +266,6 @@ impl Inventory {
         self.note(mount, entry);
     }
 
-    /// Returns all parents that a program may hold, and that its mount held before.
     pub(crate) fn all_of(&self, program: &Program) -> Entry {
         let entry = Entry::of(program, std::iter::empty());
         match self.entries().get(&*program.name) {
@@ -308,22 +293,18 @@ impl Inventory {
         }
     }
 
-    /// Removes the entry of a mount that has nothing left; [`Inventory::write_changes`] writes
-    /// that.
     pub(crate) fn remove(&self, mount: &str) {
         if self.entries().remove(mount).is_some() {
             self.is_to_be_written(mount);
         }
     }
 
-    /// Waits for an attempt to write the current entry of a mount, successful or not, or until the
-    /// claim is lost.
+    /// Waits for an attempt to write an entry, successful or not, or until the claim is lost.
     pub(crate) async fn tried(&self, mount: &str, claim: &Claim) -> Going {
         let is_stopping = || self.is_stopping.load(Ordering::Acquire);
         let is_tried = async {
             loop {
                 let mut progress = pin!(self.progress.notified());
-                // Before the check, so that no attempt ends in between.
                 progress.as_mut().enable();
                 if is_stopping() || self.unkept().get(mount) != Some(&Attempt::NotYet) {
                     return;
@@ -339,11 +320,7 @@ impl Inventory {
         if is_stopping() { Going::Stopping } else { Going::On }
     }
 
-    /// Returns whether a later start will know the current entry of this mount.
-    ///
-    /// # Errors
-    ///
-    /// The reason why not.
+    /// Fails if a later start would not know the current entry of this mount.
     pub(crate) fn knows(&self, mount: &str) -> Result<(), String> {
         if !self.unkept().contains_key(mount) {
             return Ok(());
@@ -351,11 +328,7 @@ impl Inventory {
         Err(self.failure().clone().unwrap_or_else(|| "the inventory is about to be written".to_owned()))
     }
 
-    /// Returns the reason why the inventory cannot be written, for operators.
-    ///
-    /// # Errors
-    ///
-    /// The last failure, with the mounts that it concerns.
+    /// Fails if the inventory cannot be written, for operators.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(failure) = self.failure().clone() else { return Ok(()) };
         let names: Vec<String> = self.unkept().keys().cloned().collect();
@@ -387,13 +360,11 @@ impl Inventory {
         }
     }
 
-    /// Ends all waits for attempts.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.progress.notify_waiters();
     }
 
-    /// Returns whether all changes could be written.
     async fn keep_once(&self, claim: &Claim) -> bool {
         // All at once, so that an entry that is left behind is never lost in between.
         let changes: BTreeMap<String, Option<Entry>> = {
@@ -411,7 +382,6 @@ impl Inventory {
         }
         match &written {
             Ok(()) => *self.failure() = None,
-            // It was not attempted.
             Err(_) if claim.check().is_err() => return false,
             Err(error) => self.failed(error),
         }
@@ -419,7 +389,6 @@ impl Inventory {
             changes.get(name).is_some_and(|tried| tried.as_ref() == entries.get(name))
         };
         {
-            // Entries that changed again meanwhile were not attempted.
             let (mut unkept, entries) = (self.unkept(), self.entries());
             match &written {
                 Ok(()) => unkept.retain(|name, _| !unchanged(name, &entries)),
@@ -463,7 +432,6 @@ impl Inventory {
         answered(api.get_opt(&place.name)).await
     }
 
-    /// Logs a failure once, as long as it stays the same.
     fn failed(&self, error: &kube::Error) {
         let text = self.describe(error);
         let before = self.failure().replace(text.clone());

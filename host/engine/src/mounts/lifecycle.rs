@@ -14,12 +14,10 @@ use crate::mounts::release::release;
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 
-/// The task that runs while a program of a mount is active.
 pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
 
 impl Mount {
-    /// Activates each program until there are no more, and runs the companion beside it. The old
-    /// program works on while the next one is prepared.
+    /// The old program works on while the next one is prepared.
     pub(crate) async fn run(
         self: Arc<Self>,
         mut programs: watch::Receiver<Arc<Program>>,
@@ -50,7 +48,7 @@ impl Mount {
         }
     }
 
-    /// Releases the parents that the mount no longer covers after a change of its program.
+    /// Releases the parents that a changed program no longer covers.
     async fn release_out_of_scope(&self, services: &HostServices) {
         let Some((name, entry)) = services.inventory.left(&self.name) else { return };
         // Reconciles of the old program may add finalizers again.
@@ -60,7 +58,6 @@ impl Mount {
         services.inventory.remove(&name);
     }
 
-    /// Activates a program.
     async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
         let old = self.live();
         // A change of the shadow alone does not restart the mount.
@@ -94,18 +91,15 @@ impl Mount {
             mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
             "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
-        // The old program's subscriptions end with its last call.
         live.follow(self, &services.queue);
         live.find_fresh(&services.client, &services.claims.of(&self.name));
-        // The program before may have had other views, and nobody was told of deletions before the
-        // subscription.
+        // Deletions before the subscription were reported to nobody.
         self.forget_what_is_gone(&services.queue);
         live.await_kinds(self, services);
         self.enter(Phase::Running);
         services.leadable.add(&self.name);
     }
 
-    /// Works while the claim to the mount is held, and rests otherwise. Never returns.
     pub(crate) async fn lead(self: Arc<Self>, services: Arc<HostServices>) {
         let claim = services.claims.of(&self.name);
         loop {

@@ -34,8 +34,7 @@ pub struct Mount {
     pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
-    /// Publications hold it for reading. It is separate, so that no reconcile waits for a
-    /// publication.
+    /// Publications hold it for reading. Separate, so that no reconcile waits for them.
     publishing: Arc<tokio::sync::RwLock<()>>,
 }
 
@@ -108,8 +107,7 @@ impl Mount {
         }
     }
 
-    /// Returns the active program; `None` before the first caches have synced, and after the
-    /// unmount.
+    /// `None` before the first caches have synced, and after the unmount.
     pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
         self.live.read().clone()
     }
@@ -118,7 +116,6 @@ impl Mount {
         *self.live.write() = Some(live);
     }
 
-    /// Waits for the reconciles in flight.
     pub(super) async fn idle(&self) {
         drop(self.in_flight.write().await);
     }
@@ -132,8 +129,7 @@ impl Mount {
         *self.phase.lock() = phase;
     }
 
-    /// Starts no more work and waits for work in progress, before the claim goes to another
-    /// replica.
+    /// Waits for work in progress before the claim goes to another replica.
     pub(crate) async fn drain(&self, queue: &WorkQueue) {
         self.set_lead(Lead::Ending, queue);
         drop(self.in_flight.write().await);
@@ -154,10 +150,8 @@ impl Mount {
     ///
     /// # Guarantees
     ///
-    /// A parent that is gone leaves no state behind. While this host leads, a worker takes its key
-    /// and forgets it; otherwise this function does. It must be called after a parent is deleted
-    /// from the cache. [`Self::forget_what_is_gone`] handles deletions just before the claim was
-    /// lost.
+    /// A parent that is gone leaves no state behind: without the lead, no worker forgets it, so
+    /// this does. It must be called after a parent is deleted from the cache.
     pub(crate) fn enqueue(&self, queue: &WorkQueue, parent: ObjectKey, priority: Priority) {
         queue.add(&self.name, parent.clone(), priority);
         if self.leads() != Lead::Yes {
@@ -165,7 +159,6 @@ impl Mount {
         }
     }
 
-    /// Forgets a parent that is not in the cache.
     pub(crate) fn forget_if_gone(&self, queue: &WorkQueue, parent: &ObjectKey) {
         if self.live().is_some_and(|live| live.parents.get(parent).is_none()) {
             self.forget(parent, queue.now());
@@ -177,7 +170,6 @@ impl Mount {
         }
     }
 
-    /// Forgets all parents that are not in the cache.
     pub(super) fn forget_what_is_gone(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
         let is_there = |parent: &ObjectKey| live.parents.get(parent).is_some();
@@ -208,8 +200,7 @@ impl Mount {
         *self.lead.lock()
     }
 
-    /// Deactivates the mount and waits for work in progress. Nothing is written on its behalf
-    /// afterwards.
+    /// Nothing is written on its behalf afterwards.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Unmounting);
         let live = self.live.write().take();
@@ -218,12 +209,10 @@ impl Mount {
         live
     }
 
-    /// Returns a guard that a reconcile holds until its end.
     pub(crate) async fn begin_reconcile(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.in_flight).read_owned().await
     }
 
-    /// Returns the state of a parent after its last reconcile.
     pub(crate) fn parent_state(&self, key: &ObjectKey) -> ParentState {
         self.memories.lock().get(key).cloned().unwrap_or_default()
     }
@@ -263,7 +252,6 @@ impl Mount {
         }
     }
 
-    /// Returns the number of parents with a state.
     pub(crate) fn remembered(&self) -> usize {
         self.memories.lock().len()
     }
@@ -275,17 +263,14 @@ impl Mount {
         self.readers().add(parent, read);
     }
 
-    /// Replaces the recorded reads of a parent by those of its last call.
     pub(crate) fn has_read(&self, parent: &ObjectKey, reads: BTreeSet<Read>) {
         self.readers().replace(parent, reads);
     }
 
-    /// Returns the number of parents with reads, and the number of reads.
     pub(crate) fn count_reads(&self) -> (usize, usize) {
         self.readers().len()
     }
 
-    /// Returns the parents whose last call read something that this event changes.
     pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &WatchEvent) -> BTreeSet<ObjectKey> {
         let (object, previous) = (notice.object(), notice.previous());
         if previous.is_some_and(|previous| previous.equal_ignoring_resource_version(object)) {
@@ -300,7 +285,6 @@ impl Mount {
         self.readers().affected_by(kind, &object.key(), before, now)
     }
 
-    /// Returns the retries of the mount's failing parents.
     pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
         self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
     }

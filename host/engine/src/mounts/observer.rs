@@ -7,9 +7,7 @@ use gyre_core::queue::Time;
 
 /// Is notified of calls and deletions, on the async thread: it must not block.
 pub(crate) trait Observer: Any + Send + Sync {
-    /// The plugin was called about a parent.
     fn called(&self, parent: &ObjectKey);
 
-    /// A parent is gone.
     fn forgotten(&self, parent: &ObjectKey, now: Time);
 }

@@ -16,7 +16,6 @@ use tokio::time::Instant;
 use crate::cluster::object::{Object, SharedObject};
 use crate::mounts::trail::Trail;
 
-/// The state of a parent after a reconcile.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ParentState {
     /// The UID of the parent; another object of the same name has another state.
@@ -27,22 +26,18 @@ pub(crate) struct ParentState {
     pub(crate) requeue_at: Option<Instant>,
     /// The events of the last reconcile; `None` if unknown, as after a restart.
     pub(crate) events: Option<Vec<Event>>,
-    /// What the API server stored for a child, by UID, if it differs from what was desired.
+    /// What the API server stored for a child, if it differs from what was desired.
     pub(crate) accepted: BTreeMap<String, AcceptedForm>,
-    /// How often fields of a child were taken back from other managers, by UID.
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
-    /// Fingerprints of the status that was sent and of the stored one, if the API server dropped
-    /// fields.
+    /// Fingerprints of the sent and the stored status, if the API server dropped fields.
     pub(crate) accepted_status: Option<(u64, u64)>,
-    /// The budget of writes without a new input.
     pub(crate) pace: Pace,
     /// What the last reconcile left, to tell others' changes from our own writes; `None` if no
     /// reconcile wrote recently.
     pub(crate) trail: Option<Arc<Trail>>,
 }
 
-/// A fingerprint of a reconcile's inputs: the program, the parent, its children, the served kinds
-/// and the plugin's reads.
+/// A fingerprint of everything that a reconcile depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inputs(u64, u64);
 

@@ -1,6 +1,4 @@
 //! Unmounting without stranded finalizers: removes the finalizers of a plugin that is not mounted.
-//!
-//! It reads from the API server, because there is no watch, queue or plugin any more.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +17,6 @@ use crate::error::error_chain;
 use crate::mounts::inventory::{Entry, Inventory};
 use crate::writes::finalizers::{child_list, has_finalizer, remove_finalizer_without_mount};
 
-/// The first delay after an error, or while children are being deleted.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// The longest delay: people may wait for the deletion of an object.
 const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
@@ -50,8 +47,6 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
             Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait until their children are deleted"),
             Err(error) => {
                 let text = error_chain(&error);
-                // The permissions may have been removed with the mount, so this can repeat for
-                // long.
                 if text != told {
                     let remedy = match &error {
                         kube::Error::Api(status) if status.is_forbidden() => {
@@ -69,22 +64,14 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
     }
 }
 
-/// The clients that release the parents of a mount.
-///
-/// A service account of the mount has the permissions to write; the host may only have those to
-/// read.
+/// A service account of the mount may write; the host may only be permitted to read.
 pub(crate) struct Releaser {
     pub(crate) host: Client,
-    /// The service account that the mount wrote as, if it had one.
     pub(crate) account: Option<Client>,
 }
 
 impl Releaser {
     /// Writes as the mount did, or as the host if that is forbidden.
-    ///
-    /// # Errors
-    ///
-    /// The error of the last attempt; if both are forbidden, of the first.
     async fn release_once(&self, entry: &Entry) -> Result<Left, kube::Error> {
         let is_forbidden = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.is_forbidden());
         let Some(account) = &self.account else { return release_once(&self.host, &self.host, entry).await };
@@ -104,7 +91,6 @@ struct Left {
 
 async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result<Left, kube::Error> {
     let mut left = Left { parents: 0, released: 0 };
-    // A kind that is not served has no objects.
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
     for parent in list(client, &parents, entry.namespaces.as_ref(), None).await? {
         let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
@@ -117,7 +103,6 @@ async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result
         }
         match remove_finalizer_without_mount(writer, &parents, &parent, &entry.plugin).await {
             Ok(()) => left.released += 1,
-            // The parent has changed meanwhile.
             Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
             Err(error) => return Err(error),
         }
@@ -140,17 +125,11 @@ async fn has_unreachable_children(
     Ok(children.iter().any(|(_, child)| is_waited_for(&entry.plugin, parent, child)))
 }
 
-/// Returns whether a deleted parent must wait for this child. If the parent has no list, a child
-/// with a finalizer may be forged to block it.
+/// If the parent has no list, a child with a finalizer may be forged to block its deletion.
 pub(crate) fn is_waited_for(plugin: &str, parent: &Object, child: &Object) -> bool {
     !child_list(parent, plugin).is_missing() || !child.is_deleting()
 }
 
-/// Deletes children that are not being deleted yet.
-///
-/// # Errors
-///
-/// The error of a request.
 pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject)]) -> Result<(), kube::Error> {
     for (resource, child) in children.iter().filter(|(_, child)| !child.is_deleting()) {
         let api: Api<Received> = resource.api(client, child.namespace());
@@ -165,14 +144,8 @@ pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject
     Ok(())
 }
 
-/// Lists the children of a parent that the garbage collector does not reach.
-///
-/// Needs the host's `list` permission; the service account of a mount may lack it for kinds that
-/// are declared but not granted.
-///
-/// # Errors
-///
-/// The error of a request.
+/// Lists the children that the garbage collector does not reach. Needs the host's `list`
+/// permission; a mount's service account may lack it for kinds that are not granted.
 pub(crate) async fn unreachable<'a>(
     client: &Client,
     plugin: &str,
@@ -192,7 +165,7 @@ pub(crate) async fn unreachable<'a>(
         let children = list(client, resource, namespaces, Some(&selector)).await?;
         let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
         let kind = resource.kind();
-        // As in the plan, objects that another object controls are not the parent's.
+        // As in the plan, objects of other controllers are not the parent's.
         let is_its = |child: &SharedObject| child.owner_uid() == Some(parent.uid());
         let children = children.into_iter().filter(|child| is_out_of_reach(child) && is_its(child) && is_listed(&kind, child));
         found.extend(children.map(|child| (resource, child)));

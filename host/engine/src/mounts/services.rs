@@ -30,7 +30,7 @@ pub(crate) struct HostServices {
 }
 
 impl HostServices {
-    /// Waits for the claim, and returns the clients that release the parents of a removed mount.
+    /// Waits for the claim. `account` is the one that the removed mount wrote as.
     pub(crate) async fn releaser(&self, mount: &str, account: Option<&ServiceAccount>) -> Releaser {
         let claim = self.claims.of(mount);
         claim.held().await;

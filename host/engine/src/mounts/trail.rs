@@ -12,30 +12,24 @@ use gyre_core::queue::Time;
 
 use crate::cluster::object::{Object, SharedObject};
 
-/// What a reconcile left; 16 bytes for each child.
 #[derive(Clone, Debug)]
 pub(crate) struct Trail {
-    /// The fingerprint of the program and the served kinds.
     surroundings: u64,
     parent: u64,
     /// Sorted hashes of UIDs, with resource versions.
     children: Box<[(u64, u64)]>,
-    /// The reads of its call, or of the last one before.
     pub(crate) reads: ReadPrints,
     /// When a reconcile of the parent last wrote.
     pub(crate) wrote: Time,
 }
 
-/// The state at the beginning or the end of a reconcile.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    /// The fingerprint of the program and the served kinds.
     pub(crate) surroundings: u64,
     pub(crate) parent: &'a Object,
     pub(crate) children: &'a [(GroupVersionKind, SharedObject)],
 }
 
-/// Fingerprints of what was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadPrints {
     pub(crate) all: u64,
@@ -43,7 +37,6 @@ pub(crate) struct ReadPrints {
     pub(crate) of_others: u64,
 }
 
-/// The cause of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Others changed something, or that is unknown.
@@ -53,15 +46,14 @@ pub(crate) enum Cause {
 }
 
 impl Trail {
-    /// `seen.children` are those from the beginning of the reconcile, `written` the UIDs that it
-    /// wrote.
+    /// `seen.children` are those from the beginning, `written` the UIDs that were written since.
     pub(crate) fn new(seen: &Seen<'_>, written: &BTreeSet<String>, reads: ReadPrints, wrote: Time) -> Self {
         let untouched = seen.children.iter().filter(|(_, child)| !written.contains(child.uid()));
         let parent = parent_print(seen.parent);
         Self { surroundings: seen.surroundings, parent, children: sorted(untouched).into(), reads, wrote }
     }
 
-    /// Returns the cause of a reconcile. `reads_of_others` is called only if all reads differ.
+    /// `reads_of_others` is called only if all reads differ.
     pub(crate) fn cause(&self, seen: &Seen<'_>, all_reads: u64, reads_of_others: impl FnOnce() -> u64) -> Cause {
         let is_as_it_was = self.surroundings == seen.surroundings && self.parent == parent_print(seen.parent);
         let is_same = is_as_it_was && {
@@ -83,7 +75,6 @@ fn parent_print(parent: &Object) -> u64 {
     hash(&parent.around_resource_version())
 }
 
-/// Returns a fingerprint.
 pub(crate) fn hash(value: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

@@ -25,32 +25,26 @@ use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
 use crate::record::{CallAnswer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
 
-/// The result of a call.
 pub(crate) struct Called {
     pub(crate) result: Result<Answered, Problem>,
     pub(crate) clock: ClockUse,
     /// Its reads, with the fingerprint of each answer.
     pub(crate) answers: BTreeMap<Read, u64>,
-    /// The fingerprint of all reads.
     pub(crate) reads: ReadPrints,
 }
 
-/// An answer, and the decision about it.
 pub(crate) struct Answered {
     /// Whether the plugin says which children there should be.
     pub(crate) names_children: bool,
-    /// The response without the children.
     pub(crate) response: Response,
     pub(crate) decision: Decision,
 }
 
-/// Calls the plugin, and decides about its answer. All work that grows with the answer runs on the
-/// thread of the call.
+/// Calls the plugin, and decides about its answer on the thread of the call.
 ///
 /// # Errors
 ///
-/// If the plugin is not called now, because it is quarantined or another call comes first. The
-/// reads of the last call stay valid.
+/// If it is not called now: it is quarantined, or another call comes first.
 pub(crate) async fn call(
     context: &Context,
     mount: &Arc<Mount>,
@@ -161,7 +155,7 @@ async fn run(
     (result, usage, imports.map(|imports| imports.answers).unwrap_or_default())
 }
 
-/// Decides about an answer, and drops its children: for a large answer, both take milliseconds.
+/// Both take milliseconds for a large answer.
 fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
     let decision = match ask {
         Ask::Reconcile => Decision::Live(plan_inputs.decide_live(live, response.children.as_deref())),
@@ -171,7 +165,6 @@ fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut respon
     Answered { names_children, response, decision }
 }
 
-/// Converts the error of a call to the problem of its reconcile.
 pub(crate) fn problem(error: call::Error) -> Problem {
     let fault = match error.fault() {
         gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,

@@ -16,18 +16,14 @@ use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
 use crate::telemetry::log::without_control;
 
-/// The receivers of what a call reads and logs.
 enum Audience {
-    /// The mount, which reconciles the parent when something that it read changes; lines go to the
-    /// span.
+    /// The mount reconciles the parent when something that it read changes.
     Mount(Arc<Mount>, Span),
-    /// Only the log.
     Log(Span),
     None,
 }
 
-/// The children of one parent from the caches at the start of the call, other objects from their
-/// first read, a record of the reads, and the span of log lines.
+/// The children as of the start of the call, and other objects as of their first read.
 pub(crate) struct CallContext {
     audience: Audience,
     live: Arc<ActiveProgram>,
@@ -36,7 +32,6 @@ pub(crate) struct CallContext {
     served: BTreeSet<GroupVersionKind>,
     /// The answers so far: a call that reads the same twice gets the same answer.
     pub(crate) answers: BTreeMap<Read, ReadResult>,
-    /// The transcript, if the call is recorded.
     pub(crate) transcript: Option<Transcript>,
 }
 
@@ -51,8 +46,7 @@ impl CallContext {
         Self::before(Audience::Mount(Arc::clone(mount), Span::current()), live, parent, children, served)
     }
 
-    /// The context of a call that does not affect when the parent is reconciled. Its lines go to
-    /// that span, or nowhere.
+    /// The context of a call that does not affect when the parent is reconciled.
     pub(crate) fn detached<'a>(
         span: Option<Span>,
         live: &Arc<ActiveProgram>,
@@ -85,12 +79,10 @@ impl CallContext {
         }
     }
 
-    /// Records reads, texts and log lines from now on.
     pub(crate) fn note_down(&mut self) {
         self.transcript = Some(Transcript::default());
     }
 
-    /// The children that the call can see, by served kind.
     pub(crate) fn shown_children(&self) -> BTreeMap<GroupVersionKind, Vec<Bytes>> {
         let of_kind = |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(bytes).collect();
         self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()

@@ -16,7 +16,7 @@ use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::parent_state::ParentState;
 use crate::writes::finalizers;
 
-/// One parent and its children, as the caches have them at one moment.
+/// One parent and its children in the caches at one moment.
 pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
@@ -35,15 +35,13 @@ impl ObservedState {
         Self { parent, children: children.into(), views }
     }
 
-    /// The parent as the plugin sees it: without the host's list of its children, whose changes
-    /// would cause needless calls.
+    /// Without the host's list of its children, whose changes would cause needless calls.
     pub(crate) fn shown_parent(&self, live: &ActiveProgram) -> SharedObject {
         finalizers::without_list(&self.parent, &live.program.manifest().name)
     }
 }
 
-/// Returns whether an object that names this parent as its owner is its child. It may be another
-/// plugin's, and everybody who may create objects can claim any owner.
+/// Everybody who may create objects can claim any owner.
 fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
     let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
         Ownership::Reference => true,
@@ -52,11 +50,9 @@ fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, obje
     says_so && live.is_ours(object) && parent.claims(kind, &object.key())
 }
 
-/// The inputs of plans.
 pub(crate) struct PlanInputs {
     parent: Parent,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
-    /// Computed on first use.
     keys: OnceLock<Vec<(ObjectKey, String)>>,
     scopes: BTreeMap<GroupVersionKind, Scope>,
     accepted: BTreeMap<String, AcceptedForm>,
@@ -99,8 +95,7 @@ impl PlanInputs {
         Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
     }
 
-    /// Decides what to do for a parent that lives. The time grows with the desired and observed
-    /// children.
+    /// The time grows with the desired and observed children.
     pub(crate) fn decide_live(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
         let observed = self.observed();
         let input = self.input(live, desired, &observed);
@@ -110,8 +105,7 @@ impl PlanInputs {
         LiveDecision { plan, needs_finalizer, list }
     }
 
-    /// Decides what to do for a parent that is being deleted. The time grows as in
-    /// [`Self::decide_live`].
+    /// The time grows as in [`Self::decide_live`].
     pub(crate) fn decide_deletion(&self, live: &ActiveProgram, parent: &Parent, answer: Option<&Response>) -> DeletionDecision {
         let observed = self.observed();
         let input = Input { parent, ..self.input(live, None, &observed) };
@@ -129,22 +123,18 @@ impl PlanInputs {
     }
 }
 
-/// The decision about a plugin's answer.
 pub(crate) enum Decision {
     Live(LiveDecision),
     Deletion(DeletionDecision),
 }
 
-/// The decision for a parent that is not being deleted.
 pub(crate) struct LiveDecision {
     pub(crate) plan: Plan,
-    /// Whether the parent must have the finalizer first.
     pub(crate) needs_finalizer: bool,
     /// The children that the parent must list before the plan is carried out.
     pub(crate) list: ChildList,
 }
 
-/// The decision for a parent that is being deleted.
 pub(crate) struct DeletionDecision {
     pub(crate) leaving: DeletionPlan,
     /// As [`LiveDecision::list`]; `None` if the plugin does not say which children there should be.

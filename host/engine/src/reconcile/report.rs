@@ -10,7 +10,6 @@ use gyre_core::{pace, queue};
 
 use crate::writes::apply::StepResult;
 
-/// The findings of a reconcile so far.
 pub(crate) struct ReconcileReport {
     pub(crate) changed: Changed,
     pub(crate) refusals: Refusals,
@@ -20,9 +19,7 @@ pub(crate) struct ReconcileReport {
     pub(crate) problem: Option<Problem>,
     /// The host's own events, besides problems and refusals.
     pub(crate) notices: Vec<Event>,
-    /// Whether the finalizer was removed.
     pub(crate) released: bool,
-    /// The consecutive failures of the key before this reconcile.
     pub(crate) failures: u32,
 }
 
@@ -40,15 +37,13 @@ impl ReconcileReport {
         }
     }
 
-    /// Returns whether the cache was behind, or another parent comes first. The retry sees the
-    /// current state, so nothing is reported.
+    /// Returns whether a retry will see another state, so that nothing is reported.
     pub(crate) fn is_stale(&self) -> bool {
         self.problem
             .as_ref()
             .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
     }
 
-    /// Records the result of a step.
     pub(crate) fn note(&mut self, done: Result<StepResult, Problem>) {
         match done {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
@@ -66,17 +61,14 @@ impl ReconcileReport {
         }
     }
 
-    /// Adds a Warning event.
     pub(crate) fn warn(&mut self, reason: &str, message: &str) {
         self.notices.push(warning(reason, message));
     }
 
-    /// Records that something else must happen first.
     pub(crate) fn wait(&mut self, message: String) {
         self.waits.get_or_insert(("Waiting", message));
     }
 
-    /// Requests another reconcile after that time, or sooner.
     pub(crate) fn requeue_after(&mut self, delay: Duration) {
         self.requeue = Some(self.requeue.map_or(delay, |before| before.min(delay)));
     }
@@ -86,7 +78,6 @@ impl ReconcileReport {
         self.problem.get_or_insert(problem);
     }
 
-    /// Whether the whole plan was carried out.
     pub(crate) fn is_carried_out(&self) -> bool {
         self.problem.is_none() && self.refusals.is_empty()
     }
@@ -100,7 +91,7 @@ impl ReconcileReport {
         }
     }
 
-    /// Returns the outcome, if the plugin requested the next call after `asked`.
+    /// `asked` is the time after which the plugin requested the next call.
     pub(crate) fn outcome(self, asked: Option<Duration>) -> Outcome {
         let Self { changed, refusals, requeue, problem, .. } = self;
         let requeue_after = match (asked, requeue) {
@@ -122,7 +113,7 @@ pub(crate) fn warning(reason: &str, message: &str) -> Event {
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub const SLOWED_DOWN: &str = "SlowedDown";
 
-/// Returns the Event about a slowed-down object. Its text never varies, so it is published once.
+/// Its text never varies, so it is published once.
 pub(crate) fn slowed_down() -> Event {
     let message = format!(
         "{} reconciles wrote although nothing but the time had changed: until something changes, there is one reconcile every {} s; return the same answer for the same inputs",

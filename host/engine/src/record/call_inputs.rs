@@ -77,7 +77,6 @@ impl CallInputs {
     }
 }
 
-/// The recorded world of a call.
 struct Recorded {
     children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
     reads: BTreeMap<Question, Reply>,

@@ -111,7 +111,6 @@ impl Transcript {
         self.reads.entry(question).or_insert_with(reply);
     }
 
-    /// See [`gyre_sandbox::HostImports::answered`].
     pub(crate) fn answered(&mut self, texts: &[&[u8]]) {
         self.texts = texts.iter().map(|text| text.to_vec()).collect();
     }

@@ -29,8 +29,7 @@ impl ProgramLine {
         }
     }
 
-    /// The limits of a repeated call. It gets a fresh instance, on which its answer must not
-    /// depend.
+    /// It gets a fresh instance, on which its answer must not depend.
     fn limits(&self) -> Limits {
         Limits {
             // The file may contain any value.
@@ -56,7 +55,6 @@ impl CallLine {
             number,
             program,
             ask: inputs.ask,
-            // Hosts do not run before 1970.
             time: Timestamp::try_from(inputs.now).unwrap_or(Timestamp::UNIX_EPOCH),
             seed: inputs.seed.to_string(),
             parent: Text(Arc::clone(&inputs.parent)),
@@ -138,7 +136,6 @@ fn text(bytes: &[u8]) -> Text {
     Text(Arc::from(bytes))
 }
 
-/// The response with the plugin's own texts, one for each object.
 fn with_texts(response: &Response, texts: &[Vec<u8>]) -> Response<Text> {
     let mut texts = texts.iter().map(|bytes| text(bytes));
     let mut next = || texts.next().unwrap_or_else(|| text(&[]));

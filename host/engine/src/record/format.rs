@@ -199,7 +199,6 @@ pub enum Because {
 mod tests {
     use super::*;
 
-    /// The lines are those of gyre 0.1.0.
     #[test]
     fn recordings_of_this_format_are_read_and_written_unchanged() {
         let call = |result: &str| {

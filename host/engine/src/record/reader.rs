@@ -63,7 +63,6 @@ pub struct Reader<R> {
     ending: Option<Ending>,
 }
 
-/// A line, and whether it ends with a line break.
 struct Read {
     bytes: Vec<u8>,
     is_whole: bool,
@@ -150,7 +149,6 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// Describes an error within a line, without serde's line number, on one line.
 fn in_line(error: &serde_json::Error) -> String {
     let text = displayed(error, PROBLEM);
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);

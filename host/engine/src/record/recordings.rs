@@ -13,7 +13,6 @@ use super::call_record::CallRecord;
 pub struct Recordings(Arc<RwLock<BTreeMap<u64, Listener>>>);
 
 struct Listener {
-    /// The mount, or all if `None`.
     mount: Option<Arc<str>>,
     take: Arc<Take>,
     stay: Stay,
@@ -47,7 +46,6 @@ impl Recordings {
         self.add(Listener { mount: mount.map(Arc::from), take: Arc::new(take), stay: Stay::UntilDropped })
     }
 
-    /// As [`Recordings::listen`], until the host ends.
     pub(super) fn listen_to_host(&self, mount: &str, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
         self.add(Listener { mount: Some(mount.into()), take: Arc::new(take), stay: Stay::UntilHostEnds })
     }
@@ -59,13 +57,12 @@ impl Recordings {
         Listening { recordings: self.clone(), id }
     }
 
-    /// The number of listeners until the host ends.
     pub(super) fn sessions(&self) -> usize {
         let listeners = self.0.read();
         listeners.values().filter(|listener| listener.stay == Stay::UntilHostEnds).count()
     }
 
-    /// Removes the listeners until the host ends, and returns whether there were any.
+    /// Returns whether there were any listeners until the host ends.
     pub(crate) fn end(&self) -> bool {
         let mut listeners = self.0.write();
         listeners.extract_if(.., |_, listener| listener.stay == Stay::UntilHostEnds).count() > 0
@@ -75,7 +72,6 @@ impl Recordings {
         self.0.read().values().any(|listener| listener.wants(mount))
     }
 
-    /// Passes a finished call to its listeners.
     pub(crate) fn take(&self, record: CallRecord) {
         let record = Arc::new(record);
         let listeners = self.0.read();

@@ -42,12 +42,9 @@ const ANYWHERE: usize = 8;
 const AS_WORD: usize = 3;
 /// The stored part of a value. After a match, the rest of the string is removed.
 const KEPT: usize = 256;
-/// The maximum size of all values of a recording.
 const MOST_BYTES: usize = 4 << 20;
-/// Only beginnings of values are searched for, because the search needs some tens of bytes per
-/// byte.
+/// The search needs some tens of bytes per byte, so only beginnings are searched for.
 const BEGINNING: usize = 16;
-/// The annotation of `kubectl apply` with the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +60,6 @@ pub(super) enum Error {
 pub(super) struct Key([u8; 32]);
 
 impl Key {
-    /// A new key, from the random seeds of the standard library.
     pub(super) fn random() -> Self {
         let state = RandomState::new();
         let mut key = [0; 32];
@@ -80,13 +76,10 @@ impl Key {
     }
 }
 
-/// Redacts the values that it has learned.
 pub(super) struct Redactor {
     key: Key,
-    /// Placeholders by value.
     known: BTreeMap<String, Known>,
     known_bytes: usize,
-    /// The search for known values, until another one is learned.
     search: Option<Search>,
 }
 
@@ -128,7 +121,6 @@ impl Redactor {
         Ok(())
     }
 
-    /// Redacts the settings that their schema marks as secret.
     pub(super) fn learn_settings(&mut self, schema: Option<&Value>, settings: &[u8]) -> Result<(), Error> {
         let (Some(schema), Ok(settings)) = (schema, serde_json::from_slice::<Value>(settings)) else { return Ok(()) };
         let mut values = Vec::new();
@@ -164,8 +156,7 @@ impl Redactor {
         Ok(())
     }
 
-    /// Returns whether half of the size is used: values that are learned first must leave room for
-    /// those of calls.
+    /// Values that are learned first must leave room for those of calls.
     pub(super) fn is_half_full(&self) -> bool {
         self.known_bytes > MOST_BYTES / 2
     }
@@ -196,7 +187,6 @@ impl Redactor {
         Ok(is_changed.then_some(redacted))
     }
 
-    /// Returns whether anything was replaced.
     fn redact_object(&mut self, object: &mut Bytes) -> Result<bool, Error> {
         let text = str::from_utf8(object).map_err(|_| NotJson)?;
         let is_secret = is_secret(text);
@@ -350,7 +340,6 @@ impl Search {
         if found.is_empty() {
             return None;
         }
-        // Of matches at one position, the longest first.
         found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut replaced = String::new();
         let mut copied = 0;
@@ -368,7 +357,6 @@ impl Search {
 }
 
 impl CallInputs {
-    /// Returns whether there are Secrets, even as metadata only.
     fn has_secrets(&self) -> bool {
         let read = self.reads.values().flatten().flatten();
         let mut objects = [&self.parent].into_iter().chain(self.children.values().flatten()).chain(read);
@@ -381,7 +369,6 @@ fn insert_both(reads: &mut BTreeMap<Question, Reply>, redacted: Question, origin
     reads.insert(original, reply);
 }
 
-/// Returns whether a match is a whole word.
 fn is_word(string: &str, range: Range<usize>) -> bool {
     let before = string.get(..range.start).and_then(|before| before.chars().next_back());
     let after = string.get(range.end..).and_then(|after| after.chars().next());
@@ -425,7 +412,6 @@ fn secret_settings<'a>(schema: &Value, settings: &'a Value, found: &mut Vec<&'a 
     }
 }
 
-/// Names are not redacted.
 fn is_name(path: &Path<'_>) -> bool {
     match path {
         [field] => field.is("apiVersion") || field.is("kind"),
@@ -441,7 +427,6 @@ fn is_name(path: &Path<'_>) -> bool {
 
 /// Returns whether the text is a Secret or a list of them, in any spelling.
 fn is_secret(json: &str) -> bool {
-    // A cheap check that excludes most texts.
     if !json.contains("Secret") && !json.contains(r"\u") {
         return false;
     }

@@ -22,13 +22,11 @@ use super::recordings::{Listening, Recordings};
 use super::writer::{Bounds, Writer};
 use crate::telemetry::metrics::Metrics;
 
-/// The maximum number of calls that wait to be written.
 const MOST_WAITING: usize = 1_000;
 /// Their maximum size. Most objects are in the caches anyway.
 const MOST_WAITING_BYTES: usize = 32 << 20;
 /// The maximum number of lines that wait to be sent.
 const MOST_LINES: usize = 16;
-/// The maximum number of recordings of a host.
 const MOST_SESSIONS: usize = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +45,6 @@ pub(crate) enum Error {
     NoThread(std::io::Error),
 }
 
-/// The calls that wait to be written.
 #[derive(Default)]
 struct Waiting {
     bytes: AtomicUsize,
@@ -55,12 +52,8 @@ struct Waiting {
     dropped: AtomicU64,
 }
 
-/// Starts a recording, and returns its lines. It ends when the receiver is dropped. Values of the
-/// Secrets in `known` are redacted from the start.
-///
-/// # Errors
-///
-/// If there are too many recordings.
+/// Starts a recording, which ends when the receiver is dropped. Values of the Secrets in `known`
+/// are redacted from the start.
 pub(crate) fn start(
     recordings: &Recordings,
     wanted: RecordingRequest,
@@ -89,7 +82,6 @@ pub(crate) fn start(
     Ok(receiver)
 }
 
-/// Queues a call, if there is room.
 fn take(waiting: &Waiting, metrics: &Metrics, calls: &SyncSender<Arc<CallRecord>>, record: &Arc<CallRecord>) {
     let bytes = record.bytes();
     let has_room = waiting.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_WAITING_BYTES;
@@ -108,7 +100,6 @@ struct Session {
     waiting: Arc<Waiting>,
     queue: Receiver<Arc<CallRecord>>,
     lines: mpsc::Sender<Vec<u8>>,
-    /// The sender of the queue.
     _listening: Listening,
 }
 
@@ -133,7 +124,6 @@ impl Session {
             if left.is_zero() {
                 return Ok(Because::Time);
             }
-            // Checks regularly whether the client is still connected.
             match self.queue.recv_timeout(left.min(Duration::from_secs(1))) {
                 Ok(record) => {
                     let lines = self.writer.call(&record);
@@ -158,7 +148,6 @@ impl Session {
 }
 
 impl CallRecord {
-    /// The size of its texts.
     fn bytes(&self) -> usize {
         let read = self.reads.values().flatten().flatten();
         let objects = self.children.values().flatten().chain(read).chain([&self.parent]).map(|object| object.len());

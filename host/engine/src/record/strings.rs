@@ -21,16 +21,14 @@ impl Step<'_> {
     }
 }
 
-/// Passes each string value to `with`, and replaces it by the result; `None` if nothing was
-/// replaced. Does not recurse, because texts may nest deeply. Assumes JSON that was parsed before,
-/// and does not detect all errors.
+/// Replaces string values by the results of `with`; `None` if nothing was replaced. Does not
+/// recurse, because texts may nest deeply, and assumes valid JSON.
 pub(super) fn replace<'a>(
     text: &'a str,
     mut with: impl FnMut(&Path<'_>, &str) -> Option<String>,
 ) -> Result<Option<String>, NotJson> {
     let mut path: Vec<Step<'a>> = Vec::new();
     let mut replaced: Option<String> = None;
-    // `replaced`, if set, contains everything up to here.
     let mut copied = 0;
     let mut is_key = false;
     let mut at = 0;
@@ -76,7 +74,6 @@ pub(super) fn replace<'a>(
     if path.is_empty() { Ok(replaced) } else { Err(NotJson) }
 }
 
-/// The length of the string literal at the beginning of the text, with quotes.
 fn string_length(text: &str) -> Result<usize, NotJson> {
     let mut is_escaped = false;
     for (index, byte) in text.bytes().enumerate().skip(1) {

@@ -1,5 +1,4 @@
-//! Texts of plugins and API servers in a recording: as JSON where possible, for `jq`, and always
-//! without a loss of bytes.
+//! Texts of plugins and API servers, without a loss of bytes, and as JSON where possible.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +25,6 @@ impl fmt::Debug for Text {
 }
 
 impl Text {
-    /// Returns the text if it is exactly one JSON object on one line.
     fn plain(&self) -> Option<&RawValue> {
         let text = str::from_utf8(&self.0).ok()?;
         if !text.starts_with('{') || text.contains(['\n', '\r']) {

@@ -50,8 +50,7 @@ impl Writer {
     /// are ignored.
     pub fn learn_before(&mut self, object: &[u8]) {
         if let Some(redactor) = self.redactor.as_mut().filter(|redactor| !redactor.is_half_full()) {
-            // An unreadable object is never recorded, and missing room ends the recording when a
-            // call sees it.
+            // An unreadable object is never recorded; missing room ends the recording later.
             let _ = redactor.learn(object);
         }
     }
@@ -132,7 +131,6 @@ impl Writer {
         self.calls
     }
 
-    /// Returns the number of a program, and its line if it is new.
     fn program(&mut self, program: &Arc<Program>, settings: &Arc<[u8]>) -> (u32, Vec<u8>) {
         let known = self.programs.iter().rev();
         let same = known.clone().find(|(known, line)| Arc::ptr_eq(known, program) && line.settings.0 == *settings);

@@ -1,5 +1,5 @@
-//! Compares a shadow with its mount: both plugins are called about the same parent with the same
-//! inputs, and the code for mounts decides what each would do.
+//! Compares a shadow with its mount: calls both plugins with the same inputs, and decides for each
+//! what a host would do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,15 +28,12 @@ use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
 use crate::reconcile::report::ReconcileReport;
 use crate::writes::status::{decide, status_of};
 
-/// The factor by which deadlines are extended: the thread has the idle priority, and on a busy
-/// machine the deadline would measure the machine.
+/// The factor of deadlines: on a busy machine, idle threads would exceed the usual ones.
 const PATIENCE: u32 = 10;
 
-/// A program, and its view of one parent.
 pub(super) struct Side {
     pub(super) live: Arc<ActiveProgram>,
     pub(super) observed: ObservedState,
-    /// The span of its plugin's lines, if they are logged.
     pub(super) span: Option<Span>,
 }
 
@@ -52,14 +49,11 @@ pub(super) struct Pair {
     pub(super) shadow: Side,
 }
 
-/// The result of a comparison, and of the shadow's call.
 pub(super) struct Comparison {
-    /// `None` if the shadow was not called.
     pub(super) end: Option<CallEnd>,
     pub(super) outcome: ComparisonResult,
 }
 
-/// The answer of a plugin.
 struct Asked {
     result: Result<Response, call::Error>,
     /// Whether it exceeded the deadline of a mount.
@@ -94,7 +88,6 @@ impl Pair {
         Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late) })
     }
 
-    /// Returns the plugin's answer; `None` if it does not implement the function.
     fn asked(&self, side: &Side) -> Option<Asked> {
         let Side { live, observed, span } = side;
         let program = &live.program;
@@ -111,7 +104,6 @@ impl Pair {
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }
 
-    /// Returns the intent that follows from an answer.
     fn intent(&self, side: &Side, answer: Option<Result<Response, Problem>>) -> Intent {
         let Side { live, observed, .. } = side;
         let plan_inputs = PlanInputs::of(live, observed, &self.memory);
@@ -146,7 +138,6 @@ impl Pair {
         Intent { desired, plan, refused, status, has_finalizer, failure }
     }
 
-    /// Returns the status that would be written.
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
         let mut report = ReconcileReport::new(0);
         report.refusals.extend(plan.refusals.iter().cloned());
@@ -164,7 +155,6 @@ impl Pair {
     }
 }
 
-/// Returns the end of a call, if there was one.
 fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     Some(match &asked?.result {
         Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
@@ -180,7 +170,6 @@ struct Intent {
     plan: Plan,
     refused: BTreeSet<Identity>,
     status: Value,
-    /// Whether the parent has the finalizer afterwards.
     has_finalizer: bool,
     failure: Option<Problem>,
 }
@@ -196,7 +185,6 @@ fn identity_of(child: &ObjectRef) -> Identity {
     identity(&child.kind, &child.key)
 }
 
-/// Adds the fields that items of lists lack.
 fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     let mut object: Value = serde_json::from_str(object.json()).unwrap_or_default();
     if let Some(fields) = object.as_object_mut() {
@@ -209,17 +197,13 @@ fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
 /// What happens to a child.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
-    /// It does not exist afterwards.
     Absent,
-    /// It is not changed.
     AsIs,
     Written(&'a Desired),
-    /// It is deleted and recreated.
     Replaced(&'a Desired),
 }
 
 impl Intent {
-    /// The children that change.
     fn fates(&self) -> BTreeMap<Identity, Fate<'_>> {
         let steps = self.plan.steps.iter().filter_map(|step| Some((identity_of(step.child()), Fate::after(step)?)));
         // They are recreated after their deletion.
@@ -334,8 +318,8 @@ fn subject_of(child: &ObjectRef) -> Subject {
     }
 }
 
-/// A child, as far as its plugin says what it is; else as it is observed. What is over `before` has its other fields, too, where that was
-/// observed: the API server's defaults are no difference.
+/// A child in the plugin's words, or as observed. Fields of an observed `before` are added, so that
+/// the API server's defaults are no difference.
 fn state(fate: Fate<'_>, child: &Identity, observed: &BTreeMap<Identity, Value>, intent: &Intent, before: &Value) -> Value {
     let there = observed.get(child).unwrap_or(&Value::Null);
     let desired = match fate {

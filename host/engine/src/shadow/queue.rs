@@ -16,14 +16,11 @@ const MOST_BYTES: usize = 16 << 20;
 /// The maximum size of one parent's changes: a few large objects.
 const MOST_BYTES_OF_ONE: usize = 256 << 10;
 
-/// The entries of deleted parents that stay in the queue.
 const SLACK: usize = 64;
 
-/// The result of the comparison of one parent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ComparisonResult {
     pub(super) counts: Counts,
-    /// The changes as JSON, unless there are none or they are too large.
     pub(super) details: Option<Box<str>>,
     /// Whether the shadow's call exceeded the deadline of a mount.
     pub(super) is_late: bool,
@@ -37,7 +34,6 @@ impl ComparisonResult {
         Self { counts, details, is_late }
     }
 
-    /// The label in metrics.
     pub(super) fn word(&self) -> &'static str {
         match (self.counts.is_empty(), self.counts.get(Verb::Fail)) {
             (true, _) => SAME,
@@ -47,16 +43,13 @@ impl ComparisonResult {
     }
 }
 
-/// The parents that wait, and the results by parent, with limits for changes.
 #[derive(Default)]
 pub(super) struct ComparisonQueue {
     /// In order; may contain deleted parents.
     waiting: VecDeque<ObjectKey>,
-    /// The parents that really wait.
     waits: HashSet<ObjectKey>,
     /// The parent that is being compared, unless it was deleted.
     current: Option<ObjectKey>,
-    /// `None` if there are no differences.
     compared: HashMap<ObjectKey, Option<Box<Counts>>>,
     diverging: usize,
     counts: Counts,
@@ -66,14 +59,12 @@ pub(super) struct ComparisonQueue {
 }
 
 impl ComparisonQueue {
-    /// Queues a parent, unless it waits already.
     pub(super) fn add(&mut self, parent: &ObjectKey) {
         if self.waits.insert(parent.clone()) {
             self.waiting.push_back(parent.clone());
         }
     }
 
-    /// Returns the next parent, which may then be queued again.
     pub(super) fn next(&mut self) -> Option<ObjectKey> {
         self.current = loop {
             match self.waiting.pop_front() {
@@ -90,7 +81,7 @@ impl ComparisonQueue {
         self.waiting.retain(|parent| self.waits.contains(parent) && kept.insert(parent.clone()));
     }
 
-    /// Records the result of the current parent, unless it was deleted.
+    /// Ignores a parent that was deleted during its comparison.
     pub(super) fn record(&mut self, parent: &ObjectKey, outcome: ComparisonResult) {
         if self.current.take_if(|current| current == parent).is_none() {
             return;
@@ -141,7 +132,6 @@ impl ComparisonQueue {
         }
     }
 
-    /// The number of parents about which the shadow's call took too long.
     pub(super) fn late(&self) -> usize {
         self.late.len()
     }
@@ -150,12 +140,10 @@ impl ComparisonQueue {
         &self.counts
     }
 
-    /// The number of parents with differences.
     pub(super) fn differing(&self) -> usize {
         self.compared.values().flatten().count()
     }
 
-    /// The kept changes, by parent.
     pub(super) fn details(&self) -> impl Iterator<Item = &str> {
         self.details.values().map(|details| &**details)
     }

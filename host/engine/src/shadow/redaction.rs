@@ -8,7 +8,6 @@ use crate::difference::{self, Change};
 use crate::mounts::active_program::ActiveProgram;
 use crate::program::Program;
 
-/// Calls [`difference::redacted`] with the Secrets of these programs.
 pub(super) fn redacted<'a>(
     changes: Vec<Change>,
     lives: impl IntoIterator<Item = &'a Arc<ActiveProgram>>,

@@ -15,20 +15,15 @@ pub struct Report {
     pub(super) mount: String,
     pub(super) plugin: Version,
     pub(super) shadow: Version,
-    /// When the comparison began.
     pub(super) since: Timestamp,
-    /// The number of parents that were compared at least once.
     pub(super) compared: usize,
-    /// The number of parents that wait to be compared.
     pub(super) waiting: usize,
-    /// The reason of the shadow's quarantine, if it is quarantined.
     pub(super) quarantine: Option<String>,
     #[serde(flatten)]
     /// The differences between the shadow and the mount's plugin.
     pub difference: Difference,
 }
 
-/// A version of a plugin.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Version {
     pub(super) version: String,
@@ -42,7 +37,6 @@ impl Version {
 }
 
 impl Report {
-    /// The current report, redacted.
     pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
         let Shadow { mounted, program, live, since, .. } = shadow;
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
@@ -105,7 +99,6 @@ impl Report {
 }
 
 impl Shadow {
-    /// The state for `/debug/state`.
     pub(crate) fn state(&self) -> Value {
         let moment = self.comparisons().moment();
         let Version { version, digest } = Version::of(&self.program);
@@ -120,7 +113,6 @@ impl Shadow {
     }
 }
 
-/// Returns the redacted changes, and whether they could be redacted.
 fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     let changes: Vec<Change> =
         details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();

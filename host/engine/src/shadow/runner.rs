@@ -37,15 +37,13 @@ use crate::writes::finalizers;
 
 /// The delay before a comparison that the host could not make is retried.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// How often a shadow that is quarantined for all waiting parents is checked. The first probe comes
-/// after 30 s.
+/// How often a completely quarantined shadow is checked. The first probe comes after 30 s.
 const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 
 /// A shadow, and its differences so far. A change of either program discards them.
 pub(crate) struct Shadow {
     pub(super) mounted: Arc<ActiveProgram>,
     pub(super) program: Arc<Program>,
-    /// Set once its caches have synced.
     pub(super) live: OnceLock<Arc<ActiveProgram>>,
     pub(super) since: Timestamp,
     comparisons: Mutex<ComparisonQueue>,
@@ -54,9 +52,7 @@ pub(crate) struct Shadow {
 
 enum Found {
     Pair(Box<Pair>),
-    /// Not all of it is in the caches yet.
     Later,
-    /// The parent is not the mount's, or no plugin is called about it.
     Nothing,
 }
 
@@ -65,7 +61,6 @@ impl Shadow {
         Self { mounted, program, live: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
     }
 
-    /// Returns the mount's shadow, if it has one.
     pub(crate) fn of(mount: &Mount) -> Option<Arc<Self>> {
         let observer: Arc<dyn Any + Send + Sync> = mount.observer()?;
         observer.downcast().ok()
@@ -100,12 +95,10 @@ impl Shadow {
             let Ok(admitted) = live.call_guard.admit(&key, services.queue.now()) else {
                 self.add(&key);
                 held_in_a_row += 1;
-                // Others may be admitted. If none is, only time can change that.
                 if held_in_a_row >= self.moment().waiting {
                     held_in_a_row = 0;
                     sleep(ALL_HELD_PAUSE).await;
                 } else {
-                    // There may be many, and other tasks on this thread.
                     yield_now().await;
                 }
                 continue;
@@ -149,7 +142,6 @@ impl Shadow {
             undone => {
                 drop(admitted);
                 if let Err(error) = undone {
-                    // A defect of the host would happen again.
                     return error!(mount = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
@@ -158,19 +150,16 @@ impl Shadow {
         };
         services.metrics.shadowed(&mount.name, outcome.word());
         self.comparisons().record(&key, outcome);
-        // Without a call, nothing is known about the shadow.
         for change in admitted.ended(end.unwrap_or(CallEnd::HostFault), services.queue.now()).changes {
             match change {
                 Change::Quarantined(Extent::Mount) => {
                     warn!(mount = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
                 }
                 Change::Recovered(Extent::Mount) => info!(mount = %mount.name, "the shadow answers again"),
-                // The report shows what the shadow fails about.
                 Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
             }
         }
         if self.mounted.parents.get(&key).is_none() {
-            // It was deleted during the comparison.
             self.forget(&key, services.queue.now());
         }
     }
@@ -220,7 +209,6 @@ impl Observer for Shadow {
     }
 }
 
-/// Compares a mount's program with its shadow while polled. Completes if there is none.
 pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
     Box::pin(async move {
         // A defect of the host here must not affect the mount.
@@ -260,12 +248,10 @@ async fn prepare(
     services: &HostServices,
 ) -> Result<ActiveProgram, active_program::Error> {
     let parents = kinds::wait_for(&services.client, &wanted.manifest().parent, &mount.name).await;
-    // It would take over the children of the program before.
     let former = services.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
     ActiveProgram::prepare(Arc::clone(wanted), services, parents, &former, &Claim::never()).await
 }
 
-/// Completes once the API server serves one of the kinds.
 async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, services: &HostServices) {
     let waiting = kinds.iter().map(|kind| Box::pin(kinds::wait_for(&services.client, kind, &mount.name)));
     let waiting: Vec<_> = waiting.collect();

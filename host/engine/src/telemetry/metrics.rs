@@ -271,11 +271,7 @@ impl Metrics {
         );
     }
 
-    /// Returns the text of `/metrics`.
-    ///
-    /// # Errors
-    ///
-    /// Never, because it writes to memory.
+    /// Returns the text of `/metrics`. It never fails, because it writes to memory.
     pub fn encode(&self, form: Form) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;

@@ -3,15 +3,13 @@
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 
-/// A progress line on standard error, removed when this is dropped. Without a terminal, only
-/// announcements are shown.
+/// A progress line on a terminal. Without a terminal, only announcements are shown.
 #[derive(Debug)]
 pub struct Progress {
     is_watched: bool,
 }
 
 impl Default for Progress {
-    /// An empty line.
     fn default() -> Self {
         Self { is_watched: std::io::stderr().is_terminal() }
     }

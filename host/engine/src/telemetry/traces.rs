@@ -23,7 +23,6 @@ use tracing_subscriber::registry::LookupSpan;
 
 use otlp::Exporter;
 
-/// How long the process waits at its end for the last spans.
 const FLUSHED_WITHIN: Duration = Duration::from_secs(3);
 
 /// An exporter of traces. It sends the last ones when it is dropped.
@@ -32,17 +31,12 @@ pub struct Traces(SdkTracerProvider);
 
 impl Drop for Traces {
     fn drop(&mut self) {
-        // A missing collector is no failure.
         let _ = self.0.shutdown_with_timeout(FLUSHED_WITHIN);
     }
 }
 
 impl Traces {
-    /// An exporter of this instance's traces to a collector, with these headers.
-    ///
-    /// # Errors
-    ///
-    /// If the connections cannot be set up. Nothing is sent yet.
+    /// An exporter to a collector. Fails if the connections cannot be set up.
     pub fn to(endpoint: Uri, headers: Vec<(HeaderName, HeaderValue)>, instance: &str) -> anyhow::Result<Self> {
         let mut resource = Resource::builder().with_attributes([
             KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
@@ -55,7 +49,7 @@ impl Traces {
         Ok(Self(SdkTracerProvider::builder().with_resource(resource.build()).with_batch_exporter(exporter).build()))
     }
 
-    /// The layer that receives spans and log lines, independently of the log filter.
+    /// Independent of the log filter.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,

@@ -41,7 +41,6 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) enum StepResult {
     Wrote,
-    /// Nothing had to be done after all.
     Nothing,
     Refused(Refusal),
     /// Something else must happen first, which a watch will report; the message says what.
@@ -50,10 +49,8 @@ pub(crate) enum StepResult {
     Requeue(Duration, String),
 }
 
-/// How a child that would be replaced differs from what is desired.
 enum Drift {
     None,
-    /// Somebody has changed it.
     Real,
     /// Another field manager owns the field, and would set it again.
     Contested(Refusal),
@@ -63,12 +60,10 @@ pub(crate) struct Applier<'a> {
     pub(crate) client: &'a Client,
     pub(crate) metrics: &'a Metrics,
     pub(crate) mount: &'a str,
-    /// The name in the field manager.
     pub(crate) plugin: &'a str,
     pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
-    /// By the UID of a child.
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
     pub(crate) now: Time,
 }
@@ -80,10 +75,6 @@ impl Applier<'_> {
     ///
     /// - Existing objects are changed or deleted only if they have the UID of the step.
     /// - A creation never takes over an existing object.
-    ///
-    /// # Errors
-    ///
-    /// The problem, to be retried.
     pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<StepResult, Problem> {
         match step {
             Step::Create { desired } => self.create(desired, input).await,
@@ -95,7 +86,6 @@ impl Applier<'_> {
         }
     }
 
-    /// Carries out a step about an existing object, known in this state.
     async fn change(&mut self, step: &Step, known: Option<&Object>) -> Result<StepResult, Problem> {
         let known = known.filter(|known| step.uid() == Some(known.uid()));
         match step {
@@ -179,13 +169,11 @@ impl Applier<'_> {
         Ok(StepResult::Wrote)
     }
 
-    /// Decides whether to take the fields in conflict back by force, and counts it.
     fn may_take_back(&mut self, conflicts: &[Conflict], uid: &str) -> bool {
         let forced_applies = self.forced_applies.entry(uid.to_owned()).or_default();
         forced_applies.resolve(conflicts, self.now) == Resolution::ForceApply
     }
 
-    /// Stores the accepted form of a child, if it differs from what was desired.
     fn settle(&mut self, desired: &Desired, answer: &Value, uid: &str) {
         if first_difference(&Value::Object(desired.object.clone()), answer).is_some() {
             self.accepted.insert(uid.to_owned(), AcceptedForm::of(&desired.digest, answer));
@@ -194,7 +182,6 @@ impl Applier<'_> {
         }
     }
 
-    /// Returns whether a child really differs from what is desired, or is only spelt differently.
     async fn drift(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Drift, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
@@ -246,8 +233,6 @@ impl Applier<'_> {
                 Ok(StepResult::Wrote)
             }
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(StepResult::Nothing),
-            // A conflict may mean another object of that name, or a busy server; the cache will
-            // tell.
             Err(error) => Err(problem(&error, child)),
         }
     }
@@ -302,7 +287,6 @@ fn is_terminating(status: &Status) -> bool {
     status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// The fields that others manage, from the answer to an apply.
 fn conflicts(status: &Status) -> Vec<Conflict> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes
@@ -311,7 +295,6 @@ fn conflicts(status: &Status) -> Vec<Conflict> {
         .collect()
 }
 
-/// Converts the error of a request to the problem of its reconcile.
 pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     match error {
         kube::Error::Api(status) => problem_of(status, subject),
@@ -341,7 +324,6 @@ fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
     }
 }
 
-/// Returns the object of an answer, parsed for the store and for plans.
 fn parsed(answer: Received, child: &ObjectRef) -> Result<(SharedObject, Value), Problem> {
     let odd = |error: &dyn std::fmt::Display| {
         Problem::new(ProblemKind::Other, format!("the API server's answer about {child}: {error}"))

@@ -39,7 +39,6 @@ use crate::telemetry::metrics::{EventOutcome, Metrics};
 use crate::work::WorkQueue;
 use recorder::Recorder;
 
-/// The maximum number of publications in progress, each of a different mount.
 const AT_ONCE: usize = 4;
 
 /// While keys of a mount wait, one of its Events is published per interval.
@@ -48,8 +47,7 @@ const BESIDE_BACKLOG: Duration = Duration::from_secs(1);
 /// The time limit of a publication. A handover of the mount may wait this long.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Returns the events that the previous reconcile did not return. If these are unknown, as after a
-/// restart, all are new if the reconcile changed something, and otherwise none.
+/// If the previous events are unknown, as after a restart, all are new if something changed.
 pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
     match (changed, last) {
         (Changed::Yes, None) => events.iter().collect(),
@@ -64,10 +62,8 @@ struct AddedAt {
     moment: Moment,
 }
 
-/// The access to a mount for the publication of its Events.
 pub(crate) trait WriteAccess: Send + Sync {
-    /// Waits for permission to write; `None` if this host does not lead the mount, or the mount has
-    /// ended.
+    /// `None` if this host does not lead the mount, or the mount has ended.
     fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>>;
 }
 
@@ -77,12 +73,9 @@ pub(crate) struct WritePermit {
     pub(crate) publishing: OwnedRwLockReadGuard<()>,
 }
 
-/// The Events of a host that wait for publication.
 pub(crate) struct Events {
     waiting: Mutex<Waiting>,
-    /// Notified when an Event was added, or the host stops.
     changed: Notify,
-    /// When publication ends, once the host stops.
     stops: Mutex<Option<Instant>>,
     recorder: Recorder,
     work: Arc<WorkQueue>,
@@ -93,26 +86,21 @@ pub(crate) struct Events {
 #[derive(Default)]
 struct Waiting {
     queue: EventQueue<MountName, AddedAt>,
-    /// The mounts with Events.
     mounts: BTreeMap<MountName, Known>,
 }
 
 struct Known {
     access: Arc<dyn WriteAccess>,
-    /// When the next Event may be published beside a backlog; `None` without a backlog, or after
-    /// one was published.
+    /// When the next Event may be published beside a backlog.
     beside_backlog: Option<Instant>,
 }
 
-/// The next action of [`Events::run`].
 enum Next {
     Publish(Box<Publication<MountName, AddedAt>>),
-    /// Wait until then; without a time, for a notification.
     At(Option<Instant>),
 }
 
 impl Events {
-    /// `instance` is the reporting instance: the name of the pod, if there is one.
     pub(crate) fn new(
         instance: String,
         clock: Clock,
@@ -131,7 +119,6 @@ impl Events {
         })
     }
 
-    /// Queues an Event of the mount `name` about a parent.
     pub(crate) fn add(
         &self,
         name: &MountName,
@@ -155,7 +142,6 @@ impl Events {
         let added = AddedAt { time: self.recorder.now(), moment };
         let (is_first, result) = {
             let mut waiting = self.waiting.lock();
-            // A new mount may have taken the name.
             match waiting.mounts.get_mut(name) {
                 Some(known) => known.access = mount,
                 None => drop(waiting.mounts.insert(Arc::clone(name), Known { access: mount, beside_backlog: None })),
@@ -167,8 +153,7 @@ impl Events {
         };
         let (outcome, dropped) = match result {
             AddResult::Waits { displaced } => {
-                // While the mount has a backlog, [`Self::run`] already waits for its end because of
-                // the first Event.
+                // [`Self::run`] waits for the end of a backlog since the mount's first Event.
                 if is_first || !self.work.has_backlog_of(name) {
                     self.changed.notify_one();
                 }
@@ -181,7 +166,6 @@ impl Events {
         self.metrics.events(name, outcome, dropped);
     }
 
-    /// Removes a mount. Nothing is published for it afterwards, if none of its work is in progress.
     pub(crate) fn remove_mount(&self, mount: &MountName) {
         let mut waiting = self.waiting.lock();
         waiting.mounts.remove(mount);
@@ -191,7 +175,6 @@ impl Events {
         self.metrics.without_events(mount);
     }
 
-    /// Publishes Events until the host stops.
     pub(crate) async fn run(&self) {
         let mut in_progress = FuturesUnordered::new();
         loop {
@@ -227,14 +210,12 @@ impl Events {
         }
     }
 
-    /// Ends the publications: [`Self::run`] starts new ones for at most `within`, finishes all, and
-    /// returns.
+    /// [`Self::run`] starts publications for at most `within`, finishes all, and returns.
     pub(crate) fn stop(&self, within: Duration) {
         *self.stops.lock() = Some(Instant::now() + within);
         self.changed.notify_one();
     }
 
-    /// Counts the waiting Events as dropped, and returns their number.
     pub(crate) fn drop_waiting(&self) -> usize {
         let waiting = self.waiting.lock();
         for (mount, count) in waiting.queue.waiting_by_mount() {
@@ -243,7 +224,6 @@ impl Events {
         waiting.queue.waiting()
     }
 
-    /// Returns the next Event. While keys of a mount wait, it gets one per [`BESIDE_BACKLOG`].
     fn take(&self, stops: Option<Instant>) -> Next {
         let (now, time) = (Instant::now(), self.work.now());
         let mut waiting = self.waiting.lock();
@@ -271,7 +251,6 @@ impl Events {
         let Some(publication) = queue.take(MountLimit::Enforced, time, |name| due.contains(name)) else {
             return Next::At(wakeup);
         };
-        // The next one beside this backlog waits as long again.
         if let Some(mount) = mounts.get_mut(&publication.mount) {
             mount.beside_backlog = None;
         }
@@ -289,7 +268,6 @@ impl Events {
         self.show(&waiting.queue, &publication.mount);
     }
 
-    /// Sends an Event, if it may still be sent, and returns its name.
     async fn send(&self, publication: &Publication<MountName, AddedAt>) -> Option<String> {
         let Publication { mount: name, subject, event, .. } = publication;
         let failed = match tokio::time::timeout(PUBLISHED_WITHIN, self.send_once(publication)).await {
@@ -309,8 +287,7 @@ impl Events {
         None
     }
 
-    /// Returns `None` if the claim to the mount was lost since the Event was added, and drops the
-    /// waiting Events of that time.
+    /// `None` if the claim was lost since the Event was added.
     async fn send_once(
         &self,
         publication: &Publication<MountName, AddedAt>,

@@ -26,11 +26,7 @@ pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject 
     parent.without_annotation(&list_annotation(plugin)).map_or_else(|| Arc::clone(parent), Arc::new)
 }
 
-/// Sets the finalizer and this list, and returns the new parent.
-///
-/// # Errors
-///
-/// The error of the request. Writes only over the known state.
+/// Writes only over the known state.
 pub(crate) async fn add_finalizer(
     writer: &ParentWriter<'_>,
     parent: &Object,
@@ -48,20 +44,14 @@ pub(crate) async fn add_finalizer(
     answer.ok_or_else(|| Problem::new(ProblemKind::Other, "the API server's answer to a new finalizer cannot be read"))
 }
 
-/// The treatment of the list when the finalizer is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
-    /// The list is empty.
     Remove,
     /// The children stay, and belong to the parent again if the finalizer returns.
     Keep,
 }
 
-/// Removes the finalizer, and returns the new parent. A parent that is gone is a success.
-///
-/// # Errors
-///
-/// As for [`add_finalizer`].
+/// A parent that is gone is a success. Otherwise as [`add_finalizer`].
 pub(crate) async fn remove_finalizer(
     writer: &ParentWriter<'_>,
     parent: &Object,
@@ -82,11 +72,6 @@ pub(crate) async fn remove_finalizer(
     }
 }
 
-/// As [`remove_finalizer`], without a mount.
-///
-/// # Errors
-///
-/// The error of the request.
 pub(crate) async fn remove_finalizer_without_mount(
     client: &Client,
     resource: &Resource,

@@ -8,15 +8,13 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::cluster::object::Object;
 
-/// The recent own writes of a mount.
 #[derive(Default)]
 pub(crate) struct OwnWrites(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The writes in progress, with the newest version of each object that was noticed meanwhile.
+    /// The newest version of each object that was noticed during a write to it.
     under_way: HashMap<ObjectKey, Option<u64>>,
-    /// The versions of own writes that the watch has not brought yet.
     to_come: HashMap<ObjectKey, u64>,
 }
 
@@ -53,10 +51,9 @@ impl OwnWrites {
         }
     }
 
-    /// Ends a write, which made this version if it succeeded.
     pub(crate) fn end(&self, key: &ObjectKey, made: Option<u64>) -> Others {
         let mut state = self.state();
-        // The write replaced the version that we knew, so the noticed one is our own or newer.
+        // The write replaced the version that we knew, so the noticed one is its own or newer.
         let noticed = state.under_way.remove(key).flatten();
         if let Some(made) = made.filter(|made| noticed < Some(*made)) {
             state.to_come.insert(key.clone(), made);
@@ -68,7 +65,6 @@ impl OwnWrites {
         self.state().to_come.remove(key);
     }
 
-    /// The objects whose own writes the watch has not brought yet.
     pub(crate) fn written(&self) -> Vec<ObjectKey> {
         self.state().to_come.keys().cloned().collect()
     }

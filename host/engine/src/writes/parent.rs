@@ -17,13 +17,10 @@ use crate::work::WorkQueue;
 use crate::writes::apply::field_manager;
 use crate::writes::own_writes::{Others, OwnWrites};
 
-/// Writes to the parents of one mount.
 pub(crate) struct ParentWriter<'a> {
     pub(crate) mount: &'a MountName,
     pub(crate) kind: &'a GroupVersionKind,
-    /// The plugin's name, for the field manager and the finalizer.
     pub(crate) plugin: &'a str,
-    /// The fields of the host that the parents' status can hold.
     pub(crate) status_capabilities: StatusCapabilities,
     pub(crate) parents: &'a View,
     pub(crate) client: &'a Client,
@@ -38,7 +35,6 @@ pub(crate) enum At {
     Status,
 }
 
-/// A cached parent compared with the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Same,
@@ -49,16 +45,12 @@ pub(crate) enum Found {
 }
 
 impl ParentWriter<'_> {
-    /// Sends a JSON merge patch (RFC 7396), and returns the new parent, if the answer can be read.
+    /// Sends a JSON merge patch (RFC 7396), and returns the new parent, if it is readable.
     ///
     /// # Guarantees
     ///
     /// - Writes only over the given state: the request carries UID and resource version.
     /// - The answer is cached, and the watch's event of it queues nothing; others' changes do.
-    ///
-    /// # Errors
-    ///
-    /// The error of the request; a conflict means that the cache was behind.
     pub(crate) async fn patch(
         &self,
         parent: &Object,
@@ -95,18 +87,13 @@ impl ParentWriter<'_> {
         answer
     }
 
-    /// Compares a cached parent with the API server, and updates the cache if it has changed.
-    ///
-    /// # Errors
-    ///
-    /// The error of the request.
+    /// Updates the cache if the parent has changed.
     pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
         let parents = self.parents;
         let epoch = parents.write_epoch(parent.namespace());
         let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
         let found = answered(api.get_opt(parent.name())).await?;
         let found = found.and_then(|found| found.object.ok());
-        // A parent that was already being deleted counts as the same.
         let goes_on = |found: &SharedObject| found.uid() == parent.uid() && (parent.is_deleting() || !found.is_deleting());
         Ok(match found.filter(goes_on) {
             None => Found::Gone,

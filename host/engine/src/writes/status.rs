@@ -11,11 +11,9 @@ use crate::clock::Clock;
 use crate::cluster::object::{Object, SharedObject};
 use crate::writes::parent::{At, ParentWriter};
 
-/// The effect of a write on the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     No,
-    /// Only the host's part changed, e.g. conditions.
     Conditions,
     /// The plugin's part changed, which is an input of its next call.
     PluginStatus,
@@ -65,7 +63,6 @@ pub(crate) async fn write(
     Ok((written, Some(answer)))
 }
 
-/// Returns the desired status; `None` if the object has it already.
 pub(crate) fn decide(
     live: Option<&Value>,
     parent: &Object,
@@ -93,7 +90,6 @@ pub(crate) fn status_of(object: &Object) -> Option<Value> {
     serde_json::from_str::<WithStatus>(object.json()).ok()?.status
 }
 
-/// The fields of a status that the plugin sets.
 fn plugins_part(status: Option<&Map<String, Value>>) -> Vec<(&String, &Value)> {
     let fields = status.into_iter().flatten();
     fields.filter(|(field, _)| !matches!(field.as_str(), "conditions" | "observedGeneration")).collect()

@@ -24,7 +24,6 @@ use crate::telemetry::metrics::Form;
 
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Answers the first list with one text and each watch with another, and records requests.
 #[derive(Clone)]
 struct Server {
     list: Bytes,
@@ -54,7 +53,6 @@ impl Service<Request<Body>> for Server {
     }
 }
 
-/// An informer after a list and a watch.
 struct Followed {
     informer: Arc<Informer>,
     metrics: Arc<Metrics>,
@@ -63,7 +61,6 @@ struct Followed {
 
 const LAST: &str = r#"{"metadata":{"name":"last","resourceVersion":"999999"}}"#;
 
-/// Lists `initial`, and then watches `changes` and an object named `last`.
 async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[String]) -> Followed {
     let event = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
     let mut watch = String::new();
@@ -105,7 +102,6 @@ impl Followed {
         self.informer.store().get(&ObjectKey::new(namespace, name))
     }
 
-    /// Returns what is wrong with the watch; `left_out` objects are expected to be unreadable.
     fn wrongs(&self, strategy: &InitialListStrategy, left_out: usize) -> Vec<String> {
         let requests = self.requests.lock().clone();
         let text = self.metrics.encode(Form::Text).unwrap();
@@ -129,7 +125,7 @@ impl Followed {
 
 const STRATEGIES: [InitialListStrategy; 2] = [InitialListStrategy::StreamingList, InitialListStrategy::ListWatch];
 
-/// Checks that objects in lists and watches, `left_out` of them unreadable, stop nothing.
+/// Checks that objects, `left_out` of them unreadable, do not stop the watch.
 async fn check(objects: &[String], left_out: usize, look: impl Fn(&Followed)) {
     for strategy in STRATEGIES {
         for (initial, changes) in [(objects, &[][..]), (&[][..], objects)] {
@@ -189,8 +185,7 @@ async fn a_watch_goes_on_whatever_its_objects_hold() {
 
 #[tokio::test(start_paused = true)]
 async fn names_of_any_letters_are_kept() {
-    // Roles and role bindings may have any name without `/` and `%`, and Go escapes `<`, `>` and
-    // `&`.
+    // Roles may have any name without `/` and `%`; Go escapes `<`, `>` and `&`.
     let objects = [r#"a\u003cb\u0026"#, r#"q\"uote"#, r#"back\\slash"#, "s pace", "\u{fc}"]
         .map(|name| format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"5"}}}}"#));
     check(&objects, 0, |followed| {
@@ -233,7 +228,6 @@ fn string() -> impl Strategy<Value = String> {
         .prop_map(|parts| format!("\"{}\"", parts.concat()))
 }
 
-/// Any JSON value as text; keys may occur twice.
 fn value() -> impl Strategy<Value = String> {
     let scalars =
         ["null", "true", "false", "0", "-1", "0.5", "1e999", "-9223372036854775809", "18446744073709551616", "[]", "{}"];
@@ -272,7 +266,6 @@ fn object(members: Vec<(String, String)>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// An object with at least a name and a version.
 fn named() -> impl Strategy<Value = String> {
     let members = || proptest::collection::vec((key(), value()), 0..6);
     (members(), members()).prop_map(|(mut outer, mut metadata)| {

@@ -22,7 +22,6 @@ struct Denial {
 }
 
 impl Denials {
-    /// Records the result of a request with this verb.
     pub(super) fn note<T>(&self, verb: &'static str, ended: &Result<T, kube::Error>) {
         match ended {
             Err(error @ kube::Error::Api(status)) if status.is_forbidden() => {
@@ -34,7 +33,6 @@ impl Denials {
         }
     }
 
-    /// Returns a current denial, in the words of the API server.
     pub(crate) fn current(&self) -> Option<String> {
         let mut denials = self.denials();
         denials.retain(|_, denial| denial.at.elapsed() < KNOWN_FOR);

@@ -8,16 +8,13 @@ use parking_lot::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub struct Leaders {
     namespace: String,
-    /// The identity of this replica.
     identity: String,
     holders: Mutex<Holders>,
 }
 
 #[derive(Debug, Default)]
 struct Holders {
-    /// By the one Lease for all mounts.
     all: Option<String>,
-    /// By the Leases of single mounts.
     mounts: BTreeMap<String, String>,
 }
 
@@ -27,7 +24,6 @@ impl Leaders {
         Self { namespace: namespace.to_owned(), identity: identity.to_owned(), holders: Mutex::default() }
     }
 
-    /// Returns the namespace of the Leases and of the Pods.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -36,7 +32,6 @@ impl Leaders {
     pub(crate) fn of(&self, mount: &str) -> Option<String> {
         let holders = self.holders();
         let holder = holders.mounts.get(mount).or(holders.all.as_ref()).filter(|holder| **holder != self.identity)?;
-        // An identity ends with a random number, see `identity`.
         Some(holder.rsplit_once('_').map_or(holder.as_str(), |(name, _)| name).to_owned())
     }
 

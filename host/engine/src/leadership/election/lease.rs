@@ -17,28 +17,24 @@ use super::options::Options;
 use crate::clock::Clock;
 use crate::error::error_chain;
 
-/// The label with the deployment of a Lease.
 const ELECTION_LABEL: &str = "gyre.dev/election";
 /// On a replica's Lease: the mounts that it can lead, separated by commas.
 const MOUNTS_ANNOTATION: &str = "gyre.dev/mounts";
 
-/// The Leases of a deployment, as last seen.
 pub(super) struct Leases {
     api: Api<Lease>,
     timeout: Duration,
     clock: Clock,
     labels: Labels,
     denials: Arc<Denials>,
-    /// By name. Writes start from these, so labels and owners stay. The UID prevents that a PUT
-    /// recreates a deleted Lease.
+    /// The base of writes: labels and owners stay, and with the UID no PUT recreates a deleted
+    /// Lease.
     known: BTreeMap<String, Lease>,
 }
 
-/// The labels of Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Labels {
     None,
-    /// The label of their deployment.
     Election(String),
 }
 
@@ -91,7 +87,6 @@ impl Leases {
         }
     }
 
-    /// Lists the Leases of the deployment; `None` after an error.
     pub(super) fn list(&self) -> impl Future<Output = Option<Vec<Lease>>> + Send + use<> {
         let (api, timeout, labels) = (self.api.clone(), self.timeout, self.labels.clone());
         let denials = Arc::clone(&self.denials);
@@ -136,7 +131,7 @@ impl Leases {
         }
     }
 
-    /// Replaces all known Leases by listed ones, except those that were written since.
+    /// Replaces the known Leases, except those that were written since.
     pub(super) fn know_all(&mut self, listed: Vec<Lease>) -> Vec<Found> {
         let mut before = std::mem::take(&mut self.known);
         let found = listed.iter().filter_map(|lease| found_lease(&lease.name_any(), lease)).collect();

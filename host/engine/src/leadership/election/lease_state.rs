@@ -21,7 +21,7 @@ pub struct Release {
     done: oneshot::Receiver<()>,
 }
 
-/// The election's end of a [`Release`]: receives the request, and reports the end when dropped.
+/// The election's end of a [`Release`].
 #[derive(Debug)]
 pub(super) struct Asked {
     asked: Option<oneshot::Receiver<()>>,
@@ -42,17 +42,14 @@ impl Release {
     /// Nobody writes any more, no request is in flight, and the election still runs.
     pub async fn release(self) {
         drop(self.ask);
-        // An error means that the election has ended.
         let _ = self.done.await;
     }
 }
 
 impl Asked {
-    /// Waits for the request to end; completes once.
     pub(super) async fn wait(&mut self) {
         match &mut self.asked {
             Some(asked) => {
-                // A drop counts as a request.
                 let _ = asked.await;
                 self.asked = None;
             }
@@ -61,7 +58,6 @@ impl Asked {
     }
 }
 
-/// Reports the state of one lease to writers, logs and metrics.
 pub(super) struct LeaseState {
     pub(super) name: String,
     pub(super) sender: ClaimSender,
@@ -110,9 +106,7 @@ pub(super) fn now(origin: Instant) -> Time {
     Time::from_duration(origin.elapsed())
 }
 
-/// Waits until `time`; forever if `None`.
 pub(super) async fn until(origin: Instant, time: Option<Time>) {
-    /// The timer cannot wait longer.
     const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     match time {
         Some(time) => tokio::time::sleep_until(origin + time.as_duration().min(origin.elapsed() + FOR_EVER)).await,
@@ -120,7 +114,6 @@ pub(super) async fn until(origin: Instant, time: Option<Time>) {
     }
 }
 
-/// A seed of the jitter, so that hosts with different identities do not act in step.
 pub(super) fn seed_of(identity: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     identity.hash(&mut hasher);

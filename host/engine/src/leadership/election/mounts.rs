@@ -22,8 +22,7 @@ use super::options::Options;
 use crate::leadership::claim::{Claim, ClaimSender};
 use crate::telemetry::metrics::Metrics;
 
-/// Drains the mount of that name before its claim goes: it starts no more work and ends when none
-/// is in progress.
+/// Ends the work of a mount before its claim goes.
 pub type Drains = Box<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The claims of all mounts.
@@ -38,8 +37,7 @@ struct Inner {
 }
 
 impl MountClaims {
-    /// Returns the claim to write for a mount. It may be requested before the election has the
-    /// mount.
+    /// Returns the claim to a mount, even before the election has it.
     pub fn of(&self, mount: &str) -> Claim {
         self.leases().entry(mount.to_owned()).or_insert_with(|| self.0.lease(mount)).sender.claim()
     }
@@ -161,14 +159,12 @@ impl MountElectionTask {
                 () = until(self.origin, wakeup) => Input::Tick,
             };
         }
-        // Only deletions of this replica's own Lease are left, and each request ends in time.
         while self.sent.next().await.is_some() {}
         info!("left the election");
         drop(asked);
     }
 
-    /// Returns whether this replica has left. The clock is read between an answer and the next
-    /// request.
+    /// Returns whether this replica has left.
     fn step(&mut self, input: Input) -> bool {
         let mut has_left = false;
         let actions = self.elector.step(input, now(self.origin));

@@ -38,10 +38,8 @@ pub struct Options {
     pub leaders: Arc<Leaders>,
 }
 
-/// A unique identity: the name of the node or pod and a random number, as in controller-runtime.
-///
-/// Also for given names: replicas with one identity would take each other's lease for their own.
+/// A unique identity: a name and a random number, as in controller-runtime. Replicas with the same
+/// identity would take each other's lease for their own.
 pub fn identity(node: &str) -> String {
-    // Seeded by the operating system.
     format!("{node}_{:016x}", RandomState::new().hash_one(std::process::id()))
 }

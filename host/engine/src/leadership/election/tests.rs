@@ -109,7 +109,6 @@ async fn lease(service: &Service) -> Lease {
     Api::<Lease>::namespaced(Client::new(service.clone(), "default"), "default").get("gyre").await.unwrap()
 }
 
-/// Returns how long it takes until one host leads, and checks that never two do.
 async fn time_to_lead(hosts: &[&Host], limit: Duration) -> Duration {
     let start = Instant::now();
     loop {
@@ -141,7 +140,6 @@ async fn a_replica_that_is_cut_off_loses_the_claim_before_another_gets_it_and_be
     assert_eq!(lease(&service).await.spec.unwrap().lease_transitions, Some(1));
 
     leader.is_cut_off.store(false, Ordering::Relaxed);
-    // It notices after the timeout of the request that was cut off.
     sleep(Duration::from_secs(20)).await;
     other.running.abort();
     other.claim.lost().await;
@@ -163,7 +161,6 @@ async fn a_replica_that_is_not_ready_leaves_the_lease_to_others_and_knows_the_le
     let other = Host::start(&service, "another");
     time_to_lead(&[&unready, &other], MOMENT).await;
     other.is_cut_off.store(true, Ordering::Relaxed);
-    // The lease has expired long before it is ready, and it knows that.
     sleep(Duration::from_secs(20) + MOMENT * 4).await;
     assert!(unready.leads());
 }
@@ -268,7 +265,6 @@ fn all_mounts() -> BTreeSet<String> {
     (0..12).map(|mount| format!("mount-{mount}")).collect()
 }
 
-/// Checks that each mount has one leader, and how many mounts each replica leads.
 fn expect_spread(replicas: &[&Replica], expected: &[usize]) {
     let led: Vec<BTreeSet<String>> = replicas.iter().map(|replica| replica.leads()).collect();
     let loads: Vec<usize> = led.iter().map(BTreeSet::len).collect();

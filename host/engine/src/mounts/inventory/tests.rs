@@ -23,7 +23,6 @@ enum Writes {
     Accepted,
 }
 
-/// An API server without a ConfigMap.
 #[derive(Clone)]
 struct Server(watch::Receiver<Writes>);
 
@@ -61,7 +60,6 @@ impl tower_service::Service<http::Request<Body>> for Server {
     }
 }
 
-/// Returns an inventory in a ConfigMap, and the control over its writes.
 fn kept() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
     let (writes, receiver) = watch::channel(Writes::Unanswered);
     let place = Place { namespace: "home".to_owned(), name: "it-inventory".to_owned() };

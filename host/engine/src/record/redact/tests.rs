@@ -41,7 +41,6 @@ fn secret(data: &[(&str, &str)]) -> Value {
     })
 }
 
-/// Returns what is left of a call, as text.
 fn redacted(parent: &Value, children: &[Value]) -> Option<String> {
     let inputs = Redactor::new(KEY).redact(&inputs(parent, children)).unwrap()?;
     let all = [&inputs.parent, &inputs.settings]

@@ -32,7 +32,6 @@ fn wanted(text: Option<&str>) -> Vec<Child> {
     object.iter().filter_map(|object| object.as_object().cloned()).map(Child::Apply).collect()
 }
 
-/// The intent of a plugin that wants `wanted`.
 fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent {
     let parent = Parent {
         kind: GroupVersionKind::new("example.com", "v1", "Site"),
@@ -53,7 +52,6 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     Intent { desired, plan, refused, status: Value::Null, has_finalizer: false, failure: None }
 }
 
-/// The child on the API server after a write.
 fn written(grants: &Grants, text: &str) -> Value {
     let intent = intent(grants, None, &wanted(Some(text)));
     let desired = intent.desired.into_values().next().unwrap();

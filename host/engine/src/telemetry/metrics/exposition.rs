@@ -30,7 +30,6 @@ impl Form {
         }
     }
 
-    /// Converts from OpenMetrics to this format.
     pub(super) fn of(self, open_metrics: String) -> String {
         match self {
             Self::Text => text(&open_metrics),

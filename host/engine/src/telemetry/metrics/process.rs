@@ -57,7 +57,6 @@ impl Found {
     }
 }
 
-/// Returns the number after a name at the beginning of a line.
 fn number(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,5 @@
-//! The OpenTelemetry Protocol over HTTP, in JSON: <https://opentelemetry.io/docs/specs/otlp/#otlphttp>.
+//! The OpenTelemetry Protocol over HTTP, in JSON:
+//! <https://opentelemetry.io/docs/specs/otlp/#otlphttp>.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,14 +18,12 @@ use tracing::{info, warn};
 
 use crate::error::error_chain;
 
-/// The time limit of a batch.
 const SENT_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Exporter {
     endpoint: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// The SDK calls the exporter on a thread of its own.
     runtime: Runtime,
     client: Connection,
     resource: serde_json::Value,
@@ -42,9 +41,6 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Exporter {
-    /// # Errors
-    ///
-    /// If the runtime or TLS cannot be set up.
     pub(super) fn new(endpoint: Uri, headers: Vec<(HeaderName, HeaderValue)>) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().context("cannot set up the sending of traces")?;
         let mut config = Config::new(endpoint.clone());
@@ -157,7 +153,6 @@ fn any_value(value: &Value) -> serde_json::Value {
         Value::Array(Array::String(values)) => {
             array(values.iter().map(|value| any_value(&Value::String(value.clone()))).collect())
         }
-        // The library may add variants.
         other => json!({ "stringValue": other.to_string() }),
     }
 }

@@ -11,16 +11,8 @@ use crate::client::answered;
 use crate::cluster::object::Received;
 
 impl Applier<'_> {
-    /// Creates a child.
-    ///
-    /// # Guarantees
-    ///
-    /// An existing object of that name is read, and `gyre_core::plan` decides about it before any
+    /// Reads an existing object of that name, about which `gyre_core::plan` decides before any
     /// write.
-    ///
-    /// # Errors
-    ///
-    /// The problem, to be retried.
     pub(super) async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let view = self.views.get(&child.kind);
@@ -37,7 +29,6 @@ impl Applier<'_> {
         };
         let (object, answer) = parsed(answer, child)?;
         if object.key() != child.key {
-            // Each attempt would create another name.
             let message = format!(
                 "{child} was created as {:?}: a webhook changes its name or namespace; exempt it from that webhook",
                 object.key().to_string()
@@ -55,15 +46,13 @@ impl Applier<'_> {
         let body = serde_json::to_vec(&desired.object).map_err(kube::Error::SerdeError)?;
         let params = PostParams { field_manager: Some(field_manager(self.plugin)), ..PostParams::default() };
         let mut request = Request::new(api.resource_url()).create(&params, body).map_err(kube::Error::BuildRequest)?;
-        // Without it the API server drops unknown fields, which it refuses in an apply.
-        // `PostParams` lacks it.
+        // Without it the API server drops unknown fields.
         let uri = format!("{}&fieldValidation=Strict", request.uri());
         *request.uri_mut() = uri.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
         answered(self.client.request(request)).await
     }
 
-    /// Handles an existing object: another host's, this one's if the answer was lost, or a foreign
-    /// one.
+    /// Another host's object, this one's if the answer was lost, or a foreign one.
     async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, status: &Status) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let live = match answered(self.api(child)?.get(&child.key.name)).await {

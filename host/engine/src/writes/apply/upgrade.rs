@@ -15,17 +15,12 @@ use crate::client::answered;
 const FIELD_MANAGER: &str = "gyre-managed-fields";
 
 impl Applier<'_> {
-    /// Converts the plugin's Update entry in `metadata.managedFields` to an Apply entry. Returns
-    /// the new resource version; `None` if there is no such entry.
+    /// Converts the plugin's Update entry in `metadata.managedFields` to an Apply entry, and
+    /// returns the new resource version; `None` if there is no such entry.
     ///
     /// # Guarantees
     ///
-    /// Writes only over the state that was read, and changes nothing else. If the host ends before
-    /// the apply, another one continues from the Apply entry.
-    ///
-    /// # Errors
-    ///
-    /// The problem, to be retried; a conflict means that somebody else changed the object.
+    /// Writes only over the state that was read, and changes nothing else.
     pub(super) async fn upgrade(&self, child: &ObjectRef, uid: &str) -> Result<Option<u64>, Problem> {
         let api = self.api(child)?;
         let odd = |error: &dyn std::fmt::Display| Problem::new(ProblemKind::Other, format!("{child}: {error}"));

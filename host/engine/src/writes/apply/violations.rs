@@ -14,8 +14,8 @@ fn of_apply(message: &str) -> Option<Vec<String>> {
     Some(violations.map(|violation| violation.trim().trim_start_matches('.').to_owned()).collect())
 }
 
-/// Parses, e.g., `… cannot be handled as a Job: strict decoding error: unknown field "spec.a"` and
-/// `…: json: cannot unmarshal string into Go struct field JobSpec.spec.a of type int32`.
+/// E.g. `… as a Job: strict decoding error: unknown field "spec.a"`, or `… as a Job: json: cannot
+/// unmarshal string into Go struct field JobSpec.spec.a of type int32`.
 fn of_post(message: &str) -> Option<Vec<String>> {
     if let Some((_, violations)) = message.split_once("strict decoding error: ") {
         let violations =
@@ -37,7 +37,6 @@ fn undeclared(violation: &str) -> Option<String> {
 fn mistyped(violation: &str) -> Option<String> {
     let (found, rest) = violation.strip_prefix("json: cannot unmarshal ")?.split_once(" into Go struct field ")?;
     let (field, expected) = rest.split_once(" of type ")?;
-    // The first part is the name of a Go type.
     let (_, field) = field.split_once('.')?;
     Some(format!("{field}: expected {expected}, got {found}"))
 }
@@ -50,7 +49,6 @@ mod tests {
         assert_eq!(schema_violations(message).as_deref(), expected, "{message}");
     }
 
-    /// The texts are those of API servers of version 1.36.
     #[test]
     fn a_field_is_named_in_the_same_words_whether_it_was_created_or_applied() {
         let applied =

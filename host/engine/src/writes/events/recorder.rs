@@ -21,11 +21,9 @@ const NOTE_LIMIT: usize = 1024;
 const REASON_LIMIT: usize = 128;
 /// An Event's name is the object's name and a hexadecimal time, at most 253 bytes.
 const NAME_LIMIT: usize = 253 - 1 - 32;
-/// The names that are tried for one Event.
 const NAMES: u32 = 3;
 
 pub(super) struct Recorder {
-    /// The name of the pod, if there is one.
     instance: String,
     clock: Clock,
     /// The time in the last name, because a clock may return the same time twice.
@@ -41,15 +39,13 @@ impl Recorder {
         self.clock.now()
     }
 
-    /// Returns a unique number close to `now`.
     fn stamp(&self, now: Timestamp) -> i128 {
         let mut last = self.last.lock();
         *last = now.as_nanosecond().max(last.saturating_add(1));
         *last
     }
 
-    /// Creates an Event, or updates the series of the existing one. Returns the outcome and its
-    /// name.
+    /// Creates an Event, or updates the series of the existing one.
     pub(super) async fn publish(
         &self,
         client: &Client,
@@ -63,7 +59,6 @@ impl Recorder {
             }
         }
         let mut result = self.create(client, publication).await;
-        // Another process may have used the same name.
         for _ in 1..NAMES {
             match &result {
                 Err(kube::Error::Api(status)) if status.is_already_exists() => result = self.create(client, publication).await,
@@ -123,18 +118,15 @@ pub(super) fn reason(text: &str) -> &str {
     truncated(text, REASON_LIMIT)
 }
 
-/// The message, cut to the limit of the API server.
 pub(super) fn note(text: &str) -> String {
     cut(text, NOTE_LIMIT)
 }
 
-/// The `EventSeries` of an Event that happened more than once.
 fn series(publication: &Publication<MountName, AddedAt>) -> Value {
     let Publication { count, last, .. } = publication;
     json!({ "count": count, "lastObservedTime": micro_time(last.time) })
 }
 
-/// A `metav1.MicroTime`.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }
