@@ -4,7 +4,7 @@
 
 mod access;
 pub(crate) mod local;
-pub mod record;
+pub mod recording;
 pub mod shadow;
 pub(crate) mod state;
 mod tls;
@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tracing::info;
 
-use crate::admin::record::Recorded;
+use crate::admin::recording::Recorded;
 use crate::client::is_there;
 use crate::cluster::informer::Informer;
 use crate::error::error_chain;
@@ -38,7 +38,7 @@ use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::shadow::Shadow;
-use crate::telemetry::metrics::{Form, Metrics, Moment};
+use crate::telemetry::metrics::{Form, Metrics, MountGauges};
 use crate::work::WorkQueue;
 use access::Access;
 use local::Ends;
@@ -94,7 +94,7 @@ impl Shown {
 }
 
 /// Paths that the metrics cannot have.
-pub const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", record::PATH, shadow::PATH];
+pub const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", recording::PATH, shadow::PATH];
 
 /// The time limit of a probe of the API server, which is then probed again.
 const ASKED_FOR: Duration = Duration::from_secs(15);
@@ -102,7 +102,7 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 type Check = (&'static str, Result<(), String>);
 
 /// Probes are open to everybody; the other endpoints reveal cluster state and need a permission.
-/// Recordings and reports have their own rule, see [`mod@recordings`].
+/// Recordings and reports have their own rule, see [`mod@recording`].
 fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
     let [healthz, readyz, state, recording, shadowed] = RESERVED_PATHS;
     let mut closed = Router::new().route(state, get(debug_state));
@@ -145,7 +145,7 @@ pub(crate) async fn serve(
         Security::None => (None, None),
         Security::OwnCertificate => (Some(Certificate::of_our_own()?), None),
         Security::Certificate(directory) => {
-            let (certificate, following) = tls::follow(directory)?;
+            let (certificate, following) = tls::follow_certificate(directory)?;
             (Some(certificate), Some(following))
         }
     };
@@ -168,7 +168,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 /// Checks what only a restart can repair; so it does not depend on the API server.
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
-    shown.queue.look(|_, _| ());
+    shown.queue.inspect(|_, _| ());
     let calls = stopped_in_time(&shown.mounts);
     let tasks = going_on(&shown.critical_tasks, &shown.informers());
     answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
@@ -205,7 +205,7 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
 /// Does not wait for its probe, because the kubelet waits only a second.
 fn answering(shown: &Shown) -> Result<(), String> {
     let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
-    let (ask, result) = shown.api_server.look();
+    let (ask, result) = shown.api_server.check();
     if ask == Probe::Now {
         let (client, api_server) = (services.client.clone(), Arc::clone(&shown.api_server));
         tokio::spawn(async move {
@@ -226,14 +226,14 @@ async fn record(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let host = record::Host {
+    let host = recording::Host {
         recorded: &shown.recorded,
         mounts: &shown.mounts,
         metrics: &shown.metrics,
         leaders: shown.leaders.as_deref(),
         services: shown.services.get(),
     };
-    record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
+    recording::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
 async fn shadow(
@@ -302,16 +302,16 @@ async fn debug_state(State(shown): State<Shown>) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
-    let live = mount.live();
-    let plugin = live.as_ref().map_or(&wanted.plugin, |live| &live.program.plugin);
-    Moment {
+fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGauges {
+    let active = mount.active();
+    let plugin = active.as_ref().map_or(&wanted.plugin, |active| &active.program.plugin);
+    MountGauges {
         compile: plugin.compile(),
         running: mount.running.count(),
         idle: plugin.idle_instances(),
-        in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
-        is_quarantined: live.as_ref().is_some_and(|live| live.call_guard.quarantined().is_some()),
-        quarantined_scopes: live.as_ref().map_or(0, |live| live.call_guard.quarantined_scopes(0).0),
+        in_progress: queue.inspect(|queue, now| queue.in_progress_of(&mount.name, now)),
+        is_quarantined: active.as_ref().is_some_and(|active| active.call_guard.quarantined().is_some()),
+        quarantined_scopes: active.as_ref().map_or(0, |active| active.call_guard.quarantined_scopes(0).0),
     }
 }
 
@@ -319,7 +319,7 @@ async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     let informers = shown.informers();
     shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
     let mounts = shown.mounts.all();
-    shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
+    shown.metrics.mounts(mounts.iter().map(|(mount, wanted)| (&*mount.name, mount_gauges(mount, wanted, &shown.queue))));
     let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
     let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
     shown.metrics.shadows(shadows.into_iter());

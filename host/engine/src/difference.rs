@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_in_words_and_survives_the_way_through_json() {
+    fn a_difference_is_described_in_words_and_survives_json() {
         let mut failing = change(Verb::Fail, "it", None);
         failing.message = Some("it trapped".to_owned());
         let changes = vec![

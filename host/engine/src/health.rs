@@ -12,10 +12,10 @@ pub(crate) const DEAD_AFTER: Duration = Duration::from_secs(15);
 
 /// Whether a watch is connected, and since when not.
 #[derive(Debug)]
-pub struct Health(Mutex<State>);
+pub struct Health(Mutex<WatchState>);
 
 #[derive(Clone, Debug)]
-struct State {
+struct WatchState {
     heard_at: Instant,
     down: Option<Down>,
 }
@@ -32,13 +32,13 @@ pub struct Down {
 impl Default for Health {
     fn default() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(State { heard_at: now, down: Some(Down { since: now, error: None }) }))
+        Self(Mutex::new(WatchState { heard_at: now, down: Some(Down { since: now, error: None }) }))
     }
 }
 
 impl Health {
     pub(crate) fn connected(&self) {
-        *self.state() = State { heard_at: Instant::now(), down: None };
+        *self.state() = WatchState { heard_at: Instant::now(), down: None };
     }
 
     pub(crate) fn heard(&self) {
@@ -75,7 +75,7 @@ impl Health {
         self.state().heard_at.elapsed()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         self.0.lock()
     }
 }
@@ -119,7 +119,7 @@ impl ApiServerHealth {
     }
 
     /// Returns whether the caller must probe now, and the error if the API server is unreachable.
-    pub(crate) fn look(&self) -> (Probe, Result<(), String>) {
+    pub(crate) fn check(&self) -> (Probe, Result<(), String>) {
         let now = Instant::now();
         let mut state = self.state();
         let is_fresh = state.heard_at.is_some_and(|at| now < at + GOOD_FOR) && !state.is_doubted;
@@ -190,34 +190,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_api_server_is_gone_when_it_does_not_answer_a_question_and_back_when_it_does() {
+    async fn an_api_server_that_does_not_answer_is_gone_until_it_answers() {
         let api_server = ApiServerHealth::default();
-        assert!(matches!(api_server.look(), (Probe::Now, Err(_))), "it was never there");
+        assert!(matches!(api_server.check(), (Probe::Now, Err(_))), "it was never there");
         api_server.heard();
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())));
         tokio::time::advance(GOOD_FOR).await;
-        assert_eq!(api_server.look(), (Probe::Now, Ok(())), "it was silent, as nobody asked it anything");
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())), "one question is enough");
+        assert_eq!(api_server.check(), (Probe::Now, Ok(())), "it was silent, as nobody asked it anything");
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())), "one question is enough");
         tokio::time::advance(GONE_AFTER).await;
-        assert_eq!(api_server.look(), (Probe::NotNow, Err("it has not answered for 13 s".to_owned())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Err("it has not answered for 13 s".to_owned())));
         api_server.unanswered("refused".to_owned());
-        assert_eq!(api_server.look(), (Probe::Now, Err("refused".to_owned())));
+        assert_eq!(api_server.check(), (Probe::Now, Err("refused".to_owned())));
         api_server.heard();
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_without_an_answer_is_a_reason_to_ask_and_no_more() {
+    async fn an_unanswered_request_only_causes_a_probe() {
         let api_server = ApiServerHealth::default();
         api_server.heard();
         api_server.doubt();
-        assert_eq!(api_server.look(), (Probe::Now, Ok(())));
+        assert_eq!(api_server.check(), (Probe::Now, Ok(())));
         api_server.heard();
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())));
     }
 
     #[tokio::test]
-    async fn a_task_that_has_ended_is_missed_until_it_may_end() {
+    async fn an_ended_task_is_reported_until_tasks_may_end() {
         let critical_tasks = CriticalTasks::default();
         let (going_on, panicking) = (tokio::spawn(std::future::pending::<()>()), tokio::spawn(async { panic!("a defect") }));
         critical_tasks.add("going on", going_on.abort_handle());

@@ -130,8 +130,8 @@ pub async fn run(
     leadership.watch_over(&critical_tasks);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&connection, &claims.of_inventory()), options.inventory));
-    let mounts = Arc::new(Mounts::new(shadow::follow));
-    drained.set(drains(&mounts, &queue));
+    let mounts = Arc::new(Mounts::new(shadow::run_shadow));
+    drained.set(drain_callback(&mounts, &queue));
     let shown_services = Arc::new(OnceLock::new());
     let admin = match options.admin {
         Some(admin_options) => {
@@ -141,7 +141,7 @@ pub async fn run(
             let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
             let shown =
                 admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, api_server, critical_tasks };
-            Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
+            Some(admin::serve(admin_options, shown, until_stopped(stopped.clone())).await?)
         }
         None => None,
     };
@@ -172,11 +172,11 @@ pub async fn run(
     let _ = shown_services.set(Arc::clone(&services));
     let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: options.recordings });
 
-    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
+    let following = tokio::spawn(Arc::clone(&mounts).follow_programs(programs, Arc::clone(&services), options.patience));
     critical_tasks.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
         let (inventory, claim) = (Arc::clone(&inventory), services.claims.of_inventory());
-        async move { inventory.keep(&claim).await }
+        async move { inventory.write_changes(&claim).await }
     });
     critical_tasks.add("inventory", keeping.abort_handle());
     let publishing = tokio::spawn({
@@ -244,11 +244,11 @@ async fn connect(client: &Client, inventory: &Inventory) -> kube::runtime::watch
     }
 }
 
-async fn stops(mut stopped: watch::Receiver<bool>) {
+async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-fn drains(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
+fn drain_callback(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
     let (mounts, queue) = (Arc::clone(mounts), Arc::clone(queue));
     Box::new(move |name| {
         let (mount, queue) = (mounts.get(&name.into()), Arc::clone(&queue));
@@ -351,4 +351,4 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
 }
 
 #[cfg(test)]
-mod churn;
+mod tests;

@@ -33,9 +33,8 @@
 //! | [`program`] | a plugin with its settings, limits and grants |
 //! | [`telemetry`] | logs, metrics and traces |
 //! | [`health`] | the state of watches and of the host's own tasks |
-//! | [`target`] | what a watch covers |
-//! | [`clock`] | time |
-//! | [`error`] | how errors are printed |
+//! | [`target`], [`clock`] | what a watch covers; time |
+//! | [`error`], `fingerprint` | how errors are printed; fingerprints of values |
 //!
 //! Decisions are in `gyre_core`; `gyre_sandbox` runs plugins.
 //!
@@ -50,6 +49,7 @@ pub mod clock;
 pub mod cluster;
 pub mod difference;
 pub mod error;
+mod fingerprint;
 pub mod health;
 pub mod host;
 pub mod leadership;

@@ -2,7 +2,6 @@
 
 pub(crate) mod active_program;
 pub(crate) mod call_guard;
-mod follow;
 pub(crate) mod fresh;
 pub mod inventory;
 mod lifecycle;
@@ -11,7 +10,9 @@ pub(crate) mod observer;
 pub(crate) mod parent_state;
 pub(crate) mod release;
 pub(crate) mod services;
+mod subscribe;
 pub(crate) mod trail;
+pub(crate) mod unreachable;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,12 +33,12 @@ use crate::program::{MountName, Program, Programs};
 
 /// The configured mounts of a host, and those that are being unmounted.
 pub struct Mounts {
-    state: Mutex<State>,
+    state: Mutex<MountTable>,
     companion: Companion,
 }
 
 #[derive(Default)]
-struct State {
+struct MountTable {
     mounted: BTreeMap<MountName, Mounted>,
     /// The tasks that remove finalizers after an unmount, by name.
     unmounting: BTreeMap<String, JoinHandle<()>>,
@@ -83,7 +84,12 @@ impl Mounts {
 
     /// Mounts and unmounts as `programs` changes. Mounts that are only in the inventory are
     /// released after `patience`.
-    pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, services: Arc<HostServices>, patience: Duration) {
+    pub(crate) async fn follow_programs(
+        self: Arc<Self>,
+        mut programs: Programs,
+        services: Arc<HostServices>,
+        patience: Duration,
+    ) {
         let until = Instant::now() + patience;
         loop {
             let wanted = Arc::clone(&programs.borrow_and_update());
@@ -194,7 +200,7 @@ impl Mounts {
         self.state().unmounting.insert(name, task);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MountTable> {
         self.state.lock()
     }
 }

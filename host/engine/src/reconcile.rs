@@ -33,11 +33,13 @@ use crate::call::Ask;
 use crate::call::threads::Priority;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
+use crate::cluster::view::Comparison;
+use crate::fingerprint::fingerprint;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::{Lead, Mount};
 use crate::mounts::parent_state::{Inputs, ParentState};
-use crate::mounts::release;
-use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
+use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail};
+use crate::mounts::unreachable;
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{Decision, DeletionDecision, LiveDecision, ObservedState, PlanInputs};
@@ -45,7 +47,7 @@ use crate::reconcile::report::{ReconcileReport, SLOWED_DOWN, slowed_down, warnin
 use crate::writes::apply::Applier;
 use crate::writes::events::to_publish;
 use crate::writes::finalizers::{self, List};
-use crate::writes::parent::{Found, ParentWriter};
+use crate::writes::parent::ParentWriter;
 use crate::writes::status;
 
 /// Plans without a call and with at most this many children are computed on the async thread;
@@ -60,24 +62,21 @@ const FEW: usize = 100;
 /// key so far.
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     let _in_flight = mount.begin_reconcile().await;
-    let Some(live) = mount.live() else { return Outcome::Gone };
-    let Some(parent) = live.parents.get(key) else {
+    let Some(active) = mount.active() else { return Outcome::Gone };
+    let Some(parent) = active.parents.get(key) else {
         mount.forget(key, context.services.queue.now());
         return Outcome::Gone;
     };
-    let memory = mount.parent_state(key);
-    let memory = if memory.uid == parent.uid() {
-        memory
-    } else {
-        ParentState { uid: parent.uid().to_owned(), ..ParentState::default() }
-    };
-    let has_finalizer = finalizers::has_finalizer(&parent, &live.program.manifest().name);
-    let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
-    let observed = ObservedState::of(&live, parent);
+    let state = mount.parent_state(key);
+    let state =
+        if state.uid == parent.uid() { state } else { ParentState { uid: parent.uid().to_owned(), ..ParentState::default() } };
+    let has_finalizer = finalizers::has_finalizer(&parent, &active.program.manifest().name);
+    let (is_selected, is_leaving) = (active.selects(&parent), parent.is_deleting());
+    let observed = ObservedState::of(&active, parent);
     let report = ReconcileReport::new(failures);
-    let reads = memory.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
+    let reads = state.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
     let (cause, written) = (Cause::Change, BTreeSet::new());
-    let run = Run { context, mount, live: &live, observed, memory, report, cause, reads, written };
+    let run = Run { context, mount, active: &active, observed, state, report, cause, reads, written };
     let outcome = match (is_selected, is_leaving, has_finalizer) {
         (true, false, _) => run.reconcile_live().await,
         (true, true, true) => run.reconcile_deleting().await,
@@ -90,7 +89,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     };
     // If the claim was lost and the parent deleted meanwhile, nobody takes its key any more. If
     // another program was activated, it may have forgotten parents that this one saw.
-    if mount.leads() != Lead::Yes || mount.live().is_none_or(|now| !Arc::ptr_eq(&now, &live)) {
+    if mount.leads() != Lead::Yes || mount.active().is_none_or(|now| !Arc::ptr_eq(&now, &active)) {
         mount.forget_if_gone(&context.services.queue, key);
     }
     outcome
@@ -99,9 +98,9 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
 struct Run<'a> {
     context: &'a Context,
     mount: &'a Arc<Mount>,
-    live: &'a Arc<ActiveProgram>,
+    active: &'a Arc<ActiveProgram>,
     observed: ObservedState,
-    memory: ParentState,
+    state: ParentState,
     report: ReconcileReport,
     cause: Cause,
     /// The reads of this call, or of the last one.
@@ -114,30 +113,30 @@ impl Run<'_> {
     async fn reconcile_live(mut self) -> Outcome {
         let answers = self.answers();
         let inputs = self.fingerprint(&answers);
-        let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
-        if self.memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
+        let due = self.state.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if self.state.inputs == Some(inputs) && due != Some(Duration::ZERO) {
             self.context.services.metrics.memo_hit(&self.mount.name);
             return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
         }
         if let Some(held) = self.slow_down(&answers) {
             return held;
         }
-        self.memory.inputs = None;
-        if self.live.program.manifest().finalizes
-            && !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name)
+        self.state.inputs = None;
+        if self.active.program.manifest().finalizes
+            && !finalizers::has_finalizer(&self.observed.parent, &self.active.program.manifest().name)
             && let Err(problem) = self.add_finalizer(&ChildList::default()).await
         {
             self.report.fail(problem);
             return self.finish(Response::default()).await;
         }
-        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
-        let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Reconcile).await;
+        let plan_inputs = Arc::new(PlanInputs::of(self.active, &self.observed, &self.state));
+        let called = call(self.context, self.mount, self.active, &self.observed, &plan_inputs, Ask::Reconcile).await;
         // The inputs at the time of the call: if the steps change them, the next reconcile is not
         // skipped.
         let mut inputs = None;
         let result = called.and_then(|Called { result, clock, answers, reads }| {
             inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
-            self.memory.reads = answers.into_keys().collect();
+            self.state.reads = answers.into_keys().collect();
             self.reads = reads;
             result
         });
@@ -158,30 +157,30 @@ impl Run<'_> {
 
     fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
         let namespace = self.observed.parent.namespace();
-        let answer = |read| self.live.lookup.fingerprint(read, namespace);
-        self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect()
+        let answer = |read| self.active.lookup.fingerprint(read, namespace);
+        self.state.reads.iter().map(|read| (read.clone(), answer(read))).collect()
     }
 
     /// Returns an outcome if the reconcile must wait, because earlier ones kept writing although
     /// only time had passed.
     fn slow_down(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
-        let (live, parent) = (self.live, &self.observed.parent);
+        let (active, parent) = (self.active, &self.observed.parent);
         let of_others = || {
-            let answer = |read| live.lookup.answer(read, parent.namespace());
-            let others = self.memory.reads.iter().map(|read| answer(read).fingerprint_of_others(parent.uid()));
-            hash(&others.collect::<Vec<_>>())
+            let answer = |read| active.lookup.answer(read, parent.namespace());
+            let others = self.state.reads.iter().map(|read| answer(read).fingerprint_of_others(parent.uid()));
+            fingerprint(&others.collect::<Vec<_>>())
         };
-        let trail = self.memory.trail.as_ref();
-        let cause = trail.map_or(Cause::Change, |trail| trail.cause(&self.seen(), hash(answers), of_others));
+        let trail = self.state.trail.as_ref();
+        let cause = trail.map_or(Cause::Change, |trail| trail.cause(&self.seen(), fingerprint(answers), of_others));
         self.cause = cause;
         match cause {
             Cause::Change => {
-                self.memory.pace.restore();
+                self.state.pace.restore();
                 None
             }
             Cause::Time => {
                 let now = self.context.services.queue.now();
-                let until = self.memory.pace.held_until(now)?;
+                let until = self.state.pace.held_until(now)?;
                 Some(Outcome::SlowedDown { after: until.saturating_since(now) })
             }
         }
@@ -189,14 +188,14 @@ impl Run<'_> {
 
     fn seen(&self) -> Seen<'_> {
         let ObservedState { parent, children, views } = &self.observed;
-        Seen { surroundings: hash(&(self.live.id, views.keys().collect::<Vec<_>>())), parent, children }
+        Seen { surroundings: fingerprint(&(self.active.id, views.keys().collect::<Vec<_>>())), parent, children }
     }
 
     fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
         let answers = answers.iter().map(|(read, answer)| (read, *answer));
         Inputs::of(
-            self.live.id,
-            &self.observed.shown_parent(self.live),
+            self.active.id,
+            &self.observed.shown_parent(self.active),
             &self.observed.children,
             self.observed.views.keys(),
             answers,
@@ -249,7 +248,7 @@ impl Run<'_> {
         list: Option<&ChildList>,
         is_needed: bool,
     ) -> Result<(Plan, Parent), Problem> {
-        let Some(list) = list else { return Ok((plan, self.live.parent(&self.observed.parent))) };
+        let Some(list) = list else { return Ok((plan, self.active.parent(&self.observed.parent))) };
         if plan_inputs.parent().children.is_missing() {
             // A child that is not on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
@@ -262,11 +261,11 @@ impl Run<'_> {
         if is_needed {
             self.add_finalizer(list).await?;
             // The plugin has not seen children that existed, but were not on the list.
-            if ObservedState::of(self.live, self.observed.parent.clone()).children.len() > self.observed.children.len() {
+            if ObservedState::of(self.active, self.observed.parent.clone()).children.len() > self.observed.children.len() {
                 self.report.requeue_after(Duration::ZERO);
             }
         }
-        Ok((plan, self.live.parent(&self.observed.parent)))
+        Ok((plan, self.active.parent(&self.observed.parent)))
     }
 
     /// Asks the API server, because the caches may lag.
@@ -277,8 +276,8 @@ impl Run<'_> {
         }
         let (resources, namespaces) = self.where_children_are();
         let resources: Vec<Resource> = resources.into_iter().filter(|resource| unknown.has_kind(&resource.kind())).collect();
-        let (client, parent) = (&self.live.reads, &self.observed.parent);
-        let there = match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
+        let (client, parent) = (&self.active.reads, &self.observed.parent);
+        let there = match unreachable::children(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(there) => there,
             Err(error) => return self.fail(&error),
         };
@@ -298,15 +297,15 @@ impl Run<'_> {
     /// again would run its Job once more.
     async fn check_that_parent_lives(&self) -> Result<(), Problem> {
         let (writer, parent) = (self.writer(), &self.observed.parent);
-        if self.live.fresh.take(parent.uid()) {
+        if self.active.fresh.take(parent.uid()) {
             return Ok(());
         }
         let stale = |what| Problem::new(ProblemKind::Stale, format!("{} {what}", writer.subject(parent)));
-        match writer.look(parent).await {
-            Ok(Found::Same) => Ok(()),
+        match writer.parents.compare(writer.client, parent).await {
+            Ok(Comparison::Same) => Ok(()),
             // The new status may say that the missing child has done its work.
-            Ok(Found::Changed) => Err(stale("has changed, but the cache was not up to date")),
-            Ok(Found::Gone) => Err(stale("is deleted or being deleted, but the cache was not up to date")),
+            Ok(Comparison::Changed) => Err(stale("has changed, but the cache was not up to date")),
+            Ok(Comparison::Gone) => Err(stale("is deleted or being deleted, but the cache was not up to date")),
             Err(error) => Err(crate::writes::apply::problem(&error, &writer.subject(parent))),
         }
     }
@@ -322,11 +321,11 @@ impl Run<'_> {
         if let Some(held) = self.slow_down(&self.answers()) {
             return held;
         }
-        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
-        let answered = if self.live.program.manifest().finalizes {
-            let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Finalize).await;
+        let plan_inputs = Arc::new(PlanInputs::of(self.active, &self.observed, &self.state));
+        let answered = if self.active.program.manifest().finalizes {
+            let called = call(self.context, self.mount, self.active, &self.observed, &plan_inputs, Ask::Finalize).await;
             let result = called.and_then(|Called { result, answers, reads, .. }| {
-                self.memory.reads = answers.into_keys().collect();
+                self.state.reads = answers.into_keys().collect();
                 self.reads = reads;
                 result
             });
@@ -351,13 +350,13 @@ impl Run<'_> {
         self.finish(response).await
     }
 
-    async fn carry_out_deletion(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<DeletionDecision>) {
-        let decided = match departing {
-            Some(departing) => Ok(departing),
+    async fn carry_out_deletion(&mut self, plan_inputs: &Arc<PlanInputs>, decision: Option<DeletionDecision>) {
+        let decided = match decision {
+            Some(decision) => Ok(decision),
             None => self.decide_deletion(plan_inputs, plan_inputs.parent(), None).await,
         };
         let DeletionDecision { leaving: DeletionPlan { plan, finalizer }, list } = match decided {
-            Ok(departing) => departing,
+            Ok(decision) => decision,
             Err(problem) => return self.report.fail(problem),
         };
         let parent = match self.claim_and_execute(plan, plan_inputs, list.as_ref(), true).await {
@@ -373,7 +372,7 @@ impl Run<'_> {
             let cut_short = Response { done: true, ..Response::default() };
             let decided = self.decide_deletion(plan_inputs, &parent, Some(cut_short)).await;
             let DeletionPlan { plan, finalizer } = match decided {
-                Ok(departing) => departing.leaving,
+                Ok(decision) => decision.leaving,
                 Err(problem) => return self.report.fail(problem),
             };
             self.execute(plan, plan_inputs, &parent).await;
@@ -401,10 +400,10 @@ impl Run<'_> {
         answer: Option<Response>,
     ) -> Result<DeletionDecision, Problem> {
         if plan_inputs.children.len() <= FEW {
-            return Ok(plan_inputs.decide_deletion(self.live, parent, answer.as_ref()));
+            return Ok(plan_inputs.decide_deletion(self.active, parent, answer.as_ref()));
         }
-        let (live, plan_inputs, parent) = (Arc::clone(self.live), Arc::clone(plan_inputs), parent.clone());
-        let decide = move || plan_inputs.decide_deletion(&live, &parent, answer.as_ref());
+        let (active, plan_inputs, parent) = (Arc::clone(self.active), Arc::clone(plan_inputs), parent.clone());
+        let decide = move || plan_inputs.decide_deletion(&active, &parent, answer.as_ref());
         let decided = self.context.services.caller.run(Priority::Usual, decide).await;
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
@@ -414,9 +413,9 @@ impl Run<'_> {
         if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
         }
-        let (client, parent) = (&self.live.reads, &self.observed.parent);
+        let (client, parent) = (&self.active.reads, &self.observed.parent);
         let (resources, namespaces) = self.where_children_are();
-        match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
+        match unreachable::children(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
             Ok(_) => {}
             Err(error) => self.fail(&error),
@@ -425,7 +424,7 @@ impl Run<'_> {
 
     fn where_children_are(&self) -> (Vec<Resource>, Option<&BTreeSet<String>>) {
         let resources = self.observed.views.values().map(|view| view.resource.clone()).collect();
-        let namespaces = match &self.live.program.namespaces {
+        let namespaces = match &self.active.program.namespaces {
             Namespaces::All => None,
             Namespaces::Only(names) => Some(names),
         };
@@ -435,12 +434,12 @@ impl Run<'_> {
     /// Asks the API server, because the caches may lag behind recently created children.
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
-        let (live, parent) = (self.live, &self.observed.parent);
-        let left = match release::unreachable(&live.reads, self.writer().plugin, parent, &resources, namespaces).await {
-            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin, parent, child)) => {
+        let (active, parent) = (self.active, &self.observed.parent);
+        let left = match unreachable::children(&active.reads, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(left) if !left.iter().any(|(_, child)| unreachable::is_waited_for(self.writer().plugin, parent, child)) => {
                 return self.remove_finalizer(List::Remove).await;
             }
-            Ok(left) => release::delete(&live.client, &left).await,
+            Ok(left) => unreachable::delete(&active.client, &left).await,
             Err(error) => Err(error),
         };
         match left {
@@ -465,11 +464,11 @@ impl Run<'_> {
     }
 
     fn writer(&self) -> ParentWriter<'_> {
-        parent_writer(self.context, self.mount, self.live)
+        parent_writer(self.context, self.mount, self.active)
     }
 
     async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
-        let plugin = &self.live.program.manifest().name;
+        let plugin = &self.active.program.manifest().name;
         let list = finalizers::child_list(&self.observed.parent, plugin);
         // An empty list is not written to each parent after an upgrade.
         let is_far = |child: &SharedObject| ownership(self.observed.parent.namespace(), child.namespace()) == Ownership::Labels;
@@ -494,7 +493,7 @@ impl Run<'_> {
     }
 
     async fn remove_finalizer(&mut self, list: List) {
-        if !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name) {
+        if !finalizers::has_finalizer(&self.observed.parent, &self.active.program.manifest().name) {
             return;
         }
         match finalizers::remove_finalizer(&self.writer(), &self.observed.parent, list).await {
@@ -512,30 +511,30 @@ impl Run<'_> {
     async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
-        if !self.memory.accepted.is_empty() || !self.memory.forced_applies.is_empty() {
+        if !self.state.accepted.is_empty() || !self.state.forced_applies.is_empty() {
             let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
-            self.memory.accepted.retain(|uid, _| observed.contains(uid.as_str()));
-            self.memory.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
+            self.state.accepted.retain(|uid, _| observed.contains(uid.as_str()));
+            self.state.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
         }
         self.written.extend(steps.iter().filter_map(Step::uid).map(str::to_owned));
-        let input = Input { parent, ..plan_inputs.input(self.live, None, &[]) };
+        let input = Input { parent, ..plan_inputs.input(self.active, None, &[]) };
         self.report.refusals.extend(refusals);
         if let Some(child) = waiting.first() {
             self.report.wait(format!("{child} is being deleted, and will be created once it is gone"));
         }
         let mut applier = Applier {
-            client: &self.live.client,
+            client: &self.active.client,
             metrics: &self.context.services.metrics,
             mount: &self.mount.name,
             plugin: input.plugin,
             views: &self.observed.views,
-            accepted: &mut self.memory.accepted,
-            forced_applies: &mut self.memory.forced_applies,
+            accepted: &mut self.state.accepted,
+            forced_applies: &mut self.state.forced_applies,
             now: self.context.services.queue.now(),
         };
         for step in &steps {
             let done = applier.execute(step, &input).await;
-            self.report.note(done);
+            self.report.record_step(done);
         }
     }
 
@@ -552,14 +551,14 @@ impl Run<'_> {
         let published = if self.report.is_stale() { Changed::No } else { self.queue_events(&response) };
         self.leave_trail(published);
         let has_settled = self.report.requeue.is_none();
-        let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
-        let Self { mount, observed, mut memory, report, .. } = self;
+        let asked = requeue_after(response.requeue_after, self.active.program.requeue_floor);
+        let Self { mount, observed, mut state, report, .. } = self;
         let outcome = report.outcome(asked);
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
-            memory.inputs = inputs;
+            state.inputs = inputs;
         }
-        memory.requeue_at = asked.map(|delay| Instant::now() + delay);
-        mount.set_parent_state(&observed.parent.key(), memory);
+        state.requeue_at = asked.map(|delay| Instant::now() + delay);
+        mount.set_parent_state(&observed.parent.key(), state);
         outcome
     }
 
@@ -571,7 +570,7 @@ impl Run<'_> {
         let retries = self.mount.retries(&context.retries);
         let refusals = self.report.refusals.told();
         let readiness = self.report.readiness(&retries, &refusals);
-        let writer = parent_writer(context, self.mount, self.live);
+        let writer = parent_writer(context, self.mount, self.active);
         let parent = &Arc::clone(&self.observed.parent);
         let written = status::write(
             &writer,
@@ -579,7 +578,7 @@ impl Run<'_> {
             parent,
             response,
             readiness,
-            &mut self.memory.accepted_status,
+            &mut self.state.accepted_status,
         )
         .await;
         let written = written.map(|(written, answer)| {
@@ -609,14 +608,14 @@ impl Run<'_> {
     fn queue_events(&mut self, response: &Response) -> Changed {
         let (context, mount, report) = (self.context, self.mount, &self.report);
         // Normal events are published only after a success, or if the last reconcile had them.
-        let last = self.memory.events.as_deref();
+        let last = self.state.events.as_deref();
         let is_told = |event: &&Event| {
             event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
         };
-        let published = self.live.program.events;
+        let published = self.active.program.events;
         let is_published = |event: &&Event| published.includes(event.severity) && is_told(event);
         let mut events: Vec<Event> = response.events.iter().filter(is_published).cloned().collect();
-        events.extend(report.notices.iter().cloned());
+        events.extend(report.host_events.iter().cloned());
         events.extend(report.refusals.told().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(report.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
         if let Some(problem) = &report.problem
@@ -627,10 +626,10 @@ impl Run<'_> {
             events.push(warning("RetriesExhausted", &message));
         }
         let wrote = report.changed == Changed::Yes || !to_publish(&events, last, report.changed).is_empty();
-        let kind = &self.live.program.manifest().parent;
+        let kind = &self.active.program.manifest().parent;
         if wrote && self.cause == Cause::Time {
-            self.memory.pace.spend(context.services.queue.now());
-            if self.memory.pace.held_until(context.services.queue.now()).is_some() {
+            self.state.pace.spend(context.services.queue.now());
+            if self.state.pace.held_until(context.services.queue.now()).is_some() {
                 context.services.metrics.problem(&mount.name, SLOWED_DOWN);
                 events.push(slowed_down());
             }
@@ -643,7 +642,7 @@ impl Run<'_> {
             context.services.events.add(&mount.name, Arc::clone(mount) as _, kind, &self.observed.parent, event);
         }
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };
-        self.memory.events = Some(events);
+        self.state.events = Some(events);
         published
     }
 
@@ -651,11 +650,11 @@ impl Run<'_> {
     fn leave_trail(&mut self, published: Changed) {
         let now = self.context.services.queue.now();
         let wrote = self.report.changed == Changed::Yes || published == Changed::Yes;
-        let last = if wrote { Some(now) } else { self.memory.trail.as_ref().map(|trail| trail.wrote) };
+        let last = if wrote { Some(now) } else { self.state.trail.as_ref().map(|trail| trail.wrote) };
         // By then the whole budget has been restored.
         let last = last.filter(|last| now.saturating_since(*last) < pace::INTERVAL * pace::BURST);
         let trail = last.map(|last| Arc::new(Trail::new(&self.seen(), &self.written, self.reads, last)));
-        self.memory.trail = trail;
+        self.state.trail = trail;
     }
 
     fn count_problems(&self) {
@@ -668,15 +667,15 @@ impl Run<'_> {
     }
 }
 
-fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActiveProgram) -> ParentWriter<'a> {
-    let manifest = live.program.manifest();
+fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, active: &'a ActiveProgram) -> ParentWriter<'a> {
+    let manifest = active.program.manifest();
     ParentWriter {
         mount: &mount.name,
         kind: &manifest.parent,
         plugin: &manifest.name,
-        status_capabilities: live.status_capabilities,
-        parents: &live.parents,
-        client: &live.client,
+        status_capabilities: active.status_capabilities,
+        parents: &active.parents,
+        client: &active.client,
         own_writes: &mount.own_writes,
         queue: &context.services.queue,
         metrics: &context.services.metrics,

@@ -20,4 +20,4 @@ mod redaction;
 pub mod report;
 mod runner;
 
-pub(crate) use self::runner::{Shadow, follow};
+pub(crate) use self::runner::{Shadow, run_shadow};

@@ -45,15 +45,15 @@ impl WorkQueue {
         self.metrics.workers(mount, options.workers);
         let mut queue = self.lock();
         queue.add_mount(mount.clone(), options);
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
         drop(queue);
         self.ready.notify_one();
     }
 
     /// Calls `inspect` with the queue and its time.
-    pub fn look<T>(&self, look: impl FnOnce(&Queue<MountName, ObjectKey>, Time) -> T) -> T {
+    pub fn inspect<T>(&self, inspect: impl FnOnce(&Queue<MountName, ObjectKey>, Time) -> T) -> T {
         let queue = self.lock();
-        look(&queue, self.now())
+        inspect(&queue, self.now())
     }
 
     /// Removes a mount with all its keys.
@@ -69,7 +69,7 @@ impl WorkQueue {
         let mut queue = self.lock();
         queue.add(mount, key, priority, self.now());
         self.metrics.added(mount);
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
         drop(queue);
         self.ready.notify_one();
     }
@@ -78,7 +78,7 @@ impl WorkQueue {
     pub fn remove(&self, mount: &MountName, key: &ObjectKey) {
         let mut queue = self.lock();
         if queue.remove(mount, key) {
-            self.show(&queue, mount);
+            self.update_gauges(&queue, mount);
         }
     }
 
@@ -86,7 +86,7 @@ impl WorkQueue {
     pub fn retain(&self, mount: &MountName, is_there: impl Fn(&ObjectKey) -> bool) {
         let mut queue = self.lock();
         queue.retain(mount, is_there);
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
     }
 
     /// Waits for a key to work on. Safe to cancel.
@@ -97,7 +97,7 @@ impl WorkQueue {
                 let now = self.now();
                 if let Some(taken) = queue.take(now) {
                     self.metrics.taken(&taken.mount, taken.waited);
-                    self.show(&queue, &taken.mount);
+                    self.update_gauges(&queue, &taken.mount);
                     if queue.is_ready(now) {
                         // One notification may stand for many keys.
                         self.ready.notify_one();
@@ -121,14 +121,14 @@ impl WorkQueue {
     pub fn done(&self, mount: &MountName, key: &ObjectKey, retry: Retry) -> Next {
         let mut queue = self.lock();
         let next = queue.done(mount, key, retry, self.now());
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
         drop(queue);
         self.ready.notify_one();
         next
     }
 
     /// Separate counters would drift when a mount changes while its keys are in progress.
-    fn show(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
+    fn update_gauges(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
         if !queue.has_backlog_of(mount) {
             self.caught_up.notify_waiters();
         }

@@ -45,7 +45,7 @@ impl Answers {
         (now < *until).then(|| answer.clone())
     }
 
-    fn keep(&mut self, token: Digest, path: &str, answer: Answer, now: Instant) {
+    fn insert(&mut self, token: Digest, path: &str, answer: Answer, now: Instant) {
         self.0.retain(|_, (until, _)| now < *until);
         // Anybody can cause refusals, so they only replace each other.
         if self.0.len() >= KEPT && !self.0.contains_key(&(token, path.to_owned())) {
@@ -87,7 +87,7 @@ impl Access {
             }
             Err(_) => return Err(unanswered("the API server did not answer whether this is permitted")),
         };
-        self.answers().keep(digest, path, answer.clone(), Instant::now());
+        self.answers().insert(digest, path, answer.clone(), Instant::now());
         answer
     }
 
@@ -163,8 +163,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answers_are_kept_briefly_and_for_one_path() {
         let mut answers = Answers::default();
-        answers.keep(digest(0), "/metrics", Ok(()), Instant::now());
-        answers.keep(digest(1), "/metrics", refused(), Instant::now());
+        answers.insert(digest(0), "/metrics", Ok(()), Instant::now());
+        answers.insert(digest(1), "/metrics", refused(), Instant::now());
         let find = |answers: &Answers, number, path| answers.find(&digest(number), path, Instant::now());
         assert_eq!(find(&answers, 0, "/metrics"), Some(Ok(())));
         assert_eq!(find(&answers, 0, "/debug/state"), None);
@@ -177,11 +177,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tokens_that_are_made_up_take_no_room_without_end_and_drive_nobody_out() {
+    async fn invented_tokens_take_bounded_memory_and_evict_no_permission() {
         let mut answers = Answers::default();
-        answers.keep(digest(0), "/metrics", Ok(()), Instant::now());
+        answers.insert(digest(0), "/metrics", Ok(()), Instant::now());
         for number in 1..10_000 {
-            answers.keep(digest(number), "/metrics", refused(), Instant::now());
+            answers.insert(digest(number), "/metrics", refused(), Instant::now());
         }
         assert_eq!(answers.0.len(), KEPT);
         assert_eq!(answers.find(&digest(0), "/metrics", Instant::now()), Some(Ok(())));

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_begins_and_ends_on_the_machine_is_local() {
+    fn only_connections_within_the_machine_are_local() {
         let ends =
             |peer: &str, own: Option<&str>| Ends { peer: peer.parse().unwrap(), own: own.map(|own| own.parse().unwrap()) };
         for (peer, own) in [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::ffff:127.0.0.1", "::ffff:127.0.0.1")] {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_called_by_another_name_answers_nobody() {
+    fn requests_by_another_host_name_are_not_local() {
         for (host, expected) in [
             ("127.0.0.1:2112", true),
             ("[::1]:2112", true),

@@ -59,7 +59,7 @@ impl Drop for Following {
 }
 
 /// Loads a certificate, and reloads it when it changes. An unusable new one is ignored.
-pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Following)> {
+pub(super) fn follow_certificate(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Following)> {
     let mut last = read(directory)?;
     let certificate = Certificate::new(parse(directory, &last)?);
     let (shown, directory) = (Arc::clone(&certificate), directory.to_owned());
@@ -215,7 +215,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (first, second) = (pair(), pair());
         write(directory.path(), &first.0, &first.1);
-        let (certificate, _following) = follow(directory.path()).unwrap();
+        let (certificate, _following) = follow_certificate(directory.path()).unwrap();
         let shown = || certificate.0.read().end_entity_cert().unwrap().to_vec();
         let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec();
         assert_eq!(shown(), der(&first.0));

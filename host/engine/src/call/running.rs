@@ -8,10 +8,10 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running(Arc<Mutex<State>>);
+pub(crate) struct Running(Arc<Mutex<CallsInProgress>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct CallsInProgress {
     begun: u64,
     going_on: HashMap<u64, Instant>,
 }
@@ -41,7 +41,7 @@ impl Running {
         self.state().going_on.values().min().map(Instant::elapsed).unwrap_or_default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallsInProgress> {
         self.0.lock()
     }
 }

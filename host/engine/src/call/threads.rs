@@ -56,11 +56,11 @@ type Job = Box<dyn FnOnce() -> Box<dyn FnOnce() + Send> + Send>;
 struct Thread {
     priority: Priority,
     jobs: SyncSender<Job>,
-    state: Mutex<State>,
+    state: Mutex<ThreadState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ThreadState {
     id: Option<Id>,
     job: u64,
     used_before: Option<Duration>,
@@ -144,7 +144,7 @@ impl Threads {
         let (sender, jobs) = sync_channel(1);
         let thread = Arc::new(Thread { priority, jobs: sender, state: Mutex::default() });
         let (this, threads) = (Arc::clone(&thread), Arc::downgrade(self));
-        std::thread::Builder::new().name("gyre-call".to_owned()).spawn(move || this.live(&jobs, &threads))?;
+        std::thread::Builder::new().name("gyre-call".to_owned()).spawn(move || this.run_jobs(&jobs, &threads))?;
         Ok(thread)
     }
 
@@ -154,7 +154,7 @@ impl Threads {
 }
 
 impl Thread {
-    fn live(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
+    fn run_jobs(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
         let id = Id::of_this_thread();
         self.state().id = Some(id);
         if self.priority == Priority::Idle {
@@ -216,7 +216,7 @@ impl Thread {
         Lowering::Done
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ThreadState> {
         self.state.lock()
     }
 }

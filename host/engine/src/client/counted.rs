@@ -127,7 +127,7 @@ mod tests {
             let counted = format!("rest_client_requests_total{{code=\"{code}\",method=\"GET\",host=\"10.0.0.1:443\"}} 1\n");
             let text = metrics.encode(Form::Text).unwrap();
             assert!(text.contains(&counted), "{text}");
-            assert_eq!(api_server.look().0 == Probe::NotNow, is_there, "{code}");
+            assert_eq!(api_server.check().0 == Probe::NotNow, is_there, "{code}");
         }
     }
 }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_whose_peer_is_gone_without_a_word_ends() {
+    async fn a_watch_with_a_silent_peer_ends() {
         let (started, health) = (Instant::now(), Arc::new(Health::default()));
         health.connected();
         let mut body = Incoming::watch(Hesitant::new(3), Arc::clone(&health));

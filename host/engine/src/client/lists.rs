@@ -6,10 +6,10 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::clock::Moment;
 
 #[derive(Debug, Default)]
-pub(crate) struct Lists(Mutex<State>);
+pub(crate) struct Lists(Mutex<ListTimes>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ListTimes {
     /// When the list in progress was requested.
     under_way: Option<Moment>,
     /// When the last complete list was requested.
@@ -32,7 +32,7 @@ impl Lists {
         state.whole.filter(|_| state.under_way.is_none())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ListTimes> {
         self.0.lock()
     }
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cache_is_of_a_list_once_that_is_whole_and_until_the_next_is_asked_for() {
+    fn a_list_has_a_request_time_from_its_end_until_the_next_request() {
         let lists = Lists::default();
         assert_eq!(lists.asked(), None);
         let before = Moment::now();

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metadata_is_asked_for_in_its_own_form() {
+    async fn metadata_is_requested_as_partial_objects() {
         let (server, requests) = server(200, None);
         let health = Arc::new(Health::default());
         health.failed("refused".to_owned());
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lists_are_consistent_and_it_is_known_when_they_were_asked_for() {
+    async fn lists_are_consistent_and_their_request_times_are_known() {
         let initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         let cases = [
             (format!("?&watch=true&{initial}&resourceVersion=0"), format!("?watch=true&{initial}"), true),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plain_text_that_asks_for_patience_keeps_its_time() {
+    async fn a_plain_text_answer_keeps_its_retry_after() {
         for code in [429, 503] {
             let (server, _) = server(code, Some("7"));
             let error = send(&fenced(&server, &Claim::always()), Method::GET, "/api").await.unwrap_err();

@@ -117,7 +117,7 @@ impl Informer {
     /// accepts it. Subscribers are notified as by the watch.
     pub fn insert_written(&self, object: &SharedObject, epoch: WriteEpoch) {
         if let Change::Stored { previous } = self.shared.store.insert_written(Arc::clone(object), epoch) {
-            self.shared.tell(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
+            self.shared.notify_subscribers(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
     }
 
@@ -190,12 +190,12 @@ impl Informers {
     }
 
     /// Returns the informer of this scope, and starts it if needed.
-    pub fn get(&self, resource: &Resource, interest: WatchScope<'_>) -> Arc<Informer> {
+    pub fn get(&self, resource: &Resource, scope: WatchScope<'_>) -> Arc<Informer> {
         let target = Target {
             kind: resource.kind(),
-            namespace: interest.namespace.map(str::to_owned),
-            label_selector: interest.label_selector.map(str::to_owned),
-            projection: interest.projection,
+            namespace: scope.namespace.map(str::to_owned),
+            label_selector: scope.label_selector.map(str::to_owned),
+            projection: scope.projection,
         };
         let mut running = self.running.lock();
         if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
@@ -210,8 +210,8 @@ impl Informers {
             lists: Arc::default(),
         });
         self.metrics.watches(&target);
-        let client = client::for_watch(&self.connection, interest.projection, &shared.health, &shared.lists);
-        let api: Api<Received> = resource.api(&client, interest.namespace);
+        let client = client::for_watch(&self.connection, scope.projection, &shared.health, &shared.lists);
+        let api: Api<Received> = resource.api(&client, scope.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
             label_selector: target.label_selector.clone(),
@@ -242,7 +242,7 @@ pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrate
 
 async fn run(shared: Arc<Shared>, api: Api<Received>, mut config: watcher::Config, metrics: Arc<Metrics>, seed: u64) {
     let _counted = Counted { target: &shared.target, metrics: &metrics };
-    while follow(&shared, api.clone(), &config, &metrics, seed).await == Listing::NotStreamed {
+    while run_watch(&shared, api.clone(), &config, &metrics, seed).await == Listing::NotStreamed {
         info!(kind = %shared.target.kind, "the API server does not stream lists of this kind; listing it in pages");
         config.initial_list_strategy = watcher::InitialListStrategy::ListWatch;
     }
@@ -269,7 +269,7 @@ enum Listing {
     Ended,
 }
 
-async fn follow(shared: &Shared, api: Api<Received>, config: &watcher::Config, metrics: &Metrics, seed: u64) -> Listing {
+async fn run_watch(shared: &Shared, api: Api<Received>, config: &watcher::Config, metrics: &Metrics, seed: u64) -> Listing {
     let backoff = ResetTimerBackoff::new(WatchBackoff::new(shared.target.clone(), seed), BACKOFF_FORGOTTEN_AFTER);
     let events = watch_resource(api, config.clone()).backoff(backoff);
     pin_mut!(events);
@@ -334,12 +334,12 @@ impl Shared {
                 if let Some(last) = self.parsed(item, metrics)
                     && let Some(known) = self.store.delete(&last)
                 {
-                    self.tell(&WatchEvent::Deleted(known));
+                    self.notify_subscribers(&WatchEvent::Deleted(known));
                 }
             }
             Event::InitDone => {
                 for gone in self.store.end_list() {
-                    self.tell(&WatchEvent::Deleted(gone));
+                    self.notify_subscribers(&WatchEvent::Deleted(gone));
                 }
                 self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
@@ -356,7 +356,7 @@ impl Shared {
             Origin::List => self.store.list_item(Arc::clone(&object)),
         };
         if let Change::Stored { previous } = change {
-            self.tell(&WatchEvent::Stored { object, previous, origin });
+            self.notify_subscribers(&WatchEvent::Stored { object, previous, origin });
         }
     }
 
@@ -377,10 +377,10 @@ impl Shared {
         object.inspect_err(left_out).ok()
     }
 
-    fn tell(&self, notice: &WatchEvent) {
+    fn notify_subscribers(&self, event: &WatchEvent) {
         let subscribers = self.subscribers.lock();
         for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
-            subscriber(notice);
+            subscriber(event);
         }
     }
 }

@@ -98,8 +98,8 @@ impl ReadCache {
         let view = |(index, read): (usize, &ReadKind)| {
             let namespaces = self.program.watched(read, resource.scope)?;
             let projection = if read.metadata_only { Projection::Metadata } else { Projection::Whole };
-            let interest = WatchScope { label_selector: read.label_selector.as_deref(), projection, ..WatchScope::default() };
-            Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, interest))))
+            let scope = WatchScope { label_selector: read.label_selector.as_deref(), projection, ..WatchScope::default() };
+            Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, scope))))
         };
         let kind = resource.kind();
         let views = self.granted().filter(|(_, read)| read.kind == kind).filter_map(view).collect();

@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_which_objects_have_an_update_entry() {
+    fn update_entries_of_the_plugin_are_detected() {
         let entry = |manager: &str, operation: &str, subresource: &str| {
             format!(
                 r#"{{"manager":"{manager}","operation":"{operation}","subresource":"{subresource}","fieldsV1":{{"f:a":{{}}}}}}"#
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn of_duplicate_keys_the_last_counts() {
+    fn the_last_of_duplicate_keys_counts() {
         check(
             r#"{"metadata":{"name":"other"},"metadata":{"name":"x","name":"hello"}}"#,
             r#"{"metadata":{"name":"other"},"metadata":{"name":"x","name":"hello"}}"#,

@@ -29,10 +29,10 @@ pub enum Change {
 /// The objects of one informer.
 #[derive(Default)]
 pub struct Store {
-    state: RwLock<State>,
+    state: RwLock<StoreState>,
 }
 
-struct State {
+struct StoreState {
     by_key: ObjectIndex,
     /// By UID, namespace and name, because two objects could have the same UID.
     by_uid: ObjectIndex,
@@ -45,7 +45,7 @@ struct State {
     listing: Option<Vec<SharedObject>>,
 }
 
-impl Default for State {
+impl Default for StoreState {
     fn default() -> Self {
         Self {
             by_key: ObjectIndex::by(key),
@@ -225,16 +225,16 @@ impl Store {
         self.read().by_key.clone()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, StoreState> {
         self.state.read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, StoreState> {
         self.state.write()
     }
 }
 
-impl State {
+impl StoreState {
     fn put(&mut self, object: SharedObject) -> Change {
         let previous = self.by_key.get(key(&object)).cloned();
         if let Some(previous) = &previous {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_list_does_not_bring_is_gone() {
+    fn objects_missing_from_a_list_are_removed() {
         let store = Store::default();
         store.apply(object("a", 1, "owner"));
         store.apply(object("b", 2, "owner"));

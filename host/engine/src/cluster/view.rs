@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::ObjectKey;
+use kube::{Api, Client};
 
+use crate::client::answered;
 use crate::client::lists::Lists;
 use crate::clock::Moment;
 use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use crate::cluster::kinds::Resource;
-use crate::cluster::object::SharedObject;
+use crate::cluster::object::{Object, Received, SharedObject};
 use crate::cluster::store::WriteEpoch;
 
 pub(crate) struct View {
@@ -17,10 +19,20 @@ pub(crate) struct View {
     informers: Vec<Arc<Informer>>,
 }
 
+/// A cached object compared with the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Same,
+    /// The cache was behind.
+    Changed,
+    /// It is deleted or being deleted, which the cache did not show.
+    Gone,
+}
+
 impl View {
     /// The objects in these namespaces that match `scope`, whose namespace is ignored.
-    pub(crate) fn new(informers: &Informers, resource: Resource, namespaces: &Namespaces, interest: WatchScope<'_>) -> Self {
-        let get = |namespace: Option<&str>| informers.get(&resource, WatchScope { namespace, ..interest });
+    pub(crate) fn new(informers: &Informers, resource: Resource, namespaces: &Namespaces, scope: WatchScope<'_>) -> Self {
+        let get = |namespace: Option<&str>| informers.get(&resource, WatchScope { namespace, ..scope });
         let informers = match (namespaces, resource.scope) {
             (Namespaces::Only(names), Scope::Namespaced) => names.iter().map(|name| get(Some(name))).collect(),
             _ => vec![get(None)],
@@ -65,6 +77,23 @@ impl View {
         if let (Some(informer), Some(epoch)) = (self.informer_of(object.namespace()), epoch) {
             informer.insert_written(object, epoch);
         }
+    }
+
+    /// Compares a cached object with the API server, and updates the cache if it has changed.
+    pub(crate) async fn compare(&self, client: &Client, cached: &Object) -> Result<Comparison, kube::Error> {
+        let epoch = self.write_epoch(cached.namespace());
+        let api: Api<Received> = self.resource.api(client, cached.namespace());
+        let found = answered(api.get_opt(cached.name())).await?;
+        let found = found.and_then(|found| found.object.ok());
+        let goes_on = |found: &SharedObject| found.uid() == cached.uid() && (cached.is_deleting() || !found.is_deleting());
+        Ok(match found.filter(goes_on) {
+            None => Comparison::Gone,
+            Some(found) if found.resource_version() == cached.resource_version() => Comparison::Same,
+            Some(found) => {
+                self.insert_written(&found, epoch);
+                Comparison::Changed
+            }
+        })
     }
 
     /// When the list behind a namespace's cache was requested.

@@ -26,7 +26,7 @@ use crate::cluster::view::View;
 use crate::error::error_chain;
 use crate::leadership::claim::Claim;
 use crate::mounts::call_guard::CallGuard;
-use crate::mounts::fresh::{Found, FreshParents};
+use crate::mounts::fresh::{Discovery, FreshParents};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::writes::finalizers;
@@ -72,7 +72,7 @@ impl ActiveProgram {
         if matches!(program.namespaces, Namespaces::Only(_)) && parents.scope == Scope::Cluster {
             return Err(Error::Confined(parents.kind()));
         }
-        static LIVES: AtomicU64 = AtomicU64::new(0);
+        static IDS: AtomicU64 = AtomicU64::new(0);
         let (lookup, fresh) = (ReadCache::new(Arc::clone(&program)), Arc::new(FreshParents::new(claim.clone())));
         let mut opened = Vec::new();
         for kind in kinds(&program, &lookup, former_kinds) {
@@ -87,10 +87,10 @@ impl ActiveProgram {
             for view in &children {
                 view.synced().await;
             }
-            fresh.follow_children(children.iter().flat_map(|view| view.lists()).map(|lists| lists.asked()));
+            fresh.record_cached_children(children.iter().flat_map(|view| view.lists()).map(|lists| lists.asked()));
         }
-        let live = Self {
-            id: LIVES.fetch_add(1, Ordering::Relaxed),
+        let active = Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
             status_capabilities: StatusCapabilities::of(program.manifest(), parents.status == StatusSubresource::Served),
             client: client::for_program(&services.connection, claim, &program),
             reads: client::fenced(&services.connection, claim),
@@ -104,16 +104,16 @@ impl ActiveProgram {
             awaited: Mutex::default(),
             finding: Mutex::default(),
         };
-        live.parents.synced().await;
+        active.parents.synced().await;
         for opened in opened {
             opened.synced().await;
-            live.publish(opened);
+            active.publish(opened);
         }
-        let declared = declared_children(&live.program);
-        let mut children = live.children.write();
-        children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
+        let declared = declared_children(&active.program);
+        let mut children = active.children.write();
+        children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| active.is_ours(object)));
         drop(children);
-        Ok(live)
+        Ok(active)
     }
 
     pub(crate) fn selects(&self, parent: &Object) -> bool {
@@ -181,7 +181,7 @@ impl ActiveProgram {
     /// Publishes a kind to reconciles. Its caches must have synced, or it would seem empty.
     pub(super) fn publish(&self, opened: Opened) {
         let Opened { kind, read, children, ends } = opened;
-        self.keep(ends);
+        self.add_subscriptions(ends);
         if let Some(served) = read {
             self.lookup.publish(kind.clone(), served);
         }
@@ -190,22 +190,22 @@ impl ActiveProgram {
         }
     }
 
-    pub(super) fn keep(&self, subscriptions: Vec<Subscription>) {
+    pub(super) fn add_subscriptions(&self, subscriptions: Vec<Subscription>) {
         self.subscriptions.lock().extend(subscriptions);
     }
 
-    pub(super) fn note_parent(&self, notice: &WatchEvent) {
-        let object = notice.object();
-        let previous = notice.previous().map(|previous| previous.uid());
-        match notice {
+    pub(super) fn track_freshness(&self, event: &WatchEvent) {
+        let object = event.object();
+        let previous = event.previous().map(|previous| previous.uid());
+        match event {
             WatchEvent::Stored { .. } if previous == Some(object.uid()) => {}
             WatchEvent::Stored { origin, .. } => {
                 previous.iter().for_each(|uid| self.fresh.forget(uid));
                 let found = match origin {
-                    Origin::Watch => Found::ByWatch(object.resource_version()),
-                    Origin::List => Found::InList,
+                    Origin::Watch => Discovery::ByWatch(object.resource_version()),
+                    Origin::List => Discovery::InList,
                 };
-                self.fresh.found(object.uid(), found, self.parents.listed(object.namespace()));
+                self.fresh.record_parent(object.uid(), found, self.parents.listed(object.namespace()));
             }
             WatchEvent::Deleted(_) => self.fresh.forget(object.uid()),
         }
@@ -230,7 +230,7 @@ impl ActiveProgram {
                     match answered(api.list(&ListParams::default().limit(1))).await {
                         Ok(list) => {
                             let version = list.metadata.resource_version.and_then(|version| version.parse().ok());
-                            version.into_iter().for_each(|version| fresh.born_after(asked, version));
+                            version.into_iter().for_each(|version| fresh.record_version(asked, version));
                         }
                         Err(error) => {
                             debug!(kind = %resource.kind(), error = %error_chain(&error), "parents are read from the API server before objects are created for them")
@@ -285,8 +285,8 @@ impl Opened {
         let kind = resource.kind();
         let read = lookup.kinds().contains(&kind).then(|| lookup.open(informers, &resource));
         let is_only_read = read.is_some() && !declared_children(program).contains(&kind);
-        let interest = WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() };
-        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, interest)));
+        let scope = WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() };
+        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, scope)));
         let ends = children.iter().flat_map(|view| forget_whose_children_go(view, fresh)).collect();
         Self { kind, read, children, ends }
     }
@@ -300,8 +300,8 @@ impl Opened {
 
 fn forget_whose_children_go(children: &View, fresh: &Arc<FreshParents>) -> Vec<Subscription> {
     let fresh = Arc::clone(fresh);
-    children.subscribe(move |notice| {
-        let owner = match notice {
+    children.subscribe(move |event| {
+        let owner = match event {
             WatchEvent::Deleted(last) => last.owner_uid(),
             WatchEvent::Stored { object, previous: Some(previous), .. } if previous.uid() == object.uid() => {
                 previous.owner_uid().filter(|before| object.owner_uid() != Some(*before))

@@ -260,10 +260,10 @@ impl Inventory {
             (before, left) => before.or(left),
         };
         match behind.and_then(|behind| behind.without(&entry)) {
-            Some(behind) => self.note(&left_by(mount), behind),
+            Some(behind) => self.record_entry(&left_by(mount), behind),
             None => self.remove(&left_by(mount)),
         }
-        self.note(mount, entry);
+        self.record_entry(mount, entry);
     }
 
     pub(crate) fn all_of(&self, program: &Program) -> Entry {
@@ -279,7 +279,7 @@ impl Inventory {
         self.entries().get(&name).cloned().map(|entry| (name, entry))
     }
 
-    fn note(&self, name: &str, entry: Entry) {
+    fn record_entry(&self, name: &str, entry: Entry) {
         if self.entries().get(name) != Some(&entry) {
             self.entries().insert(name.to_owned(), entry);
             self.is_to_be_written(name);
@@ -336,7 +336,7 @@ impl Inventory {
     }
 
     /// Writes changes while it is polled and the claim is held. Failed writes are retried.
-    pub(crate) async fn keep(&self, claim: &Claim) {
+    pub(crate) async fn write_changes(&self, claim: &Claim) {
         let mut delay = TRY_AGAIN_AFTER;
         loop {
             while self.unkept().is_empty() {
@@ -347,7 +347,7 @@ impl Inventory {
                 *self.failure() = None;
                 claim.held().await;
             }
-            if self.keep_once(claim).await {
+            if self.write_once(claim).await {
                 delay = TRY_AGAIN_AFTER;
                 continue;
             }
@@ -365,7 +365,7 @@ impl Inventory {
         self.progress.notify_waiters();
     }
 
-    async fn keep_once(&self, claim: &Claim) -> bool {
+    async fn write_once(&self, claim: &Claim) -> bool {
         // All at once, so that an entry that is left behind is never lost in between.
         let changes: BTreeMap<String, Option<Entry>> = {
             let (unkept, entries) = (self.unkept(), self.entries());

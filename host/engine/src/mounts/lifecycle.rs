@@ -59,7 +59,7 @@ impl Mount {
     }
 
     async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
-        let old = self.live();
+        let old = self.active();
         // A change of the shadow alone does not restart the mount.
         if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
             return;
@@ -71,11 +71,11 @@ impl Mount {
             .into_iter()
             .chain(old.iter().flat_map(|old| old.children().into_keys()))
             .collect();
-        let live =
+        let active =
             match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name))
                 .await
             {
-                Ok(live) => Arc::new(live),
+                Ok(active) => Arc::new(active),
                 Err(reason) => {
                     error!(mount = %self.name, "not mounted: {reason}");
                     self.enter(Phase::Refused(reason.to_string()));
@@ -83,19 +83,19 @@ impl Mount {
                     return;
                 }
             };
-        services.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
-        self.set_live(Arc::clone(&live));
-        services.queue.add_mount(&self.name, self.queue_options(&live));
+        services.inventory.record(&self.name, Entry::of(&program, active.children().into_keys()));
+        self.set_active(Arc::clone(&active));
+        services.queue.add_mount(&self.name, self.queue_options(&active));
         let manifest = program.manifest();
         info!(
             mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
             "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
-        live.follow(self, &services.queue);
-        live.find_fresh(&services.client, &services.claims.of(&self.name));
+        active.subscribe_all(self, &services.queue);
+        active.find_fresh(&services.client, &services.claims.of(&self.name));
         // Deletions before the subscription were reported to nobody.
         self.forget_what_is_gone(&services.queue);
-        live.await_kinds(self, services);
+        active.await_kinds(self, services);
         self.enter(Phase::Running);
         services.leadable.add(&self.name);
     }

@@ -24,10 +24,10 @@ use crate::writes::own_writes::OwnWrites;
 pub struct Mount {
     /// The mount's name, unique in a host.
     pub name: MountName,
-    live: RwLock<Option<Arc<ActiveProgram>>>,
+    active: RwLock<Option<Arc<ActiveProgram>>>,
     phase: Mutex<Phase>,
     lead: Mutex<Lead>,
-    memories: Mutex<BTreeMap<ObjectKey, ParentState>>,
+    states: Mutex<BTreeMap<ObjectKey, ParentState>>,
     readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
@@ -42,8 +42,8 @@ impl WriteAccess for Mount {
     fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>> {
         Box::pin(async {
             let publishing = Arc::clone(&self.publishing).read_owned().await;
-            let live = self.live().filter(|_| self.leads() == Lead::Yes)?;
-            Some(WritePermit { client: live.client.clone(), publishing })
+            let active = self.active().filter(|_| self.leads() == Lead::Yes)?;
+            Some(WritePermit { client: active.client.clone(), publishing })
         })
     }
 }
@@ -94,10 +94,10 @@ impl Mount {
     pub fn new(name: MountName) -> Self {
         Self {
             name,
-            live: RwLock::default(),
+            active: RwLock::default(),
             phase: Mutex::default(),
             lead: Mutex::default(),
-            memories: Mutex::default(),
+            states: Mutex::default(),
             readers: Mutex::default(),
             observer: RwLock::default(),
             own_writes: OwnWrites::default(),
@@ -108,12 +108,12 @@ impl Mount {
     }
 
     /// `None` before the first caches have synced, and after the unmount.
-    pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
-        self.live.read().clone()
+    pub(crate) fn active(&self) -> Option<Arc<ActiveProgram>> {
+        self.active.read().clone()
     }
 
-    pub(super) fn set_live(&self, live: Arc<ActiveProgram>) {
-        *self.live.write() = Some(live);
+    pub(super) fn set_active(&self, active: Arc<ActiveProgram>) {
+        *self.active.write() = Some(active);
     }
 
     pub(super) async fn idle(&self) {
@@ -138,8 +138,8 @@ impl Mount {
 
     pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
         *self.lead.lock() = lead;
-        if let Some(live) = self.live() {
-            queue.set_options(&self.name, self.queue_options(&live));
+        if let Some(active) = self.active() {
+            queue.set_options(&self.name, self.queue_options(&active));
         }
         if lead == Lead::No {
             self.forget_what_is_gone(queue);
@@ -160,33 +160,33 @@ impl Mount {
     }
 
     pub(crate) fn forget_if_gone(&self, queue: &WorkQueue, parent: &ObjectKey) {
-        if self.live().is_some_and(|live| live.parents.get(parent).is_none()) {
+        if self.active().is_some_and(|active| active.parents.get(parent).is_none()) {
             self.forget(parent, queue.now());
             queue.remove(&self.name, parent);
             // A new parent of that name may have come meanwhile, and its key was removed.
-            if self.live().is_some_and(|live| live.parents.get(parent).is_some()) {
+            if self.active().is_some_and(|active| active.parents.get(parent).is_some()) {
                 queue.add(&self.name, parent.clone(), Priority::Normal);
             }
         }
     }
 
     pub(super) fn forget_what_is_gone(&self, queue: &WorkQueue) {
-        let Some(live) = self.live() else { return };
-        let is_there = |parent: &ObjectKey| live.parents.get(parent).is_some();
+        let Some(active) = self.active() else { return };
+        let is_there = |parent: &ObjectKey| active.parents.get(parent).is_some();
         let mut gone: BTreeSet<ObjectKey> = self.readers().readers().filter(|parent| !is_there(parent)).cloned().collect();
         {
-            let memories = self.memories.lock();
-            gone.extend(memories.keys().filter(|parent| !is_there(parent)).cloned());
+            let states = self.states.lock();
+            gone.extend(states.keys().filter(|parent| !is_there(parent)).cloned());
         }
         gone.extend(self.own_writes.written().into_iter().filter(|parent| !is_there(parent)));
-        gone.extend(live.call_guard.held().into_iter().filter(|parent| !is_there(parent)));
+        gone.extend(active.call_guard.held().into_iter().filter(|parent| !is_there(parent)));
         gone.iter().for_each(|parent| self.forget(parent, queue.now()));
         queue.retain(&self.name, is_there);
     }
 
     /// The options of the mount in the queue: without the lead, it has no workers.
-    pub(super) fn queue_options(&self, live: &ActiveProgram) -> MountOptions {
-        let options = live.program.queue_options();
+    pub(super) fn queue_options(&self, active: &ActiveProgram) -> MountOptions {
+        let options = active.program.queue_options();
         let lead = *self.lead.lock();
         let workers = match lead {
             Lead::No | Lead::Ending => 0,
@@ -203,10 +203,10 @@ impl Mount {
     /// Nothing is written on its behalf afterwards.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Unmounting);
-        let live = self.live.write().take();
+        let active = self.active.write().take();
         drop(self.in_flight.write().await);
         drop(self.publishing.write().await);
-        live
+        active
     }
 
     pub(crate) async fn begin_reconcile(&self) -> OwnedRwLockReadGuard<()> {
@@ -214,20 +214,20 @@ impl Mount {
     }
 
     pub(crate) fn parent_state(&self, key: &ObjectKey) -> ParentState {
-        self.memories.lock().get(key).cloned().unwrap_or_default()
+        self.states.lock().get(key).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn set_parent_state(&self, key: &ObjectKey, memory: ParentState) {
-        self.memories.lock().insert(key.clone(), memory);
+    pub(crate) fn set_parent_state(&self, key: &ObjectKey, state: ParentState) {
+        self.states.lock().insert(key.clone(), state);
     }
 
     /// Queues all parents, even unchanged ones. Changes come first.
     pub(crate) fn call_again(&self, queue: &WorkQueue) {
-        let Some(live) = self.live() else { return };
-        for memory in self.memories.lock().values_mut() {
-            memory.inputs = None;
+        let Some(active) = self.active() else { return };
+        for state in self.states.lock().values_mut() {
+            state.inputs = None;
         }
-        for parent in live.parents.list(None).iter().filter(|parent| live.selects(parent)) {
+        for parent in active.parents.list(None).iter().filter(|parent| active.selects(parent)) {
             self.enqueue(queue, parent.key(), Priority::Low);
         }
     }
@@ -241,19 +241,19 @@ impl Mount {
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey, now: Time) {
-        self.memories.lock().remove(key);
+        self.states.lock().remove(key);
         self.readers().remove(key);
         if let Some(observer) = self.observer() {
             observer.forgotten(key, now);
         }
         self.own_writes.forget(key);
-        if let Some(live) = self.live() {
-            live.call_guard.forget(key, now);
+        if let Some(active) = self.active() {
+            active.call_guard.forget(key, now);
         }
     }
 
     pub(crate) fn remembered(&self) -> usize {
-        self.memories.lock().len()
+        self.states.lock().len()
     }
 
     /// Records a read before it is made: from now on a change of the answer concerns the parent.
@@ -271,14 +271,14 @@ impl Mount {
         self.readers().len()
     }
 
-    pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &WatchEvent) -> BTreeSet<ObjectKey> {
-        let (object, previous) = (notice.object(), notice.previous());
+    pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, event: &WatchEvent) -> BTreeSet<ObjectKey> {
+        let (object, previous) = (event.object(), event.previous());
         if previous.is_some_and(|previous| previous.equal_ignoring_resource_version(object)) {
             return BTreeSet::new();
         }
         let labels = |label: &str| object.label(label);
         let labels_before = |label: &str| previous.and_then(|previous| previous.label(label));
-        let (before, now): (Option<Labels<'_, '_>>, Option<Labels<'_, '_>>) = match notice {
+        let (before, now): (Option<Labels<'_, '_>>, Option<Labels<'_, '_>>) = match event {
             WatchEvent::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
             WatchEvent::Deleted(_) => (Some(&labels), None),
         };
@@ -286,7 +286,7 @@ impl Mount {
     }
 
     pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
-        self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
+        self.active().map_or_else(|| hosts.clone(), |active| hosts.of_mount(active.program.queue_options()))
     }
 
     fn readers(&self) -> MutexGuard<'_, ReadIndex<ObjectKey>> {

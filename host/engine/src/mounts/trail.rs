@@ -5,12 +5,12 @@
 //! reconcile wrote counts again after the next one.
 
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hasher as _};
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::Time;
 
 use crate::cluster::object::{Object, SharedObject};
+use crate::fingerprint::fingerprint;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Trail {
@@ -66,17 +66,12 @@ impl Trail {
 }
 
 fn sorted<'a>(children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>) -> Vec<(u64, u64)> {
-    let mut sorted: Vec<(u64, u64)> = children.map(|(_, child)| (hash(&child.uid()), child.resource_version())).collect();
+    let mut sorted: Vec<(u64, u64)> =
+        children.map(|(_, child)| (fingerprint(&child.uid()), child.resource_version())).collect();
     sorted.sort_unstable();
     sorted
 }
 
 fn parent_print(parent: &Object) -> u64 {
-    hash(&parent.around_resource_version())
-}
-
-pub(crate) fn hash(value: &impl std::hash::Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+    fingerprint(&parent.around_resource_version())
 }

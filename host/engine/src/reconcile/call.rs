@@ -15,10 +15,11 @@ use tracing::{error, info};
 
 use crate::call::{Ask, make, threads};
 use crate::cluster::lookup;
+use crate::fingerprint::fingerprint;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::call_guard::describe;
 use crate::mounts::mount::Mount;
-use crate::mounts::trail::{ReadPrints, hash};
+use crate::mounts::trail::ReadPrints;
 use crate::reconcile::call_context::CallContext;
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
@@ -48,18 +49,18 @@ pub(crate) struct Answered {
 pub(crate) async fn call(
     context: &Context,
     mount: &Arc<Mount>,
-    live: &Arc<ActiveProgram>,
+    active: &Arc<ActiveProgram>,
     observed: &ObservedState,
     plan_inputs: &Arc<PlanInputs>,
     ask: Ask,
 ) -> Result<Called, Problem> {
     let key = observed.parent.key();
-    let admitted = live.call_guard.admit(&key, context.services.queue.now())?;
-    let (result, usage, read_answers) = run(context, mount, live, observed, plan_inputs, ask, admitted.priority()).await;
+    let admitted = active.call_guard.admit(&key, context.services.queue.now())?;
+    let (result, usage, read_answers) = run(context, mount, active, observed, plan_inputs, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = read_answers.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = observed.parent.uid();
     let of_others: Vec<u64> = read_answers.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
-    let reads = ReadPrints { all: hash(&answers), of_others: hash(&of_others) };
+    let reads = ReadPrints { all: fingerprint(&answers), of_others: fingerprint(&of_others) };
     let end = match &result {
         Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
         Err(error) => match error.fault() {
@@ -67,7 +68,7 @@ pub(crate) async fn call(
             gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => CallEnd::PluginFault { reason: error.reason() },
         },
     };
-    follow(context, mount, &key, admitted.ended(end, context.services.queue.now()));
+    apply_quarantine_changes(context, mount, &key, admitted.ended(end, context.services.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
     if let Some(observer) = mount.observer() {
         observer.called(&key);
@@ -76,7 +77,7 @@ pub(crate) async fn call(
 }
 
 /// Reports changes of quarantines, and queues the objects that they concern.
-fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
+fn apply_quarantine_changes(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
     for change in &ended.changes {
         match *change {
             Change::Quarantined(extent) => {
@@ -98,23 +99,23 @@ type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::ReadR
 async fn run(
     context: &Context,
     mount: &Arc<Mount>,
-    live: &Arc<ActiveProgram>,
+    active: &Arc<ActiveProgram>,
     observed: &ObservedState,
     plan_inputs: &Arc<PlanInputs>,
     ask: Ask,
     priority: threads::Priority,
 ) -> Ended {
-    let program = Arc::clone(&live.program);
-    let parent = observed.shown_parent(live);
-    let mut imports = Box::new(CallContext::new(mount, live, parent.key(), &observed.children, observed.views.keys()));
+    let program = Arc::clone(&active.program);
+    let parent = observed.shown_parent(active);
+    let mut imports = Box::new(CallContext::new(mount, active, parent.key(), &observed.children, observed.views.keys()));
     if context.recordings.wants(&mount.name) {
-        imports.note_down();
+        imports.start_transcript();
     }
     let now = context.services.caller.clock.now().into();
     let running = mount.running.clone();
     let shown = Arc::clone(&parent);
     let is_recorded = imports.transcript.is_some();
-    let (deciding, plan_inputs) = (Arc::clone(live), Arc::clone(plan_inputs));
+    let (deciding, plan_inputs) = (Arc::clone(active), Arc::clone(plan_inputs));
     let work = move || {
         let call = {
             let _call = running.begin(program.limits.deadline);
@@ -141,7 +142,7 @@ async fn run(
         && let Some(recorded) = recorded
     {
         context.recordings.take(CallRecord {
-            program: Arc::clone(&live.program),
+            program: Arc::clone(&active.program),
             ask,
             parent: Bytes::from(shown.shared_json()),
             seed: observed.parent.uid().into(),
@@ -156,10 +157,10 @@ async fn run(
 }
 
 /// Both take milliseconds for a large answer.
-fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
+fn answered(active: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
     let decision = match ask {
-        Ask::Reconcile => Decision::Live(plan_inputs.decide_live(live, response.children.as_deref())),
-        Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(live, plan_inputs.parent(), Some(&response))),
+        Ask::Reconcile => Decision::Live(plan_inputs.decide_live(active, response.children.as_deref())),
+        Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(active, plan_inputs.parent(), Some(&response))),
     };
     let names_children = response.children.take().is_some();
     Answered { names_children, response, decision }

@@ -26,7 +26,7 @@ enum Audience {
 /// The children as of the start of the call, and other objects as of their first read.
 pub(crate) struct CallContext {
     audience: Audience,
-    live: Arc<ActiveProgram>,
+    active: Arc<ActiveProgram>,
     parent: ObjectKey,
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
@@ -38,28 +38,28 @@ pub(crate) struct CallContext {
 impl CallContext {
     pub(crate) fn new<'a>(
         mount: &Arc<Mount>,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
-        Self::before(Audience::Mount(Arc::clone(mount), Span::current()), live, parent, children, served)
+        Self::before(Audience::Mount(Arc::clone(mount), Span::current()), active, parent, children, served)
     }
 
     /// The context of a call that does not affect when the parent is reconciled.
     pub(crate) fn detached<'a>(
         span: Option<Span>,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
-        Self::before(span.map_or(Audience::None, Audience::Log), live, parent, children, served)
+        Self::before(span.map_or(Audience::None, Audience::Log), active, parent, children, served)
     }
 
     fn before<'a>(
         audience: Audience,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
@@ -70,7 +70,7 @@ impl CallContext {
         }
         Self {
             audience,
-            live: Arc::clone(live),
+            active: Arc::clone(active),
             parent,
             children: by_kind,
             served: served.cloned().collect(),
@@ -79,7 +79,7 @@ impl CallContext {
         }
     }
 
-    pub(crate) fn note_down(&mut self) {
+    pub(crate) fn start_transcript(&mut self) {
         self.transcript = Some(Transcript::default());
     }
 
@@ -88,20 +88,20 @@ impl CallContext {
         self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()
     }
 
-    fn note(&mut self, question: impl FnOnce() -> Question, reply: impl FnOnce() -> Reply) {
+    fn record_read(&mut self, question: impl FnOnce() -> Question, reply: impl FnOnce() -> Reply) {
         if let Some(transcript) = &mut self.transcript {
             transcript.read(question(), reply);
         }
     }
 
     fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
-        let (audience, live, parent) = (&self.audience, &self.live, &self.parent);
+        let (audience, active, parent) = (&self.audience, &self.active, &self.parent);
         let answer = self.answers.entry(question).or_insert_with_key(|question| {
             // Recorded before the read, so that no change is missed in between.
             if let Audience::Mount(mount, _) = audience {
                 mount.reads(parent, question);
             }
-            live.lookup.answer(question, parent.namespace.as_deref())
+            active.lookup.answer(question, parent.namespace.as_deref())
         });
         match answer {
             ReadResult::Objects(objects) => Ok(objects.clone()),
@@ -117,17 +117,17 @@ fn bytes(object: &SharedObject) -> Bytes {
 impl HostImports for CallContext {
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         if !self.served.contains(kind) {
-            self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
+            self.record_read(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
             return Err(ReadError::NotServed);
         }
         Ok(self.children.get(kind).into_iter().flatten().map(bytes).collect())
     }
 
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
-        let question = self.live.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
+        let question = self.active.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
         let reply = self.ask(question).map(|found| found.first().map(bytes));
         let asked = || Question::Get { kind: kind.clone(), namespace: namespace.map(str::to_owned), name: name.to_owned() };
-        self.note(asked, || reply.clone().map(|found| found.into_iter().collect()));
+        self.record_read(asked, || reply.clone().map(|found| found.into_iter().collect()));
         reply
     }
 
@@ -140,7 +140,7 @@ impl HostImports for CallContext {
         let selector = label_selector.unwrap_or_default().parse::<Selector>();
         let reply: Reply = match selector {
             Ok(selector) => {
-                let question = self.live.lookup.list_question(kind, namespace, selector);
+                let question = self.active.lookup.list_question(kind, namespace, selector);
                 self.ask(question).map(|found| found.iter().map(bytes).collect())
             }
             Err(error) => Err(ReadError::InvalidSelector(error.to_string())),
@@ -150,7 +150,7 @@ impl HostImports for CallContext {
             namespace: namespace.map(str::to_owned),
             label_selector: label_selector.map(str::to_owned),
         };
-        self.note(asked, || reply.clone());
+        self.record_read(asked, || reply.clone());
         reply
     }
 

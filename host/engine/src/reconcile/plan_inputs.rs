@@ -24,30 +24,30 @@ pub(crate) struct ObservedState {
 }
 
 impl ObservedState {
-    pub(crate) fn of(live: &ActiveProgram, parent: SharedObject) -> Self {
-        let views = live.children();
-        let owner = live.parent(&parent);
+    pub(crate) fn of(active: &ActiveProgram, parent: SharedObject) -> Self {
+        let views = active.children();
+        let owner = active.parent(&parent);
         let mut children = Vec::new();
         for (kind, view) in &views {
-            let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(live, &owner, kind, child));
+            let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(active, &owner, kind, child));
             children.extend(owned.map(|child| (kind.clone(), child)));
         }
         Self { parent, children: children.into(), views }
     }
 
     /// Without the host's list of its children, whose changes would cause needless calls.
-    pub(crate) fn shown_parent(&self, live: &ActiveProgram) -> SharedObject {
-        finalizers::without_list(&self.parent, &live.program.manifest().name)
+    pub(crate) fn shown_parent(&self, active: &ActiveProgram) -> SharedObject {
+        finalizers::without_list(&self.parent, &active.program.manifest().name)
     }
 }
 
 /// Everybody who may create objects can claim any owner.
-fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
+fn is_child(active: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
     let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
         Ownership::Reference => true,
         Ownership::Labels => object.label(OWNER_UID_LABEL).as_deref() == Some(&*parent.uid),
     };
-    says_so && live.is_ours(object) && parent.claims(kind, &object.key())
+    says_so && active.is_ours(object) && parent.claims(kind, &object.key())
 }
 
 pub(crate) struct PlanInputs {
@@ -59,13 +59,13 @@ pub(crate) struct PlanInputs {
 }
 
 impl PlanInputs {
-    pub(crate) fn of(live: &ActiveProgram, observed: &ObservedState, memory: &ParentState) -> Self {
+    pub(crate) fn of(active: &ActiveProgram, observed: &ObservedState, state: &ParentState) -> Self {
         Self {
-            parent: live.parent(&observed.parent),
+            parent: active.parent(&observed.parent),
             children: Arc::clone(&observed.children),
             keys: OnceLock::new(),
             scopes: observed.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
-            accepted: memory.accepted.clone(),
+            accepted: state.accepted.clone(),
         }
     }
 
@@ -87,28 +87,33 @@ impl PlanInputs {
 
     pub(crate) fn input<'a>(
         &'a self,
-        live: &'a ActiveProgram,
+        active: &'a ActiveProgram,
         desired: Option<&'a [Child]>,
         observed: &'a [Observed<'a>],
     ) -> Input<'a> {
-        let plugin = &live.program.manifest().name;
-        Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
+        let plugin = &active.program.manifest().name;
+        Input { plugin, parent: &self.parent, grants: &active.program.grants, scopes: &self.scopes, desired, observed }
     }
 
     /// The time grows with the desired and observed children.
-    pub(crate) fn decide_live(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
+    pub(crate) fn decide_live(&self, active: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
         let observed = self.observed();
-        let input = self.input(live, desired, &observed);
+        let input = self.input(active, desired, &observed);
         let plan = plan::plan(&input);
-        let needs_finalizer = plan::needs_finalizer(&input, &plan, live.program.manifest().finalizes);
+        let needs_finalizer = plan::needs_finalizer(&input, &plan, active.program.manifest().finalizes);
         let list = plan::child_list(&input, &plan);
         LiveDecision { plan, needs_finalizer, list }
     }
 
     /// The time grows as in [`Self::decide_live`].
-    pub(crate) fn decide_deletion(&self, live: &ActiveProgram, parent: &Parent, answer: Option<&Response>) -> DeletionDecision {
+    pub(crate) fn decide_deletion(
+        &self,
+        active: &ActiveProgram,
+        parent: &Parent,
+        answer: Option<&Response>,
+    ) -> DeletionDecision {
         let observed = self.observed();
-        let input = Input { parent, ..self.input(live, None, &observed) };
+        let input = Input { parent, ..self.input(active, None, &observed) };
         let leaving = plan::plan_deletion(&input, answer);
         let desired = answer.and_then(|answer| answer.children.as_deref());
         let is_done = answer.is_none_or(|answer| answer.done);

@@ -18,7 +18,7 @@ pub(crate) struct ReconcileReport {
     pub(crate) requeue: Option<Duration>,
     pub(crate) problem: Option<Problem>,
     /// The host's own events, besides problems and refusals.
-    pub(crate) notices: Vec<Event>,
+    pub(crate) host_events: Vec<Event>,
     pub(crate) released: bool,
     pub(crate) failures: u32,
 }
@@ -31,7 +31,7 @@ impl ReconcileReport {
             waits: None,
             requeue: None,
             problem: None,
-            notices: Vec::new(),
+            host_events: Vec::new(),
             released: false,
             failures,
         }
@@ -44,7 +44,7 @@ impl ReconcileReport {
             .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
     }
 
-    pub(crate) fn note(&mut self, done: Result<StepResult, Problem>) {
+    pub(crate) fn record_step(&mut self, done: Result<StepResult, Problem>) {
         match done {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
             Ok(StepResult::Nothing) => {}
@@ -62,7 +62,7 @@ impl ReconcileReport {
     }
 
     pub(crate) fn warn(&mut self, reason: &str, message: &str) {
-        self.notices.push(warning(reason, message));
+        self.host_events.push(warning(reason, message));
     }
 
     pub(crate) fn wait(&mut self, message: String) {

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_slowly_loses_calls_and_holds_up_none() {
+    fn a_slow_reader_loses_calls_and_delays_no_reconcile() {
         let (recordings, metrics) = (Recordings::default(), Arc::new(Metrics::default()));
         let lines = start(&recordings, wanted(u64::MAX), Vec::new(), &metrics).unwrap();
         let record = record();

@@ -32,7 +32,7 @@ use crate::writes::status::{decide, status_of};
 const PATIENCE: u32 = 10;
 
 pub(super) struct Side {
-    pub(super) live: Arc<ActiveProgram>,
+    pub(super) active: Arc<ActiveProgram>,
     pub(super) observed: ObservedState,
     pub(super) span: Option<Span>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Pair {
     pub(super) has_finalizer: bool,
     pub(super) now: Timestamp,
     pub(super) retries: Options,
-    pub(super) memory: ParentState,
+    pub(super) state: ParentState,
     /// The reason why the mount's plugin is not called, if it is quarantined.
     pub(super) held: Option<Problem>,
     pub(super) mounted: Side,
@@ -81,41 +81,42 @@ impl Pair {
         let shadow = self.intent(&self.shadow, asked.map(|asked| asked.result.map_err(problem)));
         let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| side.observed.children.iter());
         let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), whole(kind, child))).collect();
-        let parent = Subject::of(&whole(&self.mounted.live.program.manifest().parent, &self.mounted.observed.parent));
+        let parent = Subject::of(&whole(&self.mounted.active.program.manifest().parent, &self.mounted.observed.parent));
         let changes = changes(&parent, &observed, &mounted, &shadow);
         // Redacted now, because changes are kept longer than Secrets exist.
-        let changes = if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.live, &self.shadow.live]).0 };
+        let changes =
+            if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.active, &self.shadow.active]).0 };
         Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late) })
     }
 
     fn asked(&self, side: &Side) -> Option<Asked> {
-        let Side { live, observed, span } = side;
-        let program = &live.program;
+        let Side { active, observed, span } = side;
+        let program = &active.program;
         if self.ask == Ask::Finalize && !program.manifest().finalizes {
             return None;
         }
         let parent = &observed.parent;
-        let imports = CallContext::detached(span.clone(), live, parent.key(), &observed.children, observed.views.keys());
+        let imports = CallContext::detached(span.clone(), active, parent.key(), &observed.children, observed.views.keys());
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
-        let shown = observed.shown_parent(live);
+        let shown = observed.shown_parent(active);
         let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(imports));
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }
 
     fn intent(&self, side: &Side, answer: Option<Result<Response, Problem>>) -> Intent {
-        let Side { live, observed, .. } = side;
-        let plan_inputs = PlanInputs::of(live, observed, &self.memory);
+        let Side { active, observed, .. } = side;
+        let plan_inputs = PlanInputs::of(active, observed, &self.state);
         let observed = plan_inputs.observed();
-        let finalizes = live.program.manifest().finalizes;
+        let finalizes = active.program.manifest().finalizes;
         let (response, failure) = match answer {
             Some(Ok(response)) => (Some(response), None),
             Some(Err(problem)) => (None, Some(problem)),
             None => (None, None),
         };
         let children = response.as_ref().and_then(|response| response.children.as_deref());
-        let input = plan_inputs.input(live, children, &observed);
+        let input = plan_inputs.input(active, children, &observed);
         let (plan, has_finalizer) = match self.ask {
             Ask::Reconcile => {
                 let plan = plan::plan(&input);
@@ -147,11 +148,11 @@ impl Pair {
         if let Some(problem) = failure {
             report.fail(problem.clone());
         }
-        let (parent, live) = (&side.observed.parent, status_of(&side.observed.parent));
+        let (parent, current) = (&side.observed.parent, status_of(&side.observed.parent));
         let refusals = report.refusals.told();
         let readiness = report.readiness(&self.retries, &refusals);
-        let decided = decide(live.as_ref(), parent, response, readiness, side.live.status_capabilities, self.now);
-        decided.map(Value::Object).or(live).unwrap_or_default()
+        let decided = decide(current.as_ref(), parent, response, readiness, side.active.status_capabilities, self.now);
+        decided.map(Value::Object).or(current).unwrap_or_default()
     }
 }
 

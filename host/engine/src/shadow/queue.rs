@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_waits_once_and_not_any_more_when_it_is_gone() {
+    fn a_parent_waits_once_and_not_after_its_deletion() {
         let mut comparisons = ComparisonQueue::default();
         for number in [1, 2, 1, 3, 2, 1] {
             comparisons.add(&key(number));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_all_is_counted() {
+    fn kept_changes_are_bounded_and_all_changes_are_counted() {
         let mut comparisons = ComparisonQueue::default();
         for number in 0..3 * MOST_PARENTS {
             compared(&mut comparisons, number, outcome(Verb::Create, 1));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_come_and_go_take_no_room_without_end() {
+    fn parents_that_come_and_go_take_bounded_memory() {
         let mut comparisons = ComparisonQueue::default();
         comparisons.add(&key(0));
         for number in 1..10_000 {

@@ -38,7 +38,7 @@ impl Version {
 
 impl Report {
     pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
-        let Shadow { mounted, program, live, since, .. } = shadow;
+        let Shadow { mounted, program, active, since, .. } = shadow;
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
         let comparisons = shadow.comparisons();
         let moment = comparisons.moment();
@@ -47,9 +47,9 @@ impl Report {
         drop(comparisons);
         let kept = details.len();
         let (changes, is_redacted) = changes(&details, shadow);
-        let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
+        let quarantine = active.get().and_then(|active| active.call_guard.quarantined());
         let mut remarks = Vec::new();
-        if live.get().is_none() {
+        if active.get().is_none() {
             remarks.push("the caches of the shadow have not synced yet".to_owned());
         }
         if moment.compared < parents {
@@ -105,7 +105,7 @@ impl Shadow {
         json!({
             "version": version,
             "digest": digest,
-            "isReady": self.live.get().is_some(),
+            "isReady": self.active.get().is_some(),
             "compared": moment.compared,
             "waiting": moment.waiting,
             "diverging": moment.diverging,
@@ -116,5 +116,5 @@ impl Shadow {
 fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     let changes: Vec<Change> =
         details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();
-    redacted(changes, [Some(&shadow.mounted), shadow.live.get()].into_iter().flatten())
+    redacted(changes, [Some(&shadow.mounted), shadow.active.get()].into_iter().flatten())
 }

@@ -44,13 +44,13 @@ const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct Shadow {
     pub(super) mounted: Arc<ActiveProgram>,
     pub(super) program: Arc<Program>,
-    pub(super) live: OnceLock<Arc<ActiveProgram>>,
+    pub(super) active: OnceLock<Arc<ActiveProgram>>,
     pub(super) since: Timestamp,
     comparisons: Mutex<ComparisonQueue>,
     added: Notify,
 }
 
-enum Found {
+enum Candidate {
     Pair(Box<Pair>),
     Later,
     Nothing,
@@ -58,7 +58,7 @@ enum Found {
 
 impl Shadow {
     fn new(mounted: Arc<ActiveProgram>, program: Arc<Program>, since: Timestamp) -> Self {
-        Self { mounted, program, live: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
+        Self { mounted, program, active: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
     }
 
     pub(crate) fn of(mount: &Mount) -> Option<Arc<Self>> {
@@ -73,8 +73,8 @@ impl Shadow {
 
     fn forget(&self, parent: &ObjectKey, now: Time) {
         self.comparisons().forget(parent);
-        if let Some(live) = self.live.get() {
-            live.call_guard.forget(parent, now);
+        if let Some(active) = self.active.get() {
+            active.call_guard.forget(parent, now);
         }
     }
 
@@ -83,7 +83,7 @@ impl Shadow {
     }
 
     /// Compares one parent after the other, at first all. Never returns.
-    async fn follow(&self, live: &Arc<ActiveProgram>, mount: &Mount, services: &HostServices) {
+    async fn compare_parents(&self, active: &Arc<ActiveProgram>, mount: &Mount, services: &HostServices) {
         // Only the leader compares; a new leader calls its plugin about all parents.
         if mount.leads() == Lead::Yes {
             let parents = self.mounted.parents.list(None);
@@ -92,7 +92,7 @@ impl Shadow {
         let mut held_in_a_row = 0;
         loop {
             let key = self.next().await;
-            let Ok(admitted) = live.call_guard.admit(&key, services.queue.now()) else {
+            let Ok(admitted) = active.call_guard.admit(&key, services.queue.now()) else {
                 self.add(&key);
                 held_in_a_row += 1;
                 if held_in_a_row >= self.moment().waiting {
@@ -104,7 +104,7 @@ impl Shadow {
                 continue;
             };
             held_in_a_row = 0;
-            self.compare(live, key, admitted, mount, services).await;
+            self.compare(active, key, admitted, mount, services).await;
         }
     }
 
@@ -123,16 +123,16 @@ impl Shadow {
 
     async fn compare(
         &self,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         key: ObjectKey,
         admitted: Admitted,
         mount: &Mount,
         services: &HostServices,
     ) {
-        let compared = match self.pair(live, &key, mount, services) {
-            Found::Pair(pair) => services.caller.run(Priority::Idle, move || pair.compare()).await,
-            Found::Later => Ok(None),
-            Found::Nothing => {
+        let compared = match self.pair(active, &key, mount, services) {
+            Candidate::Pair(pair) => services.caller.run(Priority::Idle, move || pair.compare()).await,
+            Candidate::Later => Ok(None),
+            Candidate::Nothing => {
                 drop(admitted);
                 return self.forget(&key, services.queue.now());
             }
@@ -164,35 +164,35 @@ impl Shadow {
         }
     }
 
-    fn pair(&self, live: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Found {
+    fn pair(&self, active: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Candidate {
         let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
-        let Some(parent) = parent else { return Found::Nothing };
+        let Some(parent) = parent else { return Candidate::Nothing };
         let has_finalizer = finalizers::has_finalizer(&parent, &self.mounted.program.manifest().name);
         let ask = match parent.is_deleting() {
             false => Ask::Reconcile,
             true if has_finalizer && !is_released(parent.annotation(RELEASE_ANNOTATION).as_deref()) => Ask::Finalize,
-            true => return Found::Nothing,
+            true => return Candidate::Nothing,
         };
-        let is_same_version = self.mounted.program.manifest().parent == live.program.manifest().parent;
-        let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { live.parents.get(key) };
+        let is_same_version = self.mounted.program.manifest().parent == active.program.manifest().parent;
+        let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { active.parents.get(key) };
         // The caches of two versions may differ in age.
-        let Some(shadowed) = shadowed else { return Found::Later };
-        let memory = mount.parent_state(key);
-        let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
+        let Some(shadowed) = shadowed else { return Candidate::Later };
+        let state = mount.parent_state(key);
+        let state = if state.uid == parent.uid() { state } else { Default::default() };
         let retries = mount.retries(&Options::default());
         let queue_now = services.queue.now();
         let held = self.mounted.call_guard.holds(key, queue_now);
-        Found::Pair(Box::new(Pair {
+        Candidate::Pair(Box::new(Pair {
             held,
             ask,
             has_finalizer,
             now: services.caller.clock.now(),
             retries,
-            memory,
-            mounted: Side { observed: ObservedState::of(&self.mounted, parent), live: Arc::clone(&self.mounted), span: None },
+            state,
+            mounted: Side { observed: ObservedState::of(&self.mounted, parent), active: Arc::clone(&self.mounted), span: None },
             shadow: Side {
-                observed: ObservedState::of(live, shadowed),
-                live: Arc::clone(live),
+                observed: ObservedState::of(active, shadowed),
+                active: Arc::clone(active),
                 span: Some(error_span!("shadow", mount = %mount.name, object = %key)),
             },
         }))
@@ -209,7 +209,7 @@ impl Observer for Shadow {
     }
 }
 
-pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
+pub(crate) fn run_shadow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
     Box::pin(async move {
         // A defect of the host here must not affect the mount.
         if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
@@ -221,22 +221,22 @@ pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a H
 
 async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) {
     let Some(wanted) = &program.shadow else { return };
-    let Some(mounted) = mount.live().filter(|live| live.program.same_except_shadow(program)) else { return };
+    let Some(mounted) = mount.active().filter(|active| active.program.same_except_shadow(program)) else { return };
     services.metrics.has_shadow(&mount.name);
     loop {
         let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), services.caller.clock.now()));
         mount.set_observer(Some(Arc::clone(&shadow) as Arc<dyn Observer>));
-        let live = match prepare(wanted, &mounted, mount, services).await {
-            Ok(live) => Arc::new(live),
+        let active = match prepare(wanted, &mounted, mount, services).await {
+            Ok(active) => Arc::new(active),
             Err(reason) => return error!(mount = %mount.name, "no shadow: {reason}"),
         };
-        let _ = shadow.live.set(Arc::clone(&live));
+        let _ = shadow.active.set(Arc::clone(&active));
         let manifest = wanted.manifest();
         info!(mount = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
         tokio::select! {
-            () = shadow.follow(&live, mount, services) => {}
+            () = shadow.compare_parents(&active, mount, services) => {}
             // Refused steps may succeed then.
-            () = one_served(live.unserved_kinds(), mount, services) => {}
+            () = one_served(active.unserved_kinds(), mount, services) => {}
         }
     }
 }

@@ -501,14 +501,14 @@ impl Metrics {
     }
 
     /// Replaces the gauges of all mounts.
-    pub fn moments<'a>(&self, moments: impl Iterator<Item = (&'a str, Moment)>) {
+    pub fn mounts<'a>(&self, mounts: impl Iterator<Item = (&'a str, MountGauges)>) {
         self.compile_seconds.clear();
         self.instances.clear();
         self.unfinished_seconds.clear();
         self.longest_seconds.clear();
         self.quarantined.clear();
         self.quarantined_namespaces.clear();
-        for (mount, Moment { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in moments {
+        for (mount, MountGauges { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in mounts {
             let labels = Mount::new(mount);
             self.compile_seconds.get_or_create(&labels).set(compile.duration.as_secs_f64());
             self.quarantined.get_or_create(&labels).set(i64::from(is_quarantined));
@@ -596,7 +596,7 @@ const REFUSED: &str = "refused";
 
 /// The gauges of a mount.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct MountGauges {
     /// The compilation of its plugin.
     pub compile: CompileReport,
     /// The running instances of its plugin.

@@ -352,7 +352,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_does_not_fit_the_schema_is_rejected_and_not_an_outage() {
+    fn schema_violations_are_rejections_and_not_outages() {
         let child = ObjectRef {
             kind: GroupVersionKind::from_api_version("apps/v1", "Deployment"),
             key: gyre_core::object::ObjectKey::new(Some("default"), "it"),

@@ -95,7 +95,7 @@ struct Known {
     beside_backlog: Option<Instant>,
 }
 
-enum Next {
+enum NextAction {
     Publish(Box<Publication<MountName, AddedAt>>),
     At(Option<Instant>),
 }
@@ -135,8 +135,8 @@ impl Events {
         // Cut to its published form, on which the queue's size limit and merging depend.
         let event = Event {
             severity: event.severity,
-            reason: recorder::reason(&event.reason).to_owned(),
-            message: recorder::note(&event.message),
+            reason: recorder::truncated_reason(&event.reason).to_owned(),
+            message: recorder::truncated_note(&event.message),
         };
         let moment = Moment::now();
         let added = AddedAt { time: self.recorder.now(), moment };
@@ -148,7 +148,7 @@ impl Events {
             }
             let is_first = waiting.queue.unpublished_of(name) == 0;
             let result = waiting.queue.add(name, subject, event, added, self.work.now());
-            self.show(&waiting.queue, name);
+            self.update_gauge(&waiting.queue, name);
             (is_first, result)
         };
         let (outcome, dropped) = match result {
@@ -184,8 +184,8 @@ impl Events {
             let mut wakeup = None;
             while in_progress.len() < AT_ONCE {
                 match self.take(stops) {
-                    Next::Publish(publication) => in_progress.push(self.publish(*publication)),
-                    Next::At(at) => {
+                    NextAction::Publish(publication) => in_progress.push(self.publish(*publication)),
+                    NextAction::At(at) => {
                         wakeup = at;
                         break;
                     }
@@ -224,13 +224,13 @@ impl Events {
         waiting.queue.waiting()
     }
 
-    fn take(&self, stops: Option<Instant>) -> Next {
+    fn take(&self, stops: Option<Instant>) -> NextAction {
         let (now, time) = (Instant::now(), self.work.now());
         let mut waiting = self.waiting.lock();
         let Waiting { queue, mounts } = &mut *waiting;
         if let Some(until) = stops {
             let taken = if now < until { queue.take(MountLimit::Ignored, time, |_| true) } else { None };
-            return taken.map_or(Next::At(None), |publication| Next::Publish(Box::new(publication)));
+            return taken.map_or(NextAction::At(None), |publication| NextAction::Publish(Box::new(publication)));
         }
         let (mut due, mut wakeup) = (BTreeSet::new(), None);
         for (name, ready) in queue.ready_at(time) {
@@ -249,15 +249,15 @@ impl Events {
             }
         }
         let Some(publication) = queue.take(MountLimit::Enforced, time, |name| due.contains(name)) else {
-            return Next::At(wakeup);
+            return NextAction::At(wakeup);
         };
         if let Some(mount) = mounts.get_mut(&publication.mount) {
             mount.beside_backlog = None;
         }
-        Next::Publish(Box::new(publication))
+        NextAction::Publish(Box::new(publication))
     }
 
-    fn show(&self, queue: &EventQueue<MountName, AddedAt>, mount: &MountName) {
+    fn update_gauge(&self, queue: &EventQueue<MountName, AddedAt>, mount: &MountName) {
         self.metrics.unpublished_events(mount, queue.unpublished_of(mount));
     }
 
@@ -265,7 +265,7 @@ impl Events {
         let name = self.send(&publication).await;
         let mut waiting = self.waiting.lock();
         waiting.queue.done(&publication, name);
-        self.show(&waiting.queue, &publication.mount);
+        self.update_gauge(&waiting.queue, &publication.mount);
     }
 
     async fn send(&self, publication: &Publication<MountName, AddedAt>) -> Option<String> {

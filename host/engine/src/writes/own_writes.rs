@@ -9,10 +9,10 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::cluster::object::Object;
 
 #[derive(Default)]
-pub(crate) struct OwnWrites(Mutex<State>);
+pub(crate) struct OwnWrites(Mutex<WriteVersions>);
 
 #[derive(Default)]
-struct State {
+struct WriteVersions {
     /// The newest version of each object that was noticed during a write to it.
     under_way: HashMap<ObjectKey, Option<u64>>,
     to_come: HashMap<ObjectKey, u64>,
@@ -69,7 +69,7 @@ impl OwnWrites {
         self.state().to_come.keys().cloned().collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WriteVersions> {
         self.0.lock()
     }
 }

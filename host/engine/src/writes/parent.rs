@@ -35,15 +35,6 @@ pub(crate) enum At {
     Status,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    Same,
-    /// The cache was behind.
-    Changed,
-    /// It is deleted or being deleted, which the cache did not show.
-    Gone,
-}
-
 impl ParentWriter<'_> {
     /// Sends a JSON merge patch (RFC 7396), and returns the new parent, if it is readable.
     ///
@@ -85,24 +76,6 @@ impl ParentWriter<'_> {
             self.queue.add(self.mount, key, Priority::Normal);
         }
         answer
-    }
-
-    /// Updates the cache if the parent has changed.
-    pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
-        let parents = self.parents;
-        let epoch = parents.write_epoch(parent.namespace());
-        let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
-        let found = answered(api.get_opt(parent.name())).await?;
-        let found = found.and_then(|found| found.object.ok());
-        let goes_on = |found: &SharedObject| found.uid() == parent.uid() && (parent.is_deleting() || !found.is_deleting());
-        Ok(match found.filter(goes_on) {
-            None => Found::Gone,
-            Some(found) if found.resource_version() == parent.resource_version() => Found::Same,
-            Some(found) => {
-                parents.insert_written(&found, epoch);
-                Found::Changed
-            }
-        })
     }
 
     pub(crate) fn subject(&self, parent: &Object) -> ObjectRef {

@@ -61,7 +61,7 @@ struct Followed {
 
 const LAST: &str = r#"{"metadata":{"name":"last","resourceVersion":"999999"}}"#;
 
-async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[String]) -> Followed {
+async fn run_informer(strategy: InitialListStrategy, initial: &[String], changes: &[String]) -> Followed {
     let event = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
     let mut watch = String::new();
     if strategy == InitialListStrategy::StreamingList {
@@ -87,8 +87,8 @@ async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[St
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
     let informer = informers.get(&resource, WatchScope::default());
     let (told, mut last) = tokio::sync::watch::channel(false);
-    let subscription = informer.subscribe(move |notice| {
-        if notice.object().name() == "last" {
+    let subscription = informer.subscribe(move |event| {
+        if event.object().name() == "last" {
             told.send_replace(true);
         }
     });
@@ -126,19 +126,19 @@ impl Followed {
 const STRATEGIES: [InitialListStrategy; 2] = [InitialListStrategy::StreamingList, InitialListStrategy::ListWatch];
 
 /// Checks that objects, `left_out` of them unreadable, do not stop the watch.
-async fn check(objects: &[String], left_out: usize, look: impl Fn(&Followed)) {
+async fn check(objects: &[String], left_out: usize, inspect: impl Fn(&Followed)) {
     for strategy in STRATEGIES {
         for (initial, changes) in [(objects, &[][..]), (&[][..], objects)] {
-            let followed = follow(strategy.clone(), initial, changes).await;
+            let followed = run_informer(strategy.clone(), initial, changes).await;
             assert_eq!(followed.wrongs(&strategy, left_out), Vec::<String>::new(), "{strategy:?} {initial:?} {changes:?}");
             assert_eq!(followed.informer.store().len(), objects.len() - left_out + 1, "{strategy:?}");
-            look(&followed);
+            inspect(&followed);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_goes_on_whatever_its_objects_hold() {
+async fn odd_objects_do_not_stop_a_watch() {
     let object = |number: usize, metadata: &str, rest: &str| {
         format!(
             r#"{{"metadata":{{"name":"odd-{number}","namespace":"ns","resourceVersion":"{}"{metadata}}}{rest}}}"#,
@@ -197,7 +197,7 @@ async fn names_of_any_letters_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_is_left_out_and_the_others_go_on() {
+async fn an_unreadable_object_is_ignored_and_the_watch_continues() {
     let objects = [
         r#"{"metadata":{"resourceVersion":"11"}}"#,
         r#"{"metadata":{"name":7,"resourceVersion":"12"}}"#,
@@ -282,13 +282,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_an_object_holds_it_comes_through_the_watch_and_reads_as_a_document_does(text in named(), is_streamed: bool, is_change: bool) {
+    fn any_object_passes_the_watch_and_reads_like_a_parsed_document(text in named(), is_streamed: bool, is_change: bool) {
         let strategy = STRATEGIES[usize::from(is_streamed)].clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let objects = [text.clone()];
         let (initial, changes) = if is_change { (&[][..], &objects[..]) } else { (&objects[..], &[][..]) };
         let (found, wrongs) = runtime.block_on(async {
-            let followed = follow(strategy.clone(), initial, changes).await;
+            let followed = run_informer(strategy.clone(), initial, changes).await;
             (followed.get(Some("ns"), "it"), followed.wrongs(&strategy, 0))
         });
         prop_assert_eq!(wrongs, Vec::<String>::new());

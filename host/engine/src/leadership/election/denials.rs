@@ -22,7 +22,7 @@ struct Denial {
 }
 
 impl Denials {
-    pub(super) fn note<T>(&self, verb: &'static str, ended: &Result<T, kube::Error>) {
+    pub(super) fn record_result<T>(&self, verb: &'static str, ended: &Result<T, kube::Error>) {
         match ended {
             Err(error @ kube::Error::Api(status)) if status.is_forbidden() => {
                 self.denials().insert(verb, Denial { at: Instant::now(), error: error_chain(error) });
@@ -55,17 +55,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_denied_is_known_until_it_is_permitted_or_no_longer_asked_for() {
+    async fn a_denial_is_known_until_the_request_is_permitted_or_no_longer_made() {
         let denials = Denials::default();
         assert_eq!(denials.current(), None);
-        denials.note("update", &denied());
-        denials.note("get", &Ok(()));
+        denials.record_result("update", &denied());
+        denials.record_result("get", &Ok(()));
         assert_eq!(denials.current().as_deref(), Some("no (403 Forbidden)"));
-        denials.note("update", &Err::<(), _>(kube::Error::Service("no answer".into())));
+        denials.record_result("update", &Err::<(), _>(kube::Error::Service("no answer".into())));
         assert!(denials.current().is_some());
-        denials.note("update", &Ok(()));
+        denials.record_result("update", &Ok(()));
         assert_eq!(denials.current(), None);
-        denials.note("list", &denied());
+        denials.record_result("list", &denied());
         tokio::time::advance(KNOWN_FOR).await;
         assert_eq!(denials.current(), None);
     }

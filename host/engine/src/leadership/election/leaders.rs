@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lease_of_a_mount_goes_before_that_of_all_and_this_replica_is_nobody_else() {
+    fn the_lease_of_a_mount_takes_precedence_and_this_replica_is_never_another_leader() {
         let leaders = Leaders::new("gyre-system", "gyre-1_00ff");
         assert_eq!(leaders.of("echo"), None);
         leaders.set_all(Some("gyre-2_0a0b"));

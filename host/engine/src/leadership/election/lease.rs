@@ -82,7 +82,7 @@ impl Leases {
             };
             let ended = tokio::time::timeout(timeout, sent).await;
             let ended = ended.unwrap_or_else(|_| Err(kube::Error::Service(format!("no answer within {timeout:?}").into())));
-            denials.note(verb, &ended);
+            denials.record_result(verb, &ended);
             answer(&name, ended)
         }
     }
@@ -97,7 +97,7 @@ impl Leases {
             };
             let ended = tokio::time::timeout(timeout, api.list(&parameters)).await;
             if let Ok(answer) = &ended {
-                denials.note("list", answer);
+                denials.record_result("list", answer);
             }
             match ended {
                 Ok(Ok(list)) => Some(list.items),
@@ -125,14 +125,14 @@ impl Leases {
         }
     }
 
-    pub(super) fn know(&mut self, name: &str, found: Option<Lease>) {
+    pub(super) fn record(&mut self, name: &str, found: Option<Lease>) {
         if let Some(lease) = found {
             self.known.insert(name.to_owned(), lease);
         }
     }
 
     /// Replaces the known Leases, except those that were written since.
-    pub(super) fn know_all(&mut self, listed: Vec<Lease>) -> Vec<Found> {
+    pub(super) fn record_all(&mut self, listed: Vec<Lease>) -> Vec<Found> {
         let mut before = std::mem::take(&mut self.known);
         let found = listed.iter().filter_map(|lease| found_lease(&lease.name_any(), lease)).collect();
         for lease in listed {

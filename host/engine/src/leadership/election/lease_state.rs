@@ -72,7 +72,7 @@ impl LeaseState {
         Self { name, sender, metrics, claim: None, leader: None }
     }
 
-    pub(super) fn tell(&mut self, claim: Option<Time>, origin: Instant, goal: Goal) {
+    pub(super) fn set_claim(&mut self, claim: Option<Time>, origin: Instant, goal: Goal) {
         if claim == self.claim {
             return;
         }

@@ -42,7 +42,7 @@ impl MountClaims {
         self.leases().entry(mount.to_owned()).or_insert_with(|| self.0.lease(mount)).sender.claim()
     }
 
-    fn tell(&self, elector: &MountElector, leadable: &BTreeSet<String>, origin: Instant) {
+    fn update_claims(&self, elector: &MountElector, leadable: &BTreeSet<String>, origin: Instant) {
         let mut leases = self.leases();
         for mount in leadable {
             leases.entry(mount.clone()).or_insert_with(|| self.0.lease(mount));
@@ -53,7 +53,7 @@ impl MountClaims {
             } else {
                 Goal::Follow
             };
-            lease.tell(elector.claim(mount), origin, goal);
+            lease.set_claim(elector.claim(mount), origin, goal);
             self.0.leaders.set(mount, elector.holder(mount));
             let stays = leadable.contains(mount) || lease.claim.is_some() || lease.sender.is_asked();
             if !stays {
@@ -169,7 +169,7 @@ impl MountElectionTask {
         let mut has_left = false;
         let actions = self.elector.step(input, now(self.origin));
         // Before the requests: a replica that releases a lease must have lost the claim.
-        self.claims.tell(&self.elector, &self.leadable, self.origin);
+        self.claims.update_claims(&self.elector, &self.leadable, self.origin);
         for action in actions {
             let sent: BoxFuture<'static, Ended> = match action {
                 Action::List => {
@@ -210,9 +210,9 @@ impl MountElectionTask {
 
     fn ended(&mut self, ended: Ended) -> Input {
         match ended {
-            Ended::List(found) => Input::Listed(found.map(|found| self.leases.know_all(found))),
+            Ended::List(found) => Input::Listed(found.map(|found| self.leases.record_all(found))),
             Ended::Request(name, answer, lease) => {
-                self.leases.know(&name, lease.map(|lease| *lease));
+                self.leases.record(&name, lease.map(|lease| *lease));
                 Input::Answered(name, answer)
             }
             Ended::Delete => Input::Tick,

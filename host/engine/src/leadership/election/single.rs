@@ -1,4 +1,3 @@
-
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -80,7 +79,7 @@ impl Single {
                             () = until(self.origin, claim_ends) => drop(self.step(Input::Tick)),
                         }
                     };
-                    self.leases.know(&self.name, found);
+                    self.leases.record(&self.name, found);
                     Input::Answer(answer)
                 }
                 Action::Wait(time) => tokio::select! {
@@ -106,7 +105,7 @@ impl Single {
     /// The clock is read between an answer and the next request.
     fn step(&mut self, input: Input) -> Action {
         let action = self.elector.step(input, now(self.origin));
-        self.lease.tell(self.elector.claim(), self.origin, self.elector.goal());
+        self.lease.set_claim(self.elector.claim(), self.origin, self.elector.goal());
         self.lease.name_leader(self.elector.holder(), self.elector.identity());
         self.leaders.set_all(self.elector.holder());
         action

@@ -166,7 +166,7 @@ async fn a_replica_that_is_not_ready_leaves_the_lease_to_others_and_knows_the_le
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_releases_is_followed_within_a_retry_period() {
+async fn a_released_lease_is_taken_within_a_retry_period() {
     let service = service();
     let mut first = Host::start(&service, "first");
     first.claim.held().await;

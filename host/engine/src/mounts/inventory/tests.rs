@@ -66,17 +66,17 @@ fn kept() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
     let inventory = std::sync::Arc::new(Inventory::new(Client::new(Server(receiver), "default"), Some(place)));
     tokio::spawn({
         let inventory = std::sync::Arc::clone(&inventory);
-        async move { inventory.keep(&Claim::always()).await }
+        async move { inventory.write_changes(&Claim::always()).await }
     });
     (inventory, writes)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_other_one() {
+async fn a_mount_waits_for_an_attempt_to_write_only_its_own_entry() {
     let (inventory, writes) = kept();
     let claim = Claim::always();
     let a_while = Duration::from_secs(30);
-    inventory.note("new", entry(None, &[]));
+    inventory.record_entry("new", entry(None, &[]));
     assert_eq!(inventory.tried("other", &claim).await, Going::On);
     assert!(tokio::time::timeout(a_while, inventory.tried("new", &claim)).await.is_err(), "the write has no answer yet");
     assert!(inventory.knows("new").is_err() && inventory.knows("other").is_ok());
@@ -93,7 +93,7 @@ async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_othe
     // A new entry is attempted at once, despite the back-off that has grown.
     tokio::time::sleep(TRY_AGAIN_AT_MOST_AFTER * 5).await;
     let noted_at = tokio::time::Instant::now();
-    inventory.note("newer", entry(None, &[]));
+    inventory.record_entry("newer", entry(None, &[]));
     assert_eq!(inventory.tried("newer", &claim).await, Going::On);
     assert_eq!(noted_at.elapsed(), Duration::ZERO);
 
@@ -106,7 +106,7 @@ async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_othe
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_inventory_ends_when_the_host_stops_or_loses_its_claim() {
     let (inventory, _writes) = kept();
-    inventory.note("new", entry(None, &[]));
+    inventory.record_entry("new", entry(None, &[]));
     assert_eq!(inventory.tried("new", &Claim::never()).await, Going::On);
     let claim = Claim::always();
     let (going, ()) = tokio::join!(inventory.tried("new", &claim), async { inventory.stop() });

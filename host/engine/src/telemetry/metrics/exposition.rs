@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn open_metrics_are_for_those_who_ask_for_them() {
+    fn open_metrics_are_returned_on_request() {
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
         assert_eq!(Form::accepted(Some(prometheus)), Form::OpenMetrics);
         for accept in [None, Some(""), Some("*/*"), Some("text/plain"), Some("application/openmetrics-text;q=0,*/*")] {

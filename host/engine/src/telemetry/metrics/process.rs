@@ -15,7 +15,7 @@ pub(super) struct Process;
 const TICKS: f64 = 100.0;
 
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct ProcessStats {
     cpu_seconds: Option<f64>,
     resident_bytes: Option<f64>,
     virtual_bytes: Option<f64>,
@@ -24,7 +24,7 @@ struct Found {
     start_seconds: Option<f64>,
 }
 
-impl Found {
+impl ProcessStats {
     fn now() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let open_files = fs::read_dir("/proc/self/fd").map(Iterator::count).ok();
@@ -64,7 +64,7 @@ fn number(text: &str, name: &str) -> Option<f64> {
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let found = Found::now();
+        let found = ProcessStats::now();
         if let Some(seconds) = found.cpu_seconds {
             let counter = ConstCounter::new(seconds);
             let help = "CPU time of this process";
@@ -96,8 +96,8 @@ mod tests {
         let status = "Name:\tgyre\nVmSize:\t    2048 kB\nVmRSS:\t     512 kB\n";
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
                       Max open files            1024                 4096                 files\n";
-        let found = Found::in_texts(stat, status, limits, "cpu 1 2\nbtime 1000\n");
-        let expected = Found {
+        let found = ProcessStats::in_texts(stat, status, limits, "cpu 1 2\nbtime 1000\n");
+        let expected = ProcessStats {
             cpu_seconds: Some(3.0),
             resident_bytes: Some(512.0 * 1024.0),
             virtual_bytes: Some(2048.0 * 1024.0),
@@ -106,6 +106,6 @@ mod tests {
             start_seconds: Some(1123.45),
         };
         assert_eq!(found, expected);
-        assert_eq!(Found::in_texts("", "", "Max open files unlimited", ""), Found::default());
+        assert_eq!(ProcessStats::in_texts("", "", "Max open files unlimited", ""), ProcessStats::default());
     }
 }

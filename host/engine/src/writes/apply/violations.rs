@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn other_answers_are_none() {
+    fn other_answers_have_no_violations() {
         check("failed to create typed live object (default/it; v1, Kind=Pod): .x: field not declared in schema", None);
         check("etcd is gone", None);
         check("", None);

@@ -93,9 +93,9 @@ impl Recorder {
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
             "type": event.severity,
-            "reason": reason(&event.reason),
+            "reason": truncated_reason(&event.reason),
             // Cut again, because the prefix of a combined series makes the message longer.
-            "note": note(&event.message),
+            "note": truncated_note(&event.message),
             "regarding": {
                 "apiVersion": object.kind.api_version(),
                 "kind": object.kind.kind,
@@ -114,11 +114,11 @@ impl Recorder {
     }
 }
 
-pub(super) fn reason(text: &str) -> &str {
+pub(super) fn truncated_reason(text: &str) -> &str {
     truncated(text, REASON_LIMIT)
 }
 
-pub(super) fn note(text: &str) -> String {
+pub(super) fn truncated_note(text: &str) -> String {
     cut(text, NOTE_LIMIT)
 }
 

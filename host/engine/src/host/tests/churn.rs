@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 
-use super::*;
+use crate::host::*;
 use crate::leadership::Claims;
 use crate::leadership::claim::ClaimSender;
 use crate::mounts::mount::Lead;
@@ -155,18 +155,19 @@ impl Replica {
         });
         let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
         let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: Recordings::default() });
-        let keeping = tokio::spawn(async move { inventory.keep(&inventory_claim).await });
+        let keeping = tokio::spawn(async move { inventory.write_changes(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);
         let name = Arc::clone(&program.name);
-        let mounts = Arc::new(Mounts::new(shadow::follow));
-        let following = tokio::spawn(Arc::clone(&mounts).follow(fixed(vec![program]), Arc::clone(&services), Duration::ZERO));
+        let mounts = Arc::new(Mounts::new(shadow::run_shadow));
+        let following =
+            tokio::spawn(Arc::clone(&mounts).follow_programs(fixed(vec![program]), Arc::clone(&services), Duration::ZERO));
         let working = {
             let mounts = Arc::clone(&mounts);
             tokio::spawn(async move { work(&context, &mounts, &mut JoinSet::new()).await })
         };
         rest().await;
         let mount = mounts.get(&name).expect("the mount");
-        assert!(mount.live().is_some());
+        assert!(mount.active().is_some());
         Self { mount, queue, holder, tasks: vec![following, working, keeping] }
     }
 
@@ -176,7 +177,7 @@ impl Replica {
         assert_eq!(self.mount.leads(), Lead::Yes);
     }
 
-    async fn follow(&self) {
+    async fn stop_leading(&self) {
         self.holder.lose();
         rest().await;
         assert_eq!(self.mount.leads(), Lead::No);
@@ -184,7 +185,7 @@ impl Replica {
 
     /// The entries that an idle leader needs.
     fn leads_well(&self) -> Entries {
-        let names = self.mount.live().expect("a program").parents.list(None);
+        let names = self.mount.active().expect("a program").parents.list(None);
         let waits = names.iter().filter(|parent| what_becomes_of(parent.name()) != Becomes::Idle).count();
         let there = names.len();
         Entries { cached: there, queued: waits, remembered: there, readers: there, held: 0, written: 0, known: there }
@@ -197,15 +198,15 @@ impl Replica {
     }
 
     fn entries(&self) -> Entries {
-        let live = self.mount.live().expect("a program");
+        let active = self.mount.active().expect("a program");
         Entries {
-            cached: live.parents.len(),
-            queued: self.queue.look(|queue, _: Time| queue.entries_of(&self.mount.name)),
+            cached: active.parents.len(),
+            queued: self.queue.inspect(|queue, _: Time| queue.entries_of(&self.mount.name)),
             remembered: self.mount.remembered(),
             readers: self.mount.count_reads().0,
-            held: live.call_guard.held().len(),
+            held: active.call_guard.held().len(),
             written: self.mount.own_writes.written().len(),
-            known: live.call_guard.known().0,
+            known: active.call_guard.known().0,
         }
     }
 }
@@ -259,7 +260,7 @@ async fn cluster() -> (Client, Api<ConfigMap>) {
 }
 
 #[test]
-fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_anything() {
+fn leaders_and_standbys_keep_nothing_of_100_000_deleted_objects() {
     simulate(async {
         let (client, parents) = cluster().await;
         let plugin = || Plugin::native("reader", Reader).unwrap();
@@ -269,7 +270,7 @@ fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_an
         let leads = first.leads_well();
         assert_eq!((first.entries(), second.entries()), (leads, second.stands_by_well()));
 
-        first.follow().await;
+        first.stop_leading().await;
         second.lead().await;
         assert_eq!(second.entries(), leads);
         churn(&parents, 2 * BATCH).await;
@@ -289,7 +290,7 @@ fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_an
 }
 
 #[test]
-fn a_quarantine_holds_back_no_object_that_is_gone() {
+fn a_quarantine_holds_no_deleted_object() {
     simulate(async {
         let (client, parents) = cluster().await;
         let replica = Replica::start(&client, Plugin::native("trapping", Trapping).unwrap()).await;
@@ -298,7 +299,7 @@ fn a_quarantine_holds_back_no_object_that_is_gone() {
         let Entries { cached, held, queued, remembered, .. } = replica.entries();
         assert!(held > 0 && held <= cached, "{held} of {cached} are held");
         assert_eq!((queued, remembered), (cached, cached));
-        replica.follow().await;
+        replica.stop_leading().await;
         churn(&parents, 2 * BATCH).await;
         let entries = replica.entries();
         assert!(entries.held <= cached && entries.known <= cached, "{entries:?}");
