@@ -202,7 +202,7 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
     answer(checks, query.as_deref().unwrap_or_default())
 }
 
-/// Does not wait for its probe, because the kubelet waits only a second.
+/// Checks whether the API server answers, without waiting: the kubelet waits only a second.
 fn answering(shown: &Shown) -> Result<(), String> {
     let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
     let (ask, result) = shown.api_server.check();

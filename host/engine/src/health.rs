@@ -49,7 +49,7 @@ impl Health {
         self.is_down(Some(error));
     }
 
-    /// All watches end after some minutes.
+    /// Records the end of the watch, which is normal after some minutes.
     pub(crate) fn ended(&self) {
         self.is_down(None);
     }

@@ -30,7 +30,7 @@ impl Claims {
         }
     }
 
-    /// Replicas that share mounts write their own entries, by compare-and-swap.
+    /// The claim to write the inventory. Replicas that share mounts write only their own entries.
     pub(crate) fn of_inventory(&self) -> Claim {
         match self {
             Self::Host(claim) => claim.clone(),
@@ -118,7 +118,7 @@ impl Leadership {
         })
     }
 
-    /// Without the election, the host could never write again.
+    /// Registers the election as critical: without it, the host could never write again.
     pub(crate) fn watch_over(&self, critical_tasks: &CriticalTasks) {
         if let Some((election, _)) = &self.election {
             critical_tasks.add("election", election.abort_handle());

@@ -3,14 +3,17 @@
 //!
 //! ```text
 //! programs ─▶ mounts (each: its active program, and the next one during preparation)
-//!               │ read
-//! API server ─ watch ─▶ informer ─▶ store (raw JSON, metadata, indexes) ─ key ─▶ work ─▶ host
-//!                                    ▲                                     a task each │ parent
-//!                                    └─ view, lookup (recorded reads) ◀─ call ◀─── reconcile
-//!                                            │ desired children, status, events
-//!                plan(observed, desired, grants)
-//!                                            │ steps, refusals
-//!        apply, parent ─▶ client (claim) ─▶ outcome ─▶ status, events, metrics, work.done
+//!
+//! API server ─ watch ─▶ informer ─▶ store (JSON, metadata, indexes) ─ key ─▶ work ─▶ host
+//!                                     │                                                │ parent
+//!                                     ▼                                                ▼
+//!                           view, lookup ─ recorded reads ─▶ call ◀──────────────── reconcile
+//!                                                             │ desired children, status, events
+//!                                             plan(observed, desired, grants)
+//!                                                             │ steps, refusals
+//!                                 apply, parent ─▶ client (claim) ─▶ API server
+//!                                                             │ outcome
+//!                                            status, events, metrics, work.done
 //! ```
 //!
 //! The modules form layers. Each imports only from modules below it in this table:

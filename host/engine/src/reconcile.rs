@@ -202,7 +202,7 @@ impl Run<'_> {
         )
     }
 
-    /// A step that fails does not prevent the others.
+    /// Carries out a plan. A step that fails does not prevent the others.
     async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
         let LiveDecision { plan, needs_finalizer, list } = living;
         let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
@@ -223,7 +223,7 @@ impl Run<'_> {
         }
     }
 
-    /// Creates nothing for a parent that is gone, or whose teardown another host has ended.
+    /// Claims the children, and executes the plan. Creates nothing for a parent that is gone.
     async fn claim_and_execute(
         &mut self,
         plan: Plan,
@@ -239,7 +239,7 @@ impl Run<'_> {
         Ok(parent)
     }
 
-    /// Lists the children that no ownerReference can name on the parent, and returns the rest of
+    /// Records on the parent the children that no ownerReference can name, and returns the rest of
     /// the plan. `list` is `None` if the plugin names no children.
     async fn claim_children(
         &mut self,
@@ -268,7 +268,7 @@ impl Run<'_> {
         Ok((plan, self.active.parent(&self.observed.parent)))
     }
 
-    /// Asks the API server, because the caches may lag.
+    /// Removes deleted children from the list. Asks the API server, because the caches may lag.
     async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
         let unknown = list.without(known);
         if unknown == ChildList::default() {
@@ -293,8 +293,8 @@ impl Run<'_> {
         }
     }
 
-    /// A missing child may have gone with its parent, and the cache of parents may lag. Creating it
-    /// again would run its Job once more.
+    /// Fails if the parent is gone, or the cache was behind: a missing child may have gone with it,
+    /// and its Job would run once more.
     async fn check_that_parent_lives(&self) -> Result<(), Problem> {
         let (writer, parent) = (self.writer(), &self.observed.parent);
         if self.active.fresh.take(parent.uid()) {
@@ -392,7 +392,7 @@ impl Run<'_> {
         }
     }
 
-    /// On a thread for calls if there are many children.
+    /// Decides without a call, on a thread for calls if there are many children.
     async fn decide_deletion(
         &self,
         plan_inputs: &Arc<PlanInputs>,
@@ -408,7 +408,8 @@ impl Run<'_> {
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
-    /// A child that the caches do not show yet restores the finalizer.
+    /// Removes the finalizer if no child needs it. A child that the caches do not show yet restores
+    /// it.
     async fn remove_finalizer_if_not_needed(&mut self) {
         if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
@@ -431,7 +432,7 @@ impl Run<'_> {
         (resources, namespaces)
     }
 
-    /// Asks the API server, because the caches may lag behind recently created children.
+    /// Asks the API server, because the caches may not show recently created children.
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
         let (active, parent) = (self.active, &self.observed.parent);
@@ -451,7 +452,7 @@ impl Run<'_> {
         }
     }
 
-    /// The parent no longer matches the mount's selector; its children stay.
+    /// Releases a parent that no longer matches the mount's selector; its children stay.
     async fn release_parent(mut self) -> Outcome {
         self.remove_finalizer(List::Keep).await;
         self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
@@ -542,7 +543,7 @@ impl Run<'_> {
         self.finish_and_remember(response, None).await
     }
 
-    /// After a success, unchanged `inputs` make the next reconcile unnecessary.
+    /// Stores the result. After a success, unchanged `inputs` make the next reconcile unnecessary.
     async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
         if !self.report.is_stale() {
             self.write_status(&response).await;
@@ -590,7 +591,7 @@ impl Run<'_> {
             Ok(status::Written::Conditions) => self.report.changed = Changed::Yes,
             Ok(status::Written::PluginStatus) => {
                 self.report.changed = Changed::Yes;
-                // The plugin may react to its own status, with back-off, because it may never
+                // The plugin may react to its own status; with back-off, because it may never
                 // converge.
                 let backoff = context.retries.delay(&parent.key(), self.report.failures.saturating_add(1));
                 let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };

@@ -2,9 +2,8 @@
 //! both, and the answer, so that the call can be repeated elsewhere.
 //!
 //! ```text
-//!   call ─▶ world (Transcript) ─▶ CallRecord ─▶ Recordings ─▶ session (bounded) ─▶ Writer
-//!                                   other listeners ◀┘            redact: no values of Secrets │
-//!                                                      `gyre record` ◀─ serve ◀─ lines ◀───────┘
+//!   call ─▶ Transcript ─▶ CallRecord ─▶ Recordings ─▶ session (bounded) ─▶ Writer (redacts)
+//!                                           └─▶ other listeners               └─▶ `gyre record`
 //!   file ─▶ Reader ─▶ CallInputs ─▶ the call, repeated (`replay`)
 //! ```
 //!

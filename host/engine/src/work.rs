@@ -127,7 +127,7 @@ impl WorkQueue {
         next
     }
 
-    /// Separate counters would drift when a mount changes while its keys are in progress.
+    /// Sets gauges from the queue: separate counters would drift when a mount changes.
     fn update_gauges(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
         if !queue.has_backlog_of(mount) {
             self.caught_up.notify_waiters();

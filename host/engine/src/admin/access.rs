@@ -67,7 +67,8 @@ impl Access {
         Arc::new(Self { answers: Mutex::default(), questions: Semaphore::new(ASKED_AT_ONCE) })
     }
 
-    /// Without a client, the API server cannot be asked yet.
+    /// Checks that the client may `get` the path. Without `client`, the API server cannot be asked
+    /// yet.
     pub(super) async fn check(&self, client: Option<&Client>, headers: &HeaderMap, path: &str) -> Answer {
         let token = bearer(headers).ok_or_else(unknown)?;
         let client = client.ok_or_else(|| unanswered("the API server has not answered yet"))?;

@@ -42,7 +42,7 @@ impl Ends {
     }
 }
 
-/// A web page in a local browser could point its own name at the host (DNS rebinding).
+/// Requires an address: a web page could point its own name at the host (DNS rebinding).
 fn is_by_address(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     host.is_some_and(|host| {

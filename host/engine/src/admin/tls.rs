@@ -42,7 +42,7 @@ impl Certificate {
         Arc::new(Self(RwLock::new(Arc::new(key))))
     }
 
-    /// Encrypts, but does not authenticate the server, as with kube-controller-manager.
+    /// A self-signed certificate: it encrypts, but does not authenticate the server.
     pub(super) fn of_our_own() -> anyhow::Result<Arc<Self>> {
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let own = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;

@@ -18,7 +18,7 @@ use crate::telemetry::metrics::Metrics;
 /// Longer than kube-apiserver's own limit of a minute (`--request-timeout`).
 const ANSWERED_WITHIN: Duration = Duration::from_secs(75);
 
-/// The other codes are of a gateway that does not reach an API server.
+/// Returns whether an API server sent this status; the others are of a gateway.
 pub(crate) fn is_there(status: u16) -> bool {
     !matches!(status, 502..=504)
 }

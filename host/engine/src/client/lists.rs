@@ -1,5 +1,4 @@
-//! When the list of an informer was requested, and when it was complete. Lists are consistent: each
-//! shows a state after its request.
+//! When the list of an informer was requested, and when it was complete. Each list is consistent.
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -26,7 +25,8 @@ impl Lists {
         state.whole = state.under_way.take();
     }
 
-    /// `None` before the first list is complete, and during another one.
+    /// When the list behind the cache was requested; `None` before the first, and during another
+    /// list.
     pub(crate) fn asked(&self) -> Option<Moment> {
         let state = self.state();
         state.whole.filter(|_| state.under_way.is_none())

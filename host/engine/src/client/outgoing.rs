@@ -48,8 +48,7 @@ pub(crate) fn fenced(connection: &Connection, claim: &Claim) -> Client {
     Outgoing::over(connection, claim).client()
 }
 
-/// The client for an informer's watch. Every list is consistent: it shows a state after its
-/// request. See [`consistent`].
+/// The client for an informer's watch. Every list shows a state after its request: [`consistent`].
 pub(crate) fn for_watch(connection: &Connection, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
     let form = match projection {
         Projection::Whole => Form::Whole,

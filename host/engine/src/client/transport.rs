@@ -89,7 +89,8 @@ where
     }
 }
 
-/// Polled immediately before a request is sent. Without the claim, the connection is closed.
+/// A body that is polled immediately before it is sent. Without the claim, the connection is
+/// closed.
 struct Claimed<B> {
     inner: B,
     claim: Option<Claim>,

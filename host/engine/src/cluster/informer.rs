@@ -264,7 +264,7 @@ const BACKOFF_FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listing {
-    /// As with the server's feature gate `WatchList` off.
+    /// The server rejects streams, as with its feature gate `WatchList` off.
     NotStreamed,
     Ended,
 }

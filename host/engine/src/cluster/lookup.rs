@@ -34,7 +34,7 @@ const MOST_FINGERPRINTS: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct Served {
     scope: Scope,
-    /// With the indexes of the declarations in the manifest.
+    /// The views, with the indexes of their declarations in the manifest.
     views: Vec<(usize, Arc<View>)>,
 }
 

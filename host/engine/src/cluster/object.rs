@@ -122,7 +122,7 @@ impl<'a> Metadata<'a> {
         Ok(found)
     }
 
-    /// API servers accept at most one controller.
+    /// The controller's UID. API servers accept at most one controller.
     fn controller(&self) -> Option<&'a str> {
         let is_controller = |reference: &&'a str| raw::member(reference, "controller") == Some("true");
         let controller = raw::elements(self.owner_references?).into_iter().find(is_controller)?;
@@ -390,7 +390,7 @@ fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
     Ok((Cow::Owned([before, &put, after].concat()), update_entry))
 }
 
-/// Without the label of a plugin, entries of any plugin count.
+/// See [`Object::has_update_entry`]. Without a plugin's label, entries of any plugin count.
 fn has_update_entry(entries: &str, labels: Option<&str>) -> bool {
     if !entries.contains(FIELD_MANAGER_PREFIX) {
         return false;
@@ -440,8 +440,7 @@ pub(crate) struct Received {
 }
 
 impl<'de> Deserialize<'de> for Received {
-    /// Never fails on valid JSON. kube's watcher needs a resource version even of unreadable
-    /// objects.
+    /// Never fails on valid JSON: the resource version is kept even of unreadable objects.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Box::<RawValue>::deserialize(deserializer)?;
         let object = Object::parse(json.get());

@@ -30,7 +30,7 @@ pub(crate) enum Comparison {
 }
 
 impl View {
-    /// The objects in these namespaces that match `scope`, whose namespace is ignored.
+    /// A view of the objects in these namespaces that match `scope`, whose namespace is ignored.
     pub(crate) fn new(informers: &Informers, resource: Resource, namespaces: &Namespaces, scope: WatchScope<'_>) -> Self {
         let get = |namespace: Option<&str>| informers.get(&resource, WatchScope { namespace, ..scope });
         let informers = match (namespaces, resource.scope) {

@@ -92,7 +92,7 @@ impl Claim {
         if is_held { Ok(()) } else { Err(NotHeld) }
     }
 
-    /// Held without a gap since before `moment`, so that nobody else wrote.
+    /// Returns whether it is held without a gap since before `moment`, so that nobody else wrote.
     pub(crate) fn held_since(&self, moment: Moment) -> bool {
         let Some(state) = &self.0 else { return true };
         self.check().is_ok() && state.borrow().since.is_some_and(|since| since < moment)

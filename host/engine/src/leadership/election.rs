@@ -1,10 +1,9 @@
 //! Leader election: carries out the decisions of [`gyre_core::election`] on Leases.
 //!
 //! ```text
-//! Elector or MountElector ─ request ─▶ Leases ─▶ API server       one task per host
-//!      ▲     │                    │
-//!      │     └─ until when ─▶ ClaimSender │ ─▶ Claim ─▶ writers
-//!      └───────── answer ─────────┘
+//!   Elector or MountElector ─ request ─────────▶ Leases ─▶ API server      one task per host
+//!                           ◀ answer ──────────
+//!                           ─ end of the claim ▶ ClaimSender ─▶ Claim ─▶ writers
 //! ```
 //!
 //! [`Election`] has one lease for the host, [`MountElection`] one for each mount. Both return the

@@ -45,7 +45,7 @@ pub(crate) struct ActiveProgram {
     pub(crate) parents: View,
     pub(crate) fresh: Arc<FreshParents>,
     pub(crate) lookup: ReadCache,
-    /// Including kinds that an earlier program declared.
+    /// The served kinds, including those that an earlier program declared.
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     subscriptions: Mutex<Vec<Subscription>>,
     awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,

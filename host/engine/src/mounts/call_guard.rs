@@ -15,7 +15,7 @@ use crate::call::threads;
 #[derive(Clone)]
 pub(crate) struct CallGuard(Arc<Mutex<Quarantine>>);
 
-/// If it is dropped before [`Admitted::ended`], the call counts as not made.
+/// An admitted call. Dropped before [`Admitted::ended`], it counts as not made.
 pub(crate) struct Admitted {
     call_guard: CallGuard,
     parent: ObjectKey,

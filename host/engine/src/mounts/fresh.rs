@@ -40,7 +40,7 @@ struct FreshState {
 pub(crate) enum Discovery {
     /// By a watch event, at this version.
     ByWatch(u64),
-    /// Or already in the cache when the subscription began.
+    /// In a list, or already in the cache when the subscription began.
     InList,
 }
 
@@ -67,12 +67,12 @@ impl FreshParents {
         list.is_none_or(|asked| !self.claim.held_since(asked))
     }
 
-    /// Objects created after `asked` have a later version than this.
+    /// Records a version that was requested at `asked`. Objects created later have a later one.
     pub(crate) fn record_version(&self, asked: Moment, version: u64) {
         self.state().known_version = Some((asked, version));
     }
 
-    /// `list` is when the list behind the cache was requested.
+    /// Records a new parent. `list` is when the list behind the cache was requested.
     pub(crate) fn record_parent(&self, uid: &str, found: Discovery, list: Option<Moment>) {
         let mut state = self.state();
         let held_since = |moment: Moment| self.claim.held_since(moment);

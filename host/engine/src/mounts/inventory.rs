@@ -130,7 +130,7 @@ impl Entry {
         self.is_about_the_same(&Self::of(program, std::iter::empty()))
     }
 
-    /// Their versions may differ.
+    /// Compares plugin and parent kind, but not versions.
     fn is_about_the_same(&self, other: &Self) -> bool {
         let identity = |entry: &Self| (entry.plugin.clone(), entry.parent.group.clone(), entry.parent.kind.clone());
         identity(self) == identity(other)
@@ -184,7 +184,7 @@ pub(crate) struct Inventory {
     entries: Mutex<BTreeMap<String, Entry>>,
     unkept: Mutex<BTreeMap<String, Attempt>>,
     noted: Notify,
-    /// A watch channel would wake the waiters in a random order, unlike in simulations.
+    /// Not a watch channel: it wakes waiters in a random order, and simulations must be repeatable.
     progress: Notify,
     is_stopping: AtomicBool,
     failure: Mutex<Option<String>>,

@@ -17,7 +17,7 @@ use crate::program::Program;
 pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
 
 impl Mount {
-    /// The old program works on while the next one is prepared.
+    /// Activates each program. The old one works on while the next one is prepared.
     pub(crate) async fn run(
         self: Arc<Self>,
         mut programs: watch::Receiver<Arc<Program>>,

@@ -107,7 +107,7 @@ impl Mount {
         }
     }
 
-    /// `None` before the first caches have synced, and after the unmount.
+    /// The active program; `None` before the first caches have synced, and after the unmount.
     pub(crate) fn active(&self) -> Option<Arc<ActiveProgram>> {
         self.active.read().clone()
     }
@@ -200,7 +200,7 @@ impl Mount {
         *self.lead.lock()
     }
 
-    /// Nothing is written on its behalf afterwards.
+    /// Waits for work in progress. Nothing is written on the mount's behalf afterwards.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Unmounting);
         let active = self.active.write().take();

@@ -5,7 +5,7 @@ use std::any::Any;
 use gyre_core::object::ObjectKey;
 use gyre_core::queue::Time;
 
-/// Is notified of calls and deletions, on the async thread: it must not block.
+/// Notified of calls and deletions on the async thread: it must not block.
 pub(crate) trait Observer: Any + Send + Sync {
     fn called(&self, parent: &ObjectKey);
 

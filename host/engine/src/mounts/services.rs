@@ -29,7 +29,7 @@ pub(crate) struct HostServices {
 }
 
 impl HostServices {
-    /// Waits for the claim. `account` is the one that the removed mount wrote as.
+    /// Waits for the claim, and returns clients. `account` is what the removed mount wrote as.
     pub(crate) async fn releaser(&self, mount: &str, account: Option<&ServiceAccount>) -> Releaser {
         let claim = self.claims.of(mount);
         claim.held().await;

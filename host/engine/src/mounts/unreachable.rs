@@ -16,7 +16,7 @@ use crate::writes::finalizers::child_list;
 /// The page size of lists, as in client-go's pager.
 const PAGE: u32 = 500;
 
-/// If the parent has no list, a child with a finalizer may be forged to block its deletion.
+/// Returns whether a deletion waits for this child. It may be forged if the parent has no list.
 pub(crate) fn is_waited_for(plugin: &str, parent: &Object, child: &Object) -> bool {
     !child_list(parent, plugin).is_missing() || !child.is_deleting()
 }

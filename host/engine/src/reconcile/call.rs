@@ -156,7 +156,7 @@ async fn run(
     (result, usage, imports.map(|imports| imports.answers).unwrap_or_default())
 }
 
-/// Both take milliseconds for a large answer.
+/// Decides, and drops the children: both take milliseconds for a large answer.
 fn answered(active: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
     let decision = match ask {
         Ask::Reconcile => Decision::Live(plan_inputs.decide_live(active, response.children.as_deref())),

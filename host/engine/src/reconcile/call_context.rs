@@ -23,7 +23,7 @@ enum Audience {
     None,
 }
 
-/// The children as of the start of the call, and other objects as of their first read.
+/// The world of a call: children as of its start, and other objects as of their first read.
 pub(crate) struct CallContext {
     audience: Audience,
     active: Arc<ActiveProgram>,

@@ -9,7 +9,7 @@ use crate::record::Recordings;
 
 pub(crate) struct Context {
     pub(crate) services: Arc<HostServices>,
-    /// A status says whether its object will be retried.
+    /// The retries of failing keys, which a status mentions.
     pub(crate) retries: queue::Options,
     pub(crate) recordings: Recordings,
 }

@@ -35,13 +35,14 @@ impl ObservedState {
         Self { parent, children: children.into(), views }
     }
 
-    /// Without the host's list of its children, whose changes would cause needless calls.
+    /// The parent without the host's list of its children, whose changes would cause needless
+    /// calls.
     pub(crate) fn shown_parent(&self, active: &ActiveProgram) -> SharedObject {
         finalizers::without_list(&self.parent, &active.program.manifest().name)
     }
 }
 
-/// Everybody who may create objects can claim any owner.
+/// Checks the labels, because everybody who may create objects can claim any owner.
 fn is_child(active: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
     let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
         Ownership::Reference => true,
@@ -95,7 +96,7 @@ impl PlanInputs {
         Input { plugin, parent: &self.parent, grants: &active.program.grants, scopes: &self.scopes, desired, observed }
     }
 
-    /// The time grows with the desired and observed children.
+    /// Decides for a parent that lives. The time grows with its desired and observed children.
     pub(crate) fn decide_live(&self, active: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
         let observed = self.observed();
         let input = self.input(active, desired, &observed);
@@ -105,7 +106,7 @@ impl PlanInputs {
         LiveDecision { plan, needs_finalizer, list }
     }
 
-    /// The time grows as in [`Self::decide_live`].
+    /// Decides for a parent that is being deleted. The time grows as in [`Self::decide_live`].
     pub(crate) fn decide_deletion(
         &self,
         active: &ActiveProgram,

@@ -113,7 +113,7 @@ pub(crate) fn warning(reason: &str, message: &str) -> Event {
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub const SLOWED_DOWN: &str = "SlowedDown";
 
-/// Its text never varies, so it is published once.
+/// The Event about a slowed-down object. Its text never varies, so it is published once.
 pub(crate) fn slowed_down() -> Event {
     let message = format!(
         "{} reconciles wrote although nothing but the time had changed: until something changes, there is one reconcile every {} s; return the same answer for the same inputs",

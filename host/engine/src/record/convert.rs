@@ -29,7 +29,7 @@ impl ProgramLine {
         }
     }
 
-    /// It gets a fresh instance, on which its answer must not depend.
+    /// The limits of a repeated call, which gets a fresh instance.
     fn limits(&self) -> Limits {
         Limits {
             // The file may contain any value.

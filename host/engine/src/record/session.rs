@@ -1,8 +1,7 @@
 //! A recording of a running host, from its calls to the client.
 //!
 //! ```text
-//!   reconcile ─ CallRecord ─▶ queue (bounded; drops are counted) ─▶ Writer, on a thread
-//!                                                        response ◀─ lines ◀─┘
+//!   reconcile ─ CallRecord ─▶ queue (bounded; drops are counted) ─▶ Writer, on a thread ─▶ response
 //! ```
 //!
 //! No reconcile waits for the thread, which may call the plugin again, or for a slow client.
@@ -23,7 +22,7 @@ use super::writer::{Bounds, Writer};
 use crate::telemetry::metrics::Metrics;
 
 const MOST_WAITING: usize = 1_000;
-/// Their maximum size. Most objects are in the caches anyway.
+/// The maximum size of calls that wait. Most objects are in the caches anyway.
 const MOST_WAITING_BYTES: usize = 32 << 20;
 /// The maximum number of lines that wait to be sent.
 const MOST_LINES: usize = 16;

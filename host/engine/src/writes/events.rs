@@ -1,14 +1,8 @@
-//! Kubernetes Events about parents.
+//! Kubernetes Events about parents, which report transitions.
 //!
-//! An Event reports a transition. Plugins return the same events at each call, and [`to_publish`]
-//! selects the new ones. They are queued, so that no reconcile waits for a publication:
-//!
-//! ```text
-//!   reconcile ─ add ─▶ event_queue ─ run: when no key of the mount waits, ─▶ Recorder
-//!                                         else one per second
-//! ```
-//!
-//! Like all writes they are fenced. Those from before the current claim are dropped.
+//! Plugins return the same events at each call, and [`to_publish`] selects the new ones. They are
+//! queued, so that no reconcile waits; `run` publishes them when no key of the mount waits, and
+//! otherwise one per second. They are fenced, and those from before the current claim are dropped.
 
 mod recorder;
 
@@ -47,7 +41,7 @@ const BESIDE_BACKLOG: Duration = Duration::from_secs(1);
 /// The time limit of a publication. A handover of the mount may wait this long.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// If the previous events are unknown, as after a restart, all are new if something changed.
+/// Returns the new events. If the previous ones are unknown, all are new if something changed.
 pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
     match (changed, last) {
         (Changed::Yes, None) => events.iter().collect(),
@@ -63,11 +57,11 @@ struct AddedAt {
 }
 
 pub(crate) trait WriteAccess: Send + Sync {
-    /// `None` if this host does not lead the mount, or the mount has ended.
+    /// Waits for permission; `None` if this host does not lead the mount, or the mount has ended.
     fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>>;
 }
 
-/// While it is held, the mount is neither handed over nor removed.
+/// A permission to write: while it is held, the mount is neither handed over nor removed.
 pub(crate) struct WritePermit {
     pub(crate) client: Client,
     pub(crate) publishing: OwnedRwLockReadGuard<()>,
@@ -287,7 +281,7 @@ impl Events {
         None
     }
 
-    /// `None` if the claim was lost since the Event was added.
+    /// Returns `None` if the claim was lost since the Event was added.
     async fn send_once(
         &self,
         publication: &Publication<MountName, AddedAt>,

@@ -26,7 +26,7 @@ pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject 
     parent.without_annotation(&list_annotation(plugin)).map_or_else(|| Arc::clone(parent), Arc::new)
 }
 
-/// Writes only over the known state.
+/// Sets the finalizer and the list, only over the known state.
 pub(crate) async fn add_finalizer(
     writer: &ParentWriter<'_>,
     parent: &Object,
@@ -51,7 +51,7 @@ pub(crate) enum List {
     Keep,
 }
 
-/// A parent that is gone is a success. Otherwise as [`add_finalizer`].
+/// Removes the finalizer. A parent that is gone is a success.
 pub(crate) async fn remove_finalizer(
     writer: &ParentWriter<'_>,
     parent: &Object,

@@ -27,8 +27,7 @@ pub(super) struct Leases {
     clock: Clock,
     labels: Labels,
     denials: Arc<Denials>,
-    /// The base of writes: labels and owners stay, and with the UID no PUT recreates a deleted
-    /// Lease.
+    /// The base of writes: labels and owners stay, and the UID prevents recreations by PUT.
     known: BTreeMap<String, Lease>,
 }
 

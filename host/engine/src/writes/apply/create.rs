@@ -11,8 +11,7 @@ use crate::client::answered;
 use crate::cluster::object::Received;
 
 impl Applier<'_> {
-    /// Reads an existing object of that name, about which `gyre_core::plan` decides before any
-    /// write.
+    /// Creates a child. `gyre_core::plan` decides about an existing object of its name.
     pub(super) async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let view = self.views.get(&child.kind);
@@ -52,7 +51,7 @@ impl Applier<'_> {
         answered(self.client.request(request)).await
     }
 
-    /// Another host's object, this one's if the answer was lost, or a foreign one.
+    /// Handles another host's object, this one's if the answer was lost, or a foreign one.
     async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, status: &Status) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let live = match answered(self.api(child)?.get(&child.key.name)).await {
