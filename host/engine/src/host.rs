@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, error_span, info, warn};
 
-use crate::admin::record::Recorded;
+use crate::admin::recording::Recorded;
 use crate::call::threads::Threads;
 use crate::call::{Caller, Calls};
 use crate::client::Connection;

@@ -1,7 +1,7 @@
 //! A recording of a running host, from its calls to the client.
 //!
 //! ```text
-//!   reconcile ─ CallRecord ─▶ queue (bounded; drops are counted) ─▶ Writer, on a thread ─▶ response
+//!   reconcile ─ CallRecord ─▶ queue (bounded; drops counted) ─▶ Writer, on a thread ─▶ response
 //! ```
 //!
 //! No reconcile waits for the thread, which may call the plugin again, or for a slow client.
