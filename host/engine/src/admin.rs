@@ -1,14 +1,10 @@
-//! The admin server: `/healthz`, `/readyz`, `/metrics` and `/debug/state`; for those on the host's own machine also `/debug/record` and
-//! `/debug/shadow`.
-//!
-//! The probes answer as those of kube-apiserver do: `ok`, or each check with what it found; with `?verbose` always so, and without the
-//! checks that `?exclude=NAME` names.
-//!
-//! Over TLS, if it is so wished; then metrics and state are only shown to those who are permitted ([`Security`]).
+//! The admin server: `/healthz`, `/readyz`, `/metrics` and `/debug/state`, and for local clients
+//! `/debug/record` and `/debug/shadow`. Probes answer as kube-apiserver's, with `?verbose` and
+//! `?exclude=NAME`. With TLS, metrics and state need a permission ([`Security`]).
 
 mod access;
 pub(crate) mod local;
-pub mod record;
+pub mod recording;
 pub mod shadow;
 pub(crate) mod state;
 mod tls;
@@ -31,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tracing::info;
 
-use crate::admin::record::Recorded;
+use crate::admin::recording::Recorded;
 use crate::client::is_there;
 use crate::cluster::informer::Informer;
 use crate::error::error_chain;
@@ -42,7 +38,7 @@ use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::shadow::Shadow;
-use crate::telemetry::metrics::{Form, Metrics, Moment};
+use crate::telemetry::metrics::{Form, Metrics, MountGauges};
 use crate::work::WorkQueue;
 use access::Access;
 use local::Ends;
@@ -53,7 +49,7 @@ use tls::{Certificate, Secure};
 pub struct Options {
     /// The address to listen on.
     pub address: SocketAddr,
-    /// The path of the metrics; none: they are not served.
+    /// The path of the metrics; they are not served if `None`.
     pub metrics_path: Option<String>,
     /// The access rules.
     pub security: Security,
@@ -62,31 +58,28 @@ pub struct Options {
 /// Whether clients need permissions.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// No permissions are needed, and nothing is encrypted.
+    /// No permissions, no encryption.
     None,
-    /// TLS with a certificate that the host signs itself; metrics and state are for those who are permitted.
+    /// TLS with a self-signed certificate; metrics and state need a permission.
     OwnCertificate,
-    /// The same, with the certificate in this directory, which is followed as it changes.
+    /// The same with the certificate in this directory, which is reloaded when it changes.
     Certificate(PathBuf),
 }
 
 impl Options {
-    /// All that there is, there, for everybody.
+    /// Everything, for everybody.
     pub fn open(address: SocketAddr) -> Self {
         Self { address, metrics_path: Some("/metrics".to_owned()), security: Security::None }
     }
 }
 
-/// The state that the server shows.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) mounts: Arc<Mounts>,
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) recorded: Recorded,
-    /// Denied requests of the election; none: there is no election.
     pub(crate) denials: Option<Arc<Denials>>,
-    /// The holders of the Leases; none: there is no election.
     pub(crate) leaders: Option<Arc<Leaders>>,
     /// Set once the API server has answered.
     pub(crate) services: Arc<OnceLock<Arc<HostServices>>>,
@@ -101,16 +94,15 @@ impl Shown {
 }
 
 /// Paths that the metrics cannot have.
-pub const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", record::PATH, shadow::PATH];
+pub const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", recording::PATH, shadow::PATH];
 
-/// How long to wait for an answer before the API server is asked again, perhaps over another connection.
+/// The time limit of a probe of the API server, which is then probed again.
 const ASKED_FOR: Duration = Duration::from_secs(15);
 
-/// One check of a probe: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
 
-/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings and what a shadow
-/// would do have a rule of their own, see [`mod@record`].
+/// Probes are open to everybody; the other endpoints reveal cluster state and need a permission.
+/// Recordings and reports have their own rule, see [`mod@recording`].
 fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
     let [healthz, readyz, state, recording, shadowed] = RESERVED_PATHS;
     let mut closed = Router::new().route(state, get(debug_state));
@@ -138,11 +130,8 @@ fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>)
     open.merge(closed).with_state(shown)
 }
 
-/// Binds the address, then serves until `shutdown` ends. Binding fails at once; nothing after that does.
-///
-/// # Errors
-///
-/// When the address cannot be bound, or the certificate cannot be used.
+/// Binds the address, and serves until `shutdown` completes. Fails if address or certificate cannot
+/// be used.
 pub(crate) async fn serve(
     options: Options,
     shown: Shown,
@@ -156,7 +145,7 @@ pub(crate) async fn serve(
         Security::None => (None, None),
         Security::OwnCertificate => (Some(Certificate::of_our_own()?), None),
         Security::Certificate(directory) => {
-            let (certificate, following) = tls::follow(directory)?;
+            let (certificate, following) = tls::follow_certificate(directory)?;
             (Some(certificate), Some(following))
         }
     };
@@ -174,14 +163,12 @@ pub(crate) async fn serve(
     })
 }
 
-/// A call that has gone on for so long after its deadline is not stopped any more. It may have waited for room, and the machine may have
-/// been suspended.
+/// How far a call may exceed its deadline, e.g. after a suspension of the machine.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
-/// Whether the process is past help: only a restart brings back what fails here. What answers has a thread, and gets at the queue and the
-/// mounts; none of it asks anything of the API server, which a restart would not bring back.
+/// Checks what only a restart can repair; so it does not depend on the API server.
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
-    shown.queue.look(|_, _| ());
+    shown.queue.inspect(|_, _| ());
     let calls = stopped_in_time(&shown.mounts);
     let tasks = going_on(&shown.critical_tasks, &shown.informers());
     answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
@@ -201,8 +188,7 @@ fn going_on(critical_tasks: &CriticalTasks, informers: &[Arc<Informer>]) -> Resu
     if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }
 }
 
-/// Whether the host does its work, or, where another one leads, could take it over. A mount that waits for its CRD does not hold the
-/// others up.
+/// Checks whether the host works, or could take over. Mounts that wait for their CRD do not count.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     let denied = shown.denials.as_ref().and_then(|denials| denials.current());
     let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over the Lease: {error}")));
@@ -216,14 +202,13 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
     answer(checks, query.as_deref().unwrap_or_default())
 }
 
-/// Whether the API server answers. This does not wait for its answer: the kubelet waits only for a second, and probes again.
+/// Checks whether the API server answers, without waiting: the kubelet waits only a second.
 fn answering(shown: &Shown) -> Result<(), String> {
     let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
-    let (ask, result) = shown.api_server.look();
+    let (ask, result) = shown.api_server.check();
     if ask == Probe::Now {
         let (client, api_server) = (services.client.clone(), Arc::clone(&shown.api_server));
         tokio::spawn(async move {
-            // What it answers counts elsewhere, as all answers do.
             match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(kube::Error::Api(status))) if is_there(status.code) => {}
@@ -235,24 +220,22 @@ fn answering(shown: &Shown) -> Result<(), String> {
     result
 }
 
-/// Calls, as they are made. See [`mod@record`].
 async fn record(
     ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let host = record::Host {
+    let host = recording::Host {
         recorded: &shown.recorded,
         mounts: &shown.mounts,
         metrics: &shown.metrics,
         leaders: shown.leaders.as_deref(),
         services: shown.services.get(),
     };
-    record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
+    recording::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
-/// The report of a shadow.
 async fn shadow(
     ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
@@ -319,16 +302,16 @@ async fn debug_state(State(shown): State<Shown>) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
-    let live = mount.live();
-    let plugin = live.as_ref().map_or(&wanted.plugin, |live| &live.program.plugin);
-    Moment {
+fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGauges {
+    let active = mount.active();
+    let plugin = active.as_ref().map_or(&wanted.plugin, |active| &active.program.plugin);
+    MountGauges {
         compile: plugin.compile(),
         running: mount.running.count(),
         idle: plugin.idle_instances(),
-        in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
-        is_quarantined: live.as_ref().is_some_and(|live| live.call_guard.quarantined().is_some()),
-        quarantined_scopes: live.as_ref().map_or(0, |live| live.call_guard.quarantined_scopes(0).0),
+        in_progress: queue.inspect(|queue, now| queue.in_progress_of(&mount.name, now)),
+        is_quarantined: active.as_ref().is_some_and(|active| active.call_guard.quarantined().is_some()),
+        quarantined_scopes: active.as_ref().map_or(0, |active| active.call_guard.quarantined_scopes(0).0),
     }
 }
 
@@ -336,11 +319,10 @@ async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     let informers = shown.informers();
     shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
     let mounts = shown.mounts.all();
-    shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
+    shown.metrics.mounts(mounts.iter().map(|(mount, wanted)| (&*mount.name, mount_gauges(mount, wanted, &shown.queue))));
     let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
     let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
     shown.metrics.shadows(shadows.into_iter());
-    // One list may come in several lines.
     let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
     let form = Form::accepted(Some(&accepted.join(",")));
     match shown.metrics.encode(form) {

@@ -1,4 +1,4 @@
-//! Plugin calls: the threads that they run on, how long they have been running, and the only function that makes them.
+//! Plugin calls: their threads, their durations, and the only function that makes them.
 
 pub(crate) mod running;
 mod scheduling;
@@ -23,7 +23,7 @@ pub enum Ask {
     Finalize,
 }
 
-/// Calls a plugin: all calls are made here.
+/// Makes all calls of plugins.
 pub(crate) fn make(
     plugin: &Plugin,
     ask: Ask,
@@ -37,7 +37,6 @@ pub(crate) fn make(
     }
 }
 
-/// The threads on which plugins are called, and the clock of calls.
 pub(crate) struct Caller {
     pub(crate) clock: Clock,
     pub(crate) calls: Calls,
@@ -45,11 +44,6 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Runs work that calls plugins.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Threads::run`].
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         priority: threads::Priority,
@@ -62,12 +56,12 @@ impl Caller {
     }
 }
 
-/// The threads on which plugins are called.
+/// Where plugins are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
     /// On blocking threads, so that a slow plugin does not delay other work.
     #[default]
     OnThreads,
-    /// On the thread of the reconcile: simulations have only one thread, whose order of events depends on a seed.
+    /// On the thread of the reconcile, for simulations, which have only one thread.
     Inline,
 }

@@ -1,10 +1,11 @@
 //! Clients for one purpose each, over the one [`Connection`] of the host.
 //!
 //! ```text
-//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's connection ──▶ API server
+//!   Api of kube ─▶ Outgoing (claim, User-Agent, Accept) ─▶ Counted (metrics, time limits)
+//!                                               ─▶ the host's connection ─▶ API server
 //! ```
 //!
-//! Writes are fenced here, because this is the last moment before a request is sent.
+//! Writes are fenced here, immediately before a request is sent.
 
 pub mod connection;
 mod counted;

@@ -1,17 +1,15 @@
-//! The time of day, and the order of moments. Code that decides takes the time of day as an argument; the host reads it here.
+//! The time of day, and the order of moments. Decisions take times as arguments.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// A moment in this process, for the order of events and nothing else. Of two, the one that was taken first is the lesser one; clocks may show
-/// the same time for both, or stand still.
+/// A point in the order of this process's events, even if the clock stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(u64);
 
 impl Moment {
-    /// This moment.
     pub(crate) fn now() -> Self {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         Self(TAKEN.fetch_add(1, Ordering::SeqCst))
@@ -21,20 +19,20 @@ impl Moment {
 /// The source of the time of day.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The system.
+    /// The system's clock.
     #[default]
     System,
-    /// A start, and the time that tokio counts from it: with tokio's time paused, simulations drive it.
+    /// A start plus tokio's time: with tokio's time paused, simulations control it.
     Simulated {
         /// The time of day at `origin`.
         start: Timestamp,
-        /// When it began.
+        /// The beginning of the simulation.
         origin: Instant,
     },
 }
 
 impl Clock {
-    /// A simulation's clock, which shows `start` now.
+    /// A simulated clock that shows `start` now.
     pub fn simulated(start: Timestamp) -> Self {
         Self::Simulated { start, origin: Instant::now() }
     }

@@ -1,7 +1,7 @@
-//! What the cluster holds, and who may look at it.
+//! The caches of the cluster's objects, and the access to them.
 //!
 //! ```text
-//! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ◀── view, lookup ◀── plugins
+//! API server ─ watch ─▶ informer ─▶ store (raw JSON, metadata, indexes) ◀─ view, lookup ◀─ plugins
 //! ```
 
 pub mod informer;

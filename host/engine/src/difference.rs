@@ -1,4 +1,4 @@
-//! What would change, and of how many parents: what `gyre diff` and `gyre shadow` say.
+//! The changes that would be made: the output of `gyre diff` and `gyre shadow`.
 
 pub mod unified;
 
@@ -26,18 +26,18 @@ pub enum Verb {
     Delete,
     /// The status of a parent.
     Status,
-    /// A parent gets the plugin's finalizer, or loses it.
+    /// A parent gets or loses the plugin's finalizer.
     Finalizers,
     /// An event is published.
     Event,
-    /// The plugin does not answer about a parent.
+    /// The call about a parent fails.
     Fail,
-    /// It is created only once, and is not changed; if it were recreated, it would differ.
+    /// It is created only once, and would differ if it were recreated.
     WouldRecreate,
 }
 
 impl Verb {
-    /// As the plan has it.
+    /// The name in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -60,16 +60,15 @@ pub struct Subject {
     pub api_version: String,
     /// E.g. `Job`.
     pub kind: String,
-    /// None: it is cluster-scoped.
+    /// `None` if it is cluster-scoped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    /// Its name.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
 }
 
 impl Subject {
-    /// Of an object; empty where it does not say.
+    /// The subject of an object; missing fields are empty.
     pub fn of(object: &Value) -> Self {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         Self {
@@ -91,7 +90,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// One thing that would be done.
+/// A change that would be made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The verb.
@@ -99,17 +98,17 @@ pub struct Change {
     /// The object.
     #[serde(flatten)]
     pub subject: Subject,
-    /// The refusal; none: it is not refused.
+    /// The reason, if it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
     /// The message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The parent that it is done for, as it is shown; none: that is not known.
+    /// The parent, if it is known.
     pub parent: Option<String>,
-    /// Null where nothing is there, or it is not shown.
+    /// Null if nothing exists, or it is not shown.
     pub before: Value,
-    /// Null where nothing is there, or it is not shown.
+    /// Null if nothing exists, or it is not shown.
     pub after: Value,
 }
 
@@ -140,12 +139,12 @@ impl Change {
 pub struct Counts {
     /// Of those that are not refused.
     pub by_verb: BTreeMap<Verb, usize>,
-    /// Of those that would be refused.
+    /// Changes that would be refused.
     pub refused: usize,
 }
 
 impl Counts {
-    /// Of these changes.
+    /// Counts changes.
     pub fn of<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Self {
         let mut counts = Self::default();
         for change in changes {
@@ -161,12 +160,12 @@ impl Counts {
         self.by_verb.get(&verb).copied().unwrap_or_default()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether something would be done now, not only to children that are recreated.
+    /// Returns whether anything would be done, except to children that are recreated.
     pub fn is_change(&self) -> bool {
         self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::WouldRecreate)
     }
@@ -176,7 +175,6 @@ impl Counts {
         self.refused += other.refused;
     }
 
-    /// What was added before.
     pub(crate) fn subtract(&mut self, other: &Self) {
         for (verb, count) in &other.by_verb {
             if let Some(sum) = self.by_verb.get_mut(verb) {
@@ -193,7 +191,7 @@ impl Counts {
 pub struct Difference {
     /// The number of parents.
     pub parents: usize,
-    /// The number of parents for which something would change.
+    /// The number of parents with changes.
     pub changing: usize,
     /// The number of changes.
     pub counts: Counts,
@@ -204,7 +202,6 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// In a line.
     pub(crate) fn summary(&self) -> String {
         let change = if self.changing == 1 { "changes" } else { "change" };
         let parents = if self.parents == 1 { "parent" } else { "parents" };
@@ -237,11 +234,11 @@ impl Difference {
         text
     }
 
-    /// Each change, unless only the summary is wanted, and the summary.
+    /// Returns the changes, unless only the summary is wanted, and the summary.
     ///
     /// # Errors
     ///
-    /// When an object cannot be written as YAML.
+    /// If an object cannot be written as YAML.
     pub fn text(&self, only_summary: bool) -> anyhow::Result<String> {
         let mut text = String::new();
         if !only_summary {
@@ -252,7 +249,7 @@ impl Difference {
         Ok(format!("{text}{}\n", self.summary()))
     }
 
-    /// For programs.
+    /// Returns the difference as JSON, for programs.
     pub fn json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = json.as_object_mut() {
@@ -262,13 +259,12 @@ impl Difference {
     }
 }
 
-/// An object without what changes with every write, or says who wrote.
+/// Returns an object without fields that change with each write or name the writer.
 pub fn without_bookkeeping(mut object: Value) -> Value {
     if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         for field in ["managedFields", "resourceVersion", "generation"] {
             metadata.remove(field);
         }
-        // The host's list of children.
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.retain(|name, _| !name.starts_with(LIST_ANNOTATION_PREFIX));
             if annotations.is_empty() {
@@ -279,13 +275,12 @@ pub fn without_bookkeeping(mut object: Value) -> Value {
     object
 }
 
-/// What is said where [`redacted`] shows no objects.
+/// The remark if [`redacted`] hides all objects.
 pub const NOT_SHOWN: &str = "objects are not shown, because there are too many values of Secrets to hide all of them";
 
-/// Without values of the Secrets that were seen, and of those that are wanted; without objects, if these cannot all be looked for. The second
-/// says whether they could.
+/// Redacts Secrets that were seen or are desired, or hides all objects if there are too many
+/// values. Returns whether redaction was possible.
 pub fn redacted(changes: Vec<Change>, seen: &[&[u8]], programs: &[&Program]) -> (Vec<Change>, bool) {
-    // A Secret that is only wanted was not seen.
     let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(|object| object.is_object());
     let wanted: Vec<String> = wanted.map(Value::to_string).collect();
     let redaction = Redaction::new(seen.iter().copied().chain(wanted.iter().map(String::as_bytes)), programs);
@@ -293,7 +288,6 @@ pub fn redacted(changes: Vec<Change>, seen: &[&[u8]], programs: &[&Program]) -> 
     (without_secrets(changes, redaction), is_redacted)
 }
 
-/// Without values of Secrets; without a redaction, without objects.
 fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
     let shown = |change: Change| match &mut redaction {
         Some(redaction) => Change {
@@ -314,11 +308,11 @@ fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Ve
     changes.into_iter().map(shown).collect()
 }
 
-/// As YAML, which ends in a line break.
+/// Writes a value as YAML, with a line break at the end.
 ///
 /// # Errors
 ///
-/// When it cannot be written so.
+/// If it cannot be written as YAML.
 pub fn to_yaml(value: &Value) -> anyhow::Result<String> {
     let mut text = serde_saphyr::to_string(value).context("cannot write YAML")?;
     if !text.ends_with('\n') {
@@ -366,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_in_words_and_survives_the_way_through_json() {
+    fn a_difference_is_described_in_words_and_survives_json() {
         let mut failing = change(Verb::Fail, "it", None);
         failing.message = Some("it trapped".to_owned());
         let changes = vec![

@@ -1,17 +1,16 @@
-//! Errors as people read them.
+//! Error texts for people.
 
 use kube::core::Status;
 
-/// The message of the API server about a rejected request; for one without permission, also the remedy.
+/// The API server's message, with the remedy for missing permissions.
 pub(crate) fn said(status: &Status) -> String {
-    // The wording of its authorizer, not of admission plugins, which reject requests that are permitted.
+    // The wording of its authorizer; admission plugins also answer 403 to permitted requests.
     let lacks_a_rule = status.is_forbidden() && status.message.contains("User \"") && status.message.contains(" cannot ");
     let remedy = if lacks_a_rule { "; `gyre rbac` prints the rules that the mounts need" } else { "" };
     format!("{}{remedy}", status.message)
 }
 
-/// An error with its sources, each said once: kube's errors print their source within their own text, and an answer of the API server as
-/// Rust prints its fields.
+/// An error with its sources, each once: kube's errors repeat their source.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
@@ -30,7 +29,6 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// The text of an error before it repeats its source.
 fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>) -> String {
     let source = source.map(ToString::to_string).unwrap_or_default();
     match text.split_once(&source) {
@@ -39,7 +37,6 @@ fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>
     }
 }
 
-/// Removes the number of a system error, which the text describes already.
 fn without_code(text: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
     code.map_or_else(|| text.to_owned(), |code| text.replace(&format!(" (os error {code})"), ""))

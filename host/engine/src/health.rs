@@ -6,17 +6,16 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// A watch that has been down for so long is dead: caches are older than anyone expects. Shorter gaps are every day's: a watch ends
-/// every five minutes, and an API server that is restarted is back in seconds.
+/// A watch that is down for this long is dead. Shorter gaps are normal: watches end every five
+/// minutes, and an API server restarts within seconds.
 pub(crate) const DEAD_AFTER: Duration = Duration::from_secs(15);
 
-/// Whether a watch is connected, and since when it is not.
+/// Whether a watch is connected, and since when not.
 #[derive(Debug)]
-pub struct Health(Mutex<State>);
+pub struct Health(Mutex<WatchState>);
 
 #[derive(Clone, Debug)]
-struct State {
-    /// The time at which it last connected or received an event.
+struct WatchState {
     heard_at: Instant,
     down: Option<Down>,
 }
@@ -24,37 +23,33 @@ struct State {
 /// A watch that is not connected.
 #[derive(Clone, Debug)]
 pub struct Down {
-    /// Since when.
+    /// When it was disconnected.
     pub since: Instant,
-    /// The last error; none: it is being connected.
+    /// The last error; `None` while it connects for the first time.
     pub error: Option<String>,
 }
 
 impl Default for Health {
-    /// Not connected yet.
     fn default() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(State { heard_at: now, down: Some(Down { since: now, error: None }) }))
+        Self(Mutex::new(WatchState { heard_at: now, down: Some(Down { since: now, error: None }) }))
     }
 }
 
 impl Health {
-    /// The API server has accepted the watch.
     pub(crate) fn connected(&self) {
-        *self.state() = State { heard_at: Instant::now(), down: None };
+        *self.state() = WatchState { heard_at: Instant::now(), down: None };
     }
 
-    /// The watch has brought something.
     pub(crate) fn heard(&self) {
         self.state().heard_at = Instant::now();
     }
 
-    /// It has failed, and is retried.
     pub(crate) fn failed(&self, error: String) {
         self.is_down(Some(error));
     }
 
-    /// It has ended, as every watch does after a few minutes, and is restarted.
+    /// Records the end of the watch, which is normal after some minutes.
     pub(crate) fn ended(&self) {
         self.is_down(None);
     }
@@ -65,12 +60,12 @@ impl Health {
         state.down = Some(Down { since, error: error.or(last) });
     }
 
-    /// The reason why it is not connected; none: it is.
+    /// Returns since when and why it is not connected; `None` if it is.
     pub fn down(&self) -> Option<Down> {
         self.state().down.clone()
     }
 
-    /// Whether it has been down for too long.
+    /// Returns whether it has been down for [`DEAD_AFTER`].
     pub fn is_dead(&self) -> bool {
         self.state().down.as_ref().is_some_and(|down| down.since.elapsed() >= DEAD_AFTER)
     }
@@ -80,30 +75,23 @@ impl Health {
         self.state().heard_at.elapsed()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         self.0.lock()
     }
 }
 
-/// The health of the API server.
-///
-/// Every answer says that it is. After a while without one it has to be asked; that is the business of whoever looks at this.
+/// The health of the API server. Each answer proves it; [`Self::check`] requests probes.
 #[derive(Debug, Default)]
 pub(crate) struct ApiServerHealth(Mutex<ApiServerState>);
 
 #[derive(Debug, Default)]
 struct ApiServerState {
-    /// The time of its last answer.
     heard_at: Option<Instant>,
-    /// The time at which the pending request was sent.
     asked_at: Option<Instant>,
-    /// Whether a request has had no answer since.
     is_doubted: bool,
-    /// The error of the last probe.
     error: Option<String>,
 }
 
-/// Whether the caller has to probe the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     Now,
@@ -112,29 +100,26 @@ pub(crate) enum Probe {
 
 /// How long an answer is valid. The kubelet probes every ten seconds.
 const GOOD_FOR: Duration = Duration::from_secs(8);
-/// An API server that does not answer a trivial request within this time is gone.
+/// The time limit of a trivial request.
 const GONE_AFTER: Duration = Duration::from_secs(5);
 
 impl ApiServerHealth {
-    /// It has answered.
     pub(crate) fn heard(&self) {
         *self.state() = ApiServerState { heard_at: Some(Instant::now()), ..ApiServerState::default() };
     }
 
-    /// A request got no answer, perhaps because of the connection.
     pub(crate) fn doubt(&self) {
         self.state().is_doubted = true;
     }
 
-    /// It was asked, and this came instead of an answer.
     pub(crate) fn unanswered(&self, error: String) {
         let mut state = self.state();
         state.asked_at = None;
         state.error = Some(error);
     }
 
-    /// Whether it is to be asked, which whoever calls this must do then; and why it is gone.
-    pub(crate) fn look(&self) -> (Probe, Result<(), String>) {
+    /// Returns whether the caller must probe now, and the error if the API server is unreachable.
+    pub(crate) fn check(&self) -> (Probe, Result<(), String>) {
         let now = Instant::now();
         let mut state = self.state();
         let is_fresh = state.heard_at.is_some_and(|at| now < at + GOOD_FOR) && !state.is_doubted;
@@ -157,22 +142,19 @@ impl ApiServerHealth {
     }
 }
 
-/// The tasks that a host cannot work without, and that only a restart brings back.
+/// The tasks that a host needs, and that only a restart brings back.
 #[derive(Debug, Default)]
 pub(crate) struct CriticalTasks(Mutex<Vec<(&'static str, AbortHandle)>>);
 
 impl CriticalTasks {
-    /// From now on, this task must keep running.
     pub(crate) fn add(&self, name: &'static str, task: AbortHandle) {
         self.tasks().push((name, task));
     }
 
-    /// Tasks may end from now on.
     pub(crate) fn clear(&self) {
         self.tasks().clear();
     }
 
-    /// Those that have ended.
     pub(crate) fn ended(&self) -> Vec<&'static str> {
         self.tasks().iter().filter(|(_, task)| task.is_finished()).map(|(name, _)| *name).collect()
     }
@@ -208,34 +190,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_api_server_is_gone_when_it_does_not_answer_a_question_and_back_when_it_does() {
+    async fn an_api_server_that_does_not_answer_is_gone_until_it_answers() {
         let api_server = ApiServerHealth::default();
-        assert!(matches!(api_server.look(), (Probe::Now, Err(_))), "it was never there");
+        assert!(matches!(api_server.check(), (Probe::Now, Err(_))), "it was never there");
         api_server.heard();
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())));
         tokio::time::advance(GOOD_FOR).await;
-        assert_eq!(api_server.look(), (Probe::Now, Ok(())), "it was silent, as nobody asked it anything");
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())), "one question is enough");
+        assert_eq!(api_server.check(), (Probe::Now, Ok(())), "it was silent, as nobody asked it anything");
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())), "one question is enough");
         tokio::time::advance(GONE_AFTER).await;
-        assert_eq!(api_server.look(), (Probe::NotNow, Err("it has not answered for 13 s".to_owned())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Err("it has not answered for 13 s".to_owned())));
         api_server.unanswered("refused".to_owned());
-        assert_eq!(api_server.look(), (Probe::Now, Err("refused".to_owned())));
+        assert_eq!(api_server.check(), (Probe::Now, Err("refused".to_owned())));
         api_server.heard();
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_without_an_answer_is_a_reason_to_ask_and_no_more() {
+    async fn an_unanswered_request_only_causes_a_probe() {
         let api_server = ApiServerHealth::default();
         api_server.heard();
         api_server.doubt();
-        assert_eq!(api_server.look(), (Probe::Now, Ok(())));
+        assert_eq!(api_server.check(), (Probe::Now, Ok(())));
         api_server.heard();
-        assert_eq!(api_server.look(), (Probe::NotNow, Ok(())));
+        assert_eq!(api_server.check(), (Probe::NotNow, Ok(())));
     }
 
     #[tokio::test]
-    async fn a_task_that_has_ended_is_missed_until_it_may_end() {
+    async fn an_ended_task_is_reported_until_tasks_may_end() {
         let critical_tasks = CriticalTasks::default();
         let (going_on, panicking) = (tokio::spawn(std::future::pending::<()>()), tokio::spawn(async { panic!("a defect") }));
         critical_tasks.add("going on", going_on.abort_handle());

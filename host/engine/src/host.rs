@@ -1,4 +1,4 @@
-//! A running host: its mounts, which are added, changed and removed; the reconciles of their objects; and its shutdown.
+//! A running host: its mounts, the reconciles of their objects, and its shutdown.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, error_span, info, warn};
 
-use crate::admin::record::Recorded;
+use crate::admin::recording::Recorded;
 use crate::call::threads::Threads;
 use crate::call::{Caller, Calls};
 use crate::client::Connection;
@@ -41,33 +41,32 @@ use crate::work::WorkQueue;
 use crate::writes::events::Events;
 use crate::{admin, client, shadow};
 
-/// How long reconciles may continue after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
+/// How long reconciles may continue during shutdown, as controller-runtime's
+/// `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// How long publications of waiting Events may still begin when the host stops. It is short, because another replica waits for the lease.
+/// How long publications may still begin during shutdown, while another replica waits.
 const LAST_EVENTS: Duration = Duration::from_secs(3);
-/// How long a recording may take to end when the host stops.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// After what time an API server that does not answer at the start is asked again.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The options of a host.
 #[derive(Clone)]
 pub struct Options {
-    /// The metrics, in which the loader of programs counts, too.
+    /// The metrics; the loader of programs counts in them, too.
     pub metrics: Arc<Metrics>,
-    /// The options of the server of `/healthz`, `/readyz`, `/metrics` and `/debug/state`; none: there is no server.
+    /// The server of `/healthz`, `/readyz`, `/metrics` and `/debug/state`, if there is one.
     pub admin: Option<admin::Options>,
     /// Host and port of the API server, as a label of metrics.
     pub api_server: String,
     /// The reporting instance of events: the name of the pod, if there is one.
     pub instance: String,
-    /// The place of the inventory; none: there is none, so a later start cannot clean up after removed mounts.
+    /// The location of the inventory; without one, removed mounts cannot be cleaned up later.
     pub inventory: Option<Place>,
-    /// How long after the start a mount that is only in the inventory is left unchanged: its plugin may be about to appear.
+    /// How long after the start a mount that is only in the inventory is left unchanged.
     pub patience: Duration,
-    /// Whether this host may write, if there is no election.
+    /// The permission to write, if there is no election.
     pub claim: Claim,
-    /// The election; none: there is no election.
+    /// The election, if there is one.
     pub election: Option<(ElectionScope, election::Options)>,
     /// The time of day.
     pub clock: Clock,
@@ -84,7 +83,6 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Without an election, an inventory and a server, with the system's clock.
     fn default() -> Self {
         Self {
             metrics: Arc::default(),
@@ -105,11 +103,12 @@ impl Default for Options {
     }
 }
 
-/// Runs the programs, as they change, until `shutdown` ends; then lets reconciles in flight end within [`GRACE_PERIOD`].
+/// Runs the programs, as they change, until `shutdown` completes. Then reconciles in flight get
+/// [`GRACE_PERIOD`] to end.
 ///
 /// # Errors
 ///
-/// When the address to listen on is taken. Once it runs, nothing ends it but `shutdown`.
+/// If the address to listen on is taken. After the start, only `shutdown` ends it.
 pub async fn run(
     connection: impl Into<Connection>,
     programs: Programs,
@@ -131,8 +130,8 @@ pub async fn run(
     leadership.watch_over(&critical_tasks);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&connection, &claims.of_inventory()), options.inventory));
-    let mounts = Arc::new(Mounts::new(shadow::follow));
-    drained.set(drains(&mounts, &queue));
+    let mounts = Arc::new(Mounts::new(shadow::run_shadow));
+    drained.set(drain_callback(&mounts, &queue));
     let shown_services = Arc::new(OnceLock::new());
     let admin = match options.admin {
         Some(admin_options) => {
@@ -142,7 +141,7 @@ pub async fn run(
             let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
             let shown =
                 admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, api_server, critical_tasks };
-            Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
+            Some(admin::serve(admin_options, shown, until_stopped(stopped.clone())).await?)
         }
         None => None,
     };
@@ -170,15 +169,14 @@ pub async fn run(
         inventory: Arc::clone(&inventory),
         metrics,
     });
-    // Nobody else sets it.
     let _ = shown_services.set(Arc::clone(&services));
     let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: options.recordings });
 
-    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
+    let following = tokio::spawn(Arc::clone(&mounts).follow_programs(programs, Arc::clone(&services), options.patience));
     critical_tasks.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
         let (inventory, claim) = (Arc::clone(&inventory), services.claims.of_inventory());
-        async move { inventory.keep(&claim).await }
+        async move { inventory.write_changes(&claim).await }
     });
     critical_tasks.add("inventory", keeping.abort_handle());
     let publishing = tokio::spawn({
@@ -209,7 +207,6 @@ pub async fn run(
             }
             match published {
                 Ok(()) => leadership.give_back().await,
-                // The publishing task panicked. Its requests may still be on their way.
                 Err(_) => leadership.leave_to_expire().await,
             }
         }
@@ -219,14 +216,13 @@ pub async fn run(
             publishing.abort();
             let _ = publishing.await;
             events.drop_waiting();
-            // What they have sent may be on its way yet: another waits until the lease is over.
+            // Requests may still be in flight: another replica waits until the lease expires.
             leadership.leave_to_expire().await;
         }
     }
     let is_recorded = context.recordings.end();
     if let Some(mut admin) = admin {
         if is_recorded {
-            // The server ends by itself when the last lines are sent.
             let _ = tokio::time::timeout(LAST_LINES, &mut admin).await;
         }
         admin.abort();
@@ -248,13 +244,11 @@ async fn connect(client: &Client, inventory: &Inventory) -> kube::runtime::watch
     }
 }
 
-async fn stops(mut stopped: watch::Receiver<bool>) {
-    // The sender only goes away with the host.
+async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Drains a mount that another replica takes over.
-fn drains(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
+fn drain_callback(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
     let (mounts, queue) = (Arc::clone(mounts), Arc::clone(queue));
     Box::new(move |name| {
         let (mount, queue) = (mounts.get(&name.into()), Arc::clone(&queue));
@@ -266,7 +260,7 @@ fn drains(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
     })
 }
 
-/// Hosts with different names do not retry in step.
+/// The seed of the retries' jitter, so that hosts with different names do not retry in step.
 fn seed_of(instance: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
@@ -274,7 +268,7 @@ fn seed_of(instance: &str) -> u64 {
     hasher.finish()
 }
 
-/// Takes keys from the queue and reconciles each in its own task; the queue limits how many run concurrently. Never ends.
+/// Reconciles each key in its own task; the queue limits concurrency. Never returns.
 async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut JoinSet<()>) {
     loop {
         let taken = context.services.queue.take().await;
@@ -287,18 +281,17 @@ async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut Joi
     }
 }
 
-/// One reconcile of a key, and its consequences for the queue.
 async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>, ObjectKey>) {
     static RECONCILES: AtomicU64 = AtomicU64::new(0);
     let Taken { mount: name, key, failures, .. } = taken;
-    // A later start has to know of the mount before anything is written on its behalf, as far as that can be written down.
+    // A later start must know of the mount before anything is written on its behalf.
     let services = &context.services;
     if services.inventory.tried(&name, &services.claims.of_inventory()).await == Going::Stopping {
         services.queue.done(&name, &key, queue::Retry::Forget);
         return;
     }
     let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
-    // Of the level of what goes wrong, since those lines need it most.
+    // The level is error, because lines about errors need the span most.
     let span = error_span!("reconcile", mount = %name, object = %key, id);
     let started = Instant::now();
     let outcome = reconcile_or_recover(&context, &mount, &key, failures).instrument(span.clone()).await;
@@ -309,7 +302,7 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     }
 }
 
-/// A defect of the host that panics ends one reconcile, not the host.
+/// Limits a panic of the host to one reconcile.
 async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,
@@ -358,4 +351,4 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
 }
 
 #[cfg(test)]
-mod churn;
+mod tests;

@@ -16,17 +16,13 @@ use crate::leadership::claim::Claim;
 use crate::leadership::election::{Drains, Election, ElectionScope, MountElection, Release};
 use crate::telemetry::metrics::Metrics;
 
-/// The claims of a host.
 #[derive(Clone)]
 pub(crate) enum Claims {
-    /// One, for all that it does.
     Host(Claim),
-    /// One for each mount.
     Mounts(election::MountClaims),
 }
 
 impl Claims {
-    /// The claim to write for that mount.
     pub(crate) fn of(&self, mount: &str) -> Claim {
         match self {
             Self::Host(claim) => claim.clone(),
@@ -34,7 +30,7 @@ impl Claims {
         }
     }
 
-    /// The claim to write the inventory. Replicas that share the mounts each note their own, by compare-and-swap.
+    /// The claim to write the inventory. Replicas that share mounts write only their own entries.
     pub(crate) fn of_inventory(&self) -> Claim {
         match self {
             Self::Host(claim) => claim.clone(),
@@ -43,21 +39,19 @@ impl Claims {
     }
 }
 
-/// The mounts that this host could lead, as the election sees them.
 #[derive(Clone)]
 pub(crate) struct LeadableMounts {
     able: watch::Sender<BTreeSet<String>>,
-    /// Those that have been leadable, and those that nobody can lead, so that nobody waits for them.
+    /// The mounts for which nobody needs to wait: once leadable, or impossible to lead.
     decided: watch::Sender<BTreeSet<String>>,
 }
 
 impl LeadableMounts {
-    /// None yet.
     pub(crate) fn new() -> Self {
         Self { able: watch::Sender::new(BTreeSet::new()), decided: watch::Sender::new(BTreeSet::new()) }
     }
 
-    /// Adds a mount that this host could lead: its caches have synced, or its finalizers have to be removed.
+    /// Adds a mount whose caches have synced, or whose finalizers have to be removed.
     pub(crate) fn add(&self, mount: &str) {
         self.able.send_if_modified(|able| able.insert(mount.to_owned()));
         self.mark_unleadable(mount);
@@ -68,37 +62,28 @@ impl LeadableMounts {
         self.decided.send_if_modified(|decided| decided.insert(mount.to_owned()));
     }
 
-    /// Waits until each of these mounts is either leadable, or marked as one that nobody can lead.
     fn all(&self, wanted: BTreeSet<String>) -> impl Future<Output = ()> + Send + use<> {
         let mut decided = self.decided.subscribe();
         async move {
-            // The sender is dropped only when the host ends.
             let _ = decided.wait_for(|decided| wanted.is_subset(decided)).await;
         }
     }
 
-    /// Removes a mount that was unmounted.
     pub(crate) fn remove(&self, mount: &str) {
         self.able.send_if_modified(|able| able.remove(mount));
     }
 }
 
-/// The claims of a host, and its election, if there is one.
 pub(crate) struct Leadership {
     pub(crate) claims: Claims,
     election: Option<(JoinHandle<()>, Release)>,
 }
 
 impl Leadership {
-    /// Takes part in the election, if there is one; otherwise the host has the claim that it is given.
+    /// Joins the election, if there is one; otherwise `given` is the claim.
     ///
-    /// A host with one lease for all mounts becomes a candidate once the caches of the mounts in `wanted` have synced, so that it does not
-    /// take over from a replica that could continue at once. It waits for a lease duration at most: a cache that cannot sync may hold up
-    /// its own mount, but not all mounts.
-    ///
-    /// # Errors
-    ///
-    /// A host without an identity.
+    /// With one lease for all mounts, a host becomes a candidate once the caches of `wanted` have
+    /// synced, at the latest after a lease duration.
     pub(crate) fn start(
         client: &Client,
         given: Claim,
@@ -133,14 +118,14 @@ impl Leadership {
         })
     }
 
-    /// Watches over the election: without it, a host with an election could never write again.
+    /// Registers the election as critical: without it, the host could never write again.
     pub(crate) fn watch_over(&self, critical_tasks: &CriticalTasks) {
         if let Some((election, _)) = &self.election {
             critical_tasks.add("election", election.abort_handle());
         }
     }
 
-    /// Releases the lease, so that another replica need not wait. Nobody may write any more.
+    /// Releases the lease. Nobody may write after this.
     pub(crate) async fn give_back(self) {
         if let Some((election, release)) = self.election {
             release.release().await;
@@ -153,18 +138,16 @@ impl Leadership {
         if let Some((election, release)) = self.election {
             election.abort();
             let _ = election.await;
-            // Only now: an election that ran would give the lease back.
+            // Only now: a running election would release the lease.
             drop(release);
         }
     }
 }
 
-/// The function that drains a mount for another replica. Set once the host runs.
 #[derive(Default)]
 pub(crate) struct DrainHandle(RwLock<Option<Arc<Drains>>>);
 
 impl DrainHandle {
-    /// Sets the function. Before, nothing is in progress, so nothing has to be drained.
     pub(crate) fn set(&self, drains: Drains) {
         *self.0.write() = Some(Arc::new(drains));
     }

@@ -1,15 +1,19 @@
-//! A host in a cluster: it watches objects, calls plugins when something changes, and writes what they return.
+//! A host in a cluster: it watches objects, calls plugins when something changes, and writes what
+//! they return.
 //!
 //! ```text
-//! programs ─▶ mounts (each: its active program, and the next one while it is prepared)
-//!               │ read
-//! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (a task each)
-//!                                         ▲                                                        │ parent
-//!                                         └── view, lookup (reads, recorded) ◀── call, context ◀ reconcile
-//!                                                                               │ desired children, status, events
-//!                                          plan(observed, desired, grants) ◀────┘
-//!                                               │ steps, refusals
-//!                                             apply, parent ─▶ client (claim) ─▶ outcome ──▶ status, events, metrics, work.done
+//! programs ─▶ mounts (each: its active program, and the next one during preparation)
+//!
+//! API server ─ watch ─▶ informer ─▶ store (JSON, metadata, indexes) ─ key ─▶ work ─▶ host
+//!                                     │                                                │ parent
+//!                                     ▼                                                ▼
+//!                           view, lookup ─ recorded reads ─▶ call ◀──────────────── reconcile
+//!                                                             │ desired children, status, events
+//!                                             plan(observed, desired, grants)
+//!                                                             │ steps, refusals
+//!                                 apply, parent ─▶ client (claim) ─▶ API server
+//!                                                             │ outcome
+//!                                            status, events, metrics, work.done
 //! ```
 //!
 //! The modules form layers. Each imports only from modules below it in this table:
@@ -30,12 +34,16 @@
 //! | [`call`] | calls plugins, on threads of their own |
 //! | [`work`] | the work queue |
 //! | [`program`] | a plugin with its settings, limits and grants |
-//! | [`telemetry`], [`health`], [`target`], [`clock`], [`error`] | logs, metrics and traces; the state of watches; what a watch covers; time; how errors are printed |
+//! | [`telemetry`] | logs, metrics and traces |
+//! | [`health`] | the state of watches and of the host's own tasks |
+//! | [`target`], [`clock`] | what a watch covers; time |
+//! | [`error`], `fingerprint` | how errors are printed; fingerprints of values |
 //!
 //! Decisions are in `gyre_core`; `gyre_sandbox` runs plugins.
 //!
-//! What is absent: the command line, the configuration file and the loading of plugins, which are in `gyre`: a host gets
-//! [programs](program::Programs) and [options](host::Options). There is no trait for the cluster: the boundary is HTTP, a [`kube::Client`].
+//! What is absent: the command line, the configuration file and the loading of plugins are in
+//! `gyre`, which passes [programs](program::Programs) and [options](host::Options). There is no
+//! trait for the cluster: the boundary is HTTP, a [`kube::Client`].
 
 pub mod admin;
 pub mod call;
@@ -44,6 +52,7 @@ pub mod clock;
 pub mod cluster;
 pub mod difference;
 pub mod error;
+mod fingerprint;
 pub mod health;
 pub mod host;
 pub mod leadership;

@@ -1,8 +1,7 @@
-//! The mounts of a host: it follows the programs that are wanted, and mounts, replaces and unmounts.
+//! The mounts of a host: it mounts, replaces and unmounts as the wanted programs change.
 
 pub(crate) mod active_program;
 pub(crate) mod call_guard;
-mod follow;
 pub(crate) mod fresh;
 pub mod inventory;
 mod lifecycle;
@@ -11,7 +10,9 @@ pub(crate) mod observer;
 pub(crate) mod parent_state;
 pub(crate) mod release;
 pub(crate) mod services;
+mod subscribe;
 pub(crate) mod trail;
+pub(crate) mod unreachable;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,34 +31,29 @@ use crate::mounts::release::release;
 use crate::mounts::services::HostServices;
 use crate::program::{MountName, Program, Programs};
 
-/// See the module's documentation.
+/// The configured mounts of a host, and those that are being unmounted.
 pub struct Mounts {
-    state: Mutex<State>,
+    state: Mutex<MountTable>,
     companion: Companion,
 }
 
 #[derive(Default)]
-struct State {
-    /// Those that are wanted.
+struct MountTable {
     mounted: BTreeMap<MountName, Mounted>,
-    /// By name: mounts that are being unmounted, whose finalizers are being removed.
+    /// The tasks that remove finalizers after an unmount, by name.
     unmounting: BTreeMap<String, JoinHandle<()>>,
 }
 
-/// The mounts in the inventory that are no longer configured.
+/// Whether mounts remain in the inventory that are no longer configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// Nothing is left to release.
     Nothing,
-    /// There is some that is left alone for now.
     Waits,
 }
 
-/// A mount that is wanted.
 struct Mounted {
     mount: Arc<Mount>,
     program: Arc<Program>,
-    /// The source of its programs.
     programs: watch::Sender<Arc<Program>>,
     task: AbortHandle,
 }
@@ -69,36 +65,36 @@ impl Drop for Mounted {
 }
 
 impl Mounts {
-    /// Without any yet; beside each live program this companion will run.
     pub(crate) fn new(companion: Companion) -> Self {
         Self { state: Mutex::default(), companion }
     }
 
-    /// The mount of that name.
     pub(crate) fn get(&self, name: &MountName) -> Option<Arc<Mount>> {
         self.state().mounted.get(name).map(|mounted| Arc::clone(&mounted.mount))
     }
 
-    /// All that are wanted, by name, with the programs that they are to run.
     pub(crate) fn all(&self) -> Vec<(Arc<Mount>, Arc<Program>)> {
         self.state().mounted.values().map(|mounted| (Arc::clone(&mounted.mount), Arc::clone(&mounted.program))).collect()
     }
 
-    /// The names of the mounts that are being unmounted.
     pub(crate) fn unmounting(&self) -> Vec<String> {
         let state = self.state();
         state.unmounting.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Mounts and unmounts as `programs` says, for as long as it is polled. What the inventory shows and nobody wants is let go once the
-    /// host has been patient for so long.
-    pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, services: Arc<HostServices>, patience: Duration) {
+    /// Mounts and unmounts as `programs` changes. Mounts that are only in the inventory are
+    /// released after `patience`.
+    pub(crate) async fn follow_programs(
+        self: Arc<Self>,
+        mut programs: Programs,
+        services: Arc<HostServices>,
+        patience: Duration,
+    ) {
         let until = Instant::now() + patience;
         loop {
             let wanted = Arc::clone(&programs.borrow_and_update());
             let left = self.bring_to(&wanted, &services, until).await;
             let changed = async {
-                // Those of whoever is gone stay as they are.
                 if programs.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -114,7 +110,6 @@ impl Mounts {
         }
     }
 
-    /// Stops all mounts. No finalizer is removed.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.mounted.clear();
@@ -132,14 +127,12 @@ impl Mounts {
         for mounted in unwanted {
             self.unmount(mounted, services);
         }
-        // Before anything is mounted under the name of what was another plugin's.
         for (name, entry) in services.inventory.all() {
             let is_seen_to = {
                 let state = self.state();
                 state.mounted.contains_key(&*name) || state.unmounting.contains_key(&name)
             };
             if !is_seen_to && !services.inventory.is_wanted(&name, &entry) {
-                // A name that another plugin has got is no longer this one's.
                 let is_taken = wanted.iter().any(|program| *program.name == *name);
                 let patience = patient_until.saturating_duration_since(Instant::now());
                 if !is_taken && !patience.is_zero() {
@@ -157,7 +150,6 @@ impl Mounts {
         left
     }
 
-    /// Mounts a program, or has the mount of that name change over to it.
     fn mount(&self, program: &Program, services: &Arc<HostServices>) {
         let mut state = self.state();
         if let Some(mounted) = state.mounted.get_mut(&program.name) {
@@ -173,7 +165,7 @@ impl Mounts {
         let mount = Arc::new(Mount::new(Arc::clone(&name)));
         let running = Arc::clone(&mount).run(receiver, Arc::clone(services), self.companion);
         let leading = Arc::clone(&mount).lead(Arc::clone(services));
-        // A mount that returns while its finalizers are being removed waits until they are.
+        // A mount that returns waits until its finalizers are removed.
         let leaving = state.unmounting.remove(&*name);
         let task = tokio::spawn(async move {
             if let Some(leaving) = leaving {
@@ -190,7 +182,6 @@ impl Mounts {
         self.release_unmounted(mount.name.to_string(), entry, Some(Arc::clone(mount)), services);
     }
 
-    /// Ends a mount, if it still runs, and removes the finalizers that it has added.
     fn release_unmounted(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
         let (services, mount_name) = (Arc::clone(services), name.clone());
         let task = tokio::spawn(async move {
@@ -199,7 +190,7 @@ impl Mounts {
                 mount.retire().await;
                 services.events.remove_mount(&mount.name);
             }
-            // Replicas that share the mounts have to agree on who does it.
+            // Replicas that share mounts must agree on who does it.
             services.leadable.add(&mount_name);
             let releaser = services.releaser(&mount_name, entry.impersonate.as_ref()).await;
             release(&releaser, &mount_name, &entry, &services.inventory).await;
@@ -209,12 +200,12 @@ impl Mounts {
         self.state().unmounting.insert(name, task);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MountTable> {
         self.state.lock()
     }
 }
 
-/// A mount whose plugin comes to reconcile another kind, or bears another name, is another mount.
+/// The identity of a mount: a plugin with another name or parent kind is another mount.
 fn identity(program: &Program) -> (&str, &str, &str) {
     let manifest = program.manifest();
     (&manifest.name, &manifest.parent.group, &manifest.parent.kind)

@@ -1,4 +1,4 @@
-//! A program: a plugin with all that its mount says of it. The operator's configuration comes down to a list of programs.
+//! A program: a plugin with its mount's configuration. A host runs a list of programs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,28 +17,28 @@ use gyre_sandbox::{Limits, Plugin};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-/// After faults of a plugin in a row about so many different objects it is quarantined.
+/// Consecutive faults on this many distinct objects quarantine a plugin.
 ///
-/// Objects that the plugin cannot bear are held back by back-offs of their own; five that trap one after the other, without an answer for any
-/// other object in between, are the plugin's doing. Until then five calls that run into the deadline of 2 s are 10 s of a CPU.
+/// A single bad object is held by its own back-off; faults on five in a row are the plugin's. At
+/// the deadline of 2 s, five calls cost 10 s of CPU.
 pub const QUARANTINE_AFTER: u32 = 5;
-/// How many objects of a mount are worked on at once, unless it says otherwise: echoperator's `NUM_WORKERS`.
+/// The default number of concurrent reconciles of a mount, as echoperator's `NUM_WORKERS`.
 pub const WORKERS: usize = 4;
 
-/// Names a mount.
+/// The name of a mount.
 pub type MountName = Arc<str>;
 
-/// The programs that a host is to run: it follows them as they change.
+/// The programs that a host runs, as they change.
 pub type Programs = watch::Receiver<Arc<[Program]>>;
 
-/// A plugin with all that its mount says of it. It does not change: a mount whose plugin or configuration changes gets another program.
+/// A plugin with its mount's configuration. It is immutable; a change makes another program.
 #[derive(Clone)]
 pub struct Program {
     /// The mount's name, unique in a host.
     pub name: MountName,
     /// The plugin.
     pub plugin: Plugin,
-    /// The settings, as JSON; checked.
+    /// The settings, as JSON, already validated.
     pub settings: Arc<[u8]>,
     /// The limits of each call.
     pub limits: Limits,
@@ -46,28 +46,29 @@ pub struct Program {
     pub workers: usize,
     /// The namespaces whose parents are reconciled.
     pub namespaces: Namespaces,
-    /// Only parents that match are reconciled.
+    /// The selector of the parents that are reconciled.
     pub selector: Selector,
     /// The write grants.
     pub grants: Grants,
     /// The read grants.
     pub reads: ReadGrants,
-    /// After this many retries that failed too an object is parked until it changes; none: it is retried for ever.
+    /// The failed retries after which an object is parked; unlimited if `None`.
     pub max_retries: Option<u32>,
-    /// See [`QUARANTINE_AFTER`]; none: never.
+    /// See [`QUARANTINE_AFTER`]; never if `None`.
     pub quarantine_after: Option<u32>,
-    /// The soonest that the plugin is called again because it asked for it, see [`gyre_core::outcome::REQUEUE_FLOOR`].
+    /// The shortest requeue that the plugin can request, see [`gyre_core::outcome::REQUEUE_FLOOR`].
     pub requeue_floor: Duration,
     /// The events that are published.
     pub events: PublishedEvents,
-    /// The service account that the mount's writes impersonate; none: the host's own.
+    /// The service account that the mount's writes impersonate; the host's own if `None`.
     pub impersonate: Option<ServiceAccount>,
-    /// What the mount might run instead: it is called beside the plugin, and nothing of what it wants is done. It has no shadow itself.
+    /// Another version of the plugin, which is called in parallel and never applied. It has no
+    /// shadow.
     pub shadow: Option<Arc<Program>>,
 }
 
 impl Program {
-    /// Whether an object, in JSON, is of the kind that it reconciles, in whatever version.
+    /// Returns whether an object, in JSON, is of the parent kind, in any version.
     pub fn reconciles(&self, object: &serde_json::Value) -> bool {
         let text = |field: &str| object.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
         let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
@@ -87,7 +88,7 @@ pub enum PublishedEvents {
 }
 
 impl PublishedEvents {
-    /// Whether an event of that severity is published.
+    /// Returns whether events of that severity are published.
     pub fn includes(self, severity: Severity) -> bool {
         match self {
             Self::All => true,
@@ -96,16 +97,15 @@ impl PublishedEvents {
     }
 }
 
-/// Names a ServiceAccount.
+/// The name of a ServiceAccount.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServiceAccount {
-    /// Its namespace.
+    /// The namespace.
     pub namespace: String,
-    /// Its name.
+    /// The name in the namespace.
     pub name: String,
 }
 
-/// As the API server knows it as a user.
 impl fmt::Display for ServiceAccount {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "system:serviceaccount:{}:{}", self.namespace, self.name)
@@ -127,7 +127,8 @@ impl FromStr for ServiceAccount {
 }
 
 impl Program {
-    /// The plugin under its own name, with everything that its manifest declares granted in these namespaces, and the defaults.
+    /// The plugin under its own name, with the defaults, and grants for all that its manifest
+    /// declares.
     pub fn new(plugin: Plugin, namespaces: Namespaces) -> Self {
         Self {
             name: plugin.manifest().name.as_str().into(),
@@ -148,7 +149,7 @@ impl Program {
         }
     }
 
-    /// Whether it is the same plugin, by its digest, with the same configuration, and has the same shadow: then nothing need change.
+    /// Returns whether plugin (by digest), configuration and shadow are the same.
     pub fn is_same(&self, other: &Self) -> bool {
         let has_same_shadow = match (&self.shadow, &other.shadow) {
             (None, None) => true,
@@ -158,9 +159,9 @@ impl Program {
         has_same_shadow && self.same_except_shadow(other)
     }
 
-    /// Whether it is the same plugin, by its digest, with the same configuration, whatever its shadow is.
+    /// Returns whether plugin (by digest) and configuration are the same.
     pub fn same_except_shadow(&self, other: &Self) -> bool {
-        // Named one by one, so that a new field is not forgotten.
+        // Destructured, so that no new field is forgotten.
         let Self {
             name,
             plugin,
@@ -194,8 +195,8 @@ impl Program {
             && *impersonate == other.impersonate
     }
 
-    /// The namespaces that have to be watched for a declared read of a kind with that scope; none: there is nothing in it that the mount may
-    /// see.
+    /// Returns the namespaces to watch for a declared read of a kind with that scope; `None` if the
+    /// mount may see none.
     pub fn watched(&self, read: &ReadKind, scope: Scope) -> Option<Namespaces> {
         let mine = &self.namespaces;
         match (scope, &read.namespace) {
@@ -208,42 +209,42 @@ impl Program {
         }
     }
 
-    /// The options of the mount in the queue.
     pub(crate) fn queue_options(&self) -> MountOptions {
         MountOptions { workers: self.workers, max_retries: self.max_retries }
     }
 
-    /// The plugin's manifest.
+    /// Returns the plugin's manifest.
     pub fn manifest(&self) -> &Manifest {
         self.plugin.manifest()
     }
 }
 
-/// A list of programs that does not change.
+/// Returns a list of programs that never changes.
 pub fn fixed(programs: Vec<Program>) -> Programs {
     watch::channel(programs.into()).1
 }
 
-/// The bounds of what may be configured.
+/// The bounds of configurable values.
 pub mod bounds {
     use std::ops::RangeInclusive;
     use std::time::Duration;
 
-    /// The workers of a mount. A thread each while they are called.
+    /// The workers of a mount. Each may use a thread.
     pub const WORKERS: RangeInclusive<u32> = 1..=256;
-    /// How often a reconcile that fails is repeated.
+    /// The retries of a failing reconcile.
     pub const RETRIES: RangeInclusive<u32> = 1..=1_000_000;
-    /// After how many faults in a row a plugin is quarantined.
+    /// The consecutive faults before a quarantine.
     pub const FAULTS: RangeInclusive<u32> = 1..=1_000_000;
-    /// The soonest that a plugin is called again because it asks for it. Beyond an hour the plugin's own wish would count for nothing.
+    /// The shortest requeue. Above an hour, requests of the plugin would have no effect.
     pub const REQUEUE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
-    /// How long a call may take. The sandbox looks every 10 ms; beyond ten minutes an object waits for nothing.
+    /// The time limit of a call. The sandbox checks every 10 ms; ten minutes exceed any useful
+    /// call.
     pub const DEADLINE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(600);
     /// The memory of a call, in bytes.
     pub const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 30;
     /// The bytes that a call returns.
     pub const OUTPUT: RangeInclusive<u64> = 1 << 10..=1 << 28;
-    /// How deep the objects nest that a call returns. serde_json stops at 128.
+    /// The nesting of objects that a call returns. serde_json stops at 128.
     pub const DEPTH: RangeInclusive<u32> = 1..=128;
     /// The children that a call returns.
     pub const CHILDREN: RangeInclusive<u32> = 0..=1_000_000;
@@ -255,7 +256,7 @@ pub mod bounds {
     pub const READS: RangeInclusive<u32> = 0..=1_000_000;
     /// The bytes that a call reads.
     pub const READ_BYTES: RangeInclusive<u64> = 0..=1 << 24;
-    /// The texts that a call returns, in bytes. Less than that would leave nothing of a failure to read.
+    /// The texts that a call returns, in bytes. With fewer, failures would be unreadable.
     pub const TEXT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 24;
     /// The bytes that a call logs.
     pub const LOG: RangeInclusive<u64> = 0..=1 << 24;

@@ -1,8 +1,9 @@
 //! One reconcile: the parent from the cache, the call, the plan, its steps, the status, the events.
 //!
 //! ```text
-//!   parent lives ──▶ reconcile ──▶ plan ──▶ finalizer, if one is needed ──▶ steps ──▶ status, events
-//!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
+//!   parent lives ─▶ reconcile ─▶ plan ─▶ finalizer, if needed ─▶ steps ─▶ status, events
+//!   parent goes  ─▶ finalize  ─▶ plan ─────────────────────────▶ steps ─▶ status, events
+//!                                                   ─▶ remove the finalizer, if nothing is left
 //! ```
 
 pub(crate) mod call;
@@ -32,11 +33,13 @@ use crate::call::Ask;
 use crate::call::threads::Priority;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
+use crate::cluster::view::Comparison;
+use crate::fingerprint::fingerprint;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::{Lead, Mount};
 use crate::mounts::parent_state::{Inputs, ParentState};
-use crate::mounts::release;
-use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
+use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail};
+use crate::mounts::unreachable;
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{Decision, DeletionDecision, LiveDecision, ObservedState, PlanInputs};
@@ -44,68 +47,65 @@ use crate::reconcile::report::{ReconcileReport, SLOWED_DOWN, slowed_down, warnin
 use crate::writes::apply::Applier;
 use crate::writes::events::to_publish;
 use crate::writes::finalizers::{self, List};
-use crate::writes::parent::{Found, ParentWriter};
+use crate::writes::parent::ParentWriter;
 use crate::writes::status;
 
-/// So many children are planned where the reconcile runs when there is no call: more take milliseconds.
+/// Plans without a call and with at most this many children are computed on the async thread;
+/// larger ones take milliseconds.
 const FEW: usize = 100;
 
-/// Brings the cluster to what the plugin wants for one parent.
+/// Brings the cluster to the state that the plugin wants for one parent.
 ///
 /// # Guarantees
 ///
-/// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
+/// If nothing has to change, no request is sent. `failures` counts the consecutive failures of the
+/// key so far.
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     let _in_flight = mount.begin_reconcile().await;
-    let Some(live) = mount.live() else { return Outcome::Gone };
-    let Some(parent) = live.parents.get(key) else {
+    let Some(active) = mount.active() else { return Outcome::Gone };
+    let Some(parent) = active.parents.get(key) else {
         mount.forget(key, context.services.queue.now());
         return Outcome::Gone;
     };
-    let memory = mount.parent_state(key);
-    let memory = if memory.uid == parent.uid() {
-        memory
-    } else {
-        ParentState { uid: parent.uid().to_owned(), ..ParentState::default() }
-    };
-    let has_finalizer = finalizers::has_finalizer(&parent, &live.program.manifest().name);
-    let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
-    let observed = ObservedState::of(&live, parent);
+    let state = mount.parent_state(key);
+    let state =
+        if state.uid == parent.uid() { state } else { ParentState { uid: parent.uid().to_owned(), ..ParentState::default() } };
+    let has_finalizer = finalizers::has_finalizer(&parent, &active.program.manifest().name);
+    let (is_selected, is_leaving) = (active.selects(&parent), parent.is_deleting());
+    let observed = ObservedState::of(&active, parent);
     let report = ReconcileReport::new(failures);
-    let reads = memory.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
+    let reads = state.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
     let (cause, written) = (Cause::Change, BTreeSet::new());
-    let run = Run { context, mount, live: &live, observed, memory, report, cause, reads, written };
+    let run = Run { context, mount, active: &active, observed, state, report, cause, reads, written };
     let outcome = match (is_selected, is_leaving, has_finalizer) {
         (true, false, _) => run.reconcile_live().await,
         (true, true, true) => run.reconcile_deleting().await,
         (false, _, true) => run.release_parent().await,
-        // The garbage collector deletes the children, and nothing is created for a parent that is being deleted.
+        // The garbage collector deletes the children.
         (true, true, false) | (false, _, false) => {
             mount.forget(key, context.services.queue.now());
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
     };
-    // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more. Another program may have begun
-    // meanwhile, and forgotten parents that this one saw.
-    if mount.leads() != Lead::Yes || mount.live().is_none_or(|now| !Arc::ptr_eq(&now, &live)) {
+    // If the claim was lost and the parent deleted meanwhile, nobody takes its key any more. If
+    // another program was activated, it may have forgotten parents that this one saw.
+    if mount.leads() != Lead::Yes || mount.active().is_none_or(|now| !Arc::ptr_eq(&now, &active)) {
         mount.forget_if_gone(&context.services.queue, key);
     }
     outcome
 }
 
-/// One reconcile under way.
 struct Run<'a> {
     context: &'a Context,
     mount: &'a Arc<Mount>,
-    live: &'a Arc<ActiveProgram>,
+    active: &'a Arc<ActiveProgram>,
     observed: ObservedState,
-    memory: ParentState,
+    state: ParentState,
     report: ReconcileReport,
-    /// The cause of this reconcile.
     cause: Cause,
-    /// The reads of its call, or of the last one before it.
+    /// The reads of this call, or of the last one.
     reads: ReadPrints,
-    /// The UIDs of the children that it wrote or tried to.
+    /// The UIDs of the children that were written or attempted.
     written: BTreeSet<String>,
 }
 
@@ -113,29 +113,30 @@ impl Run<'_> {
     async fn reconcile_live(mut self) -> Outcome {
         let answers = self.answers();
         let inputs = self.fingerprint(&answers);
-        let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
-        if self.memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
+        let due = self.state.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if self.state.inputs == Some(inputs) && due != Some(Duration::ZERO) {
             self.context.services.metrics.memo_hit(&self.mount.name);
             return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
         }
         if let Some(held) = self.slow_down(&answers) {
             return held;
         }
-        self.memory.inputs = None;
-        if self.live.program.manifest().finalizes
-            && !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name)
+        self.state.inputs = None;
+        if self.active.program.manifest().finalizes
+            && !finalizers::has_finalizer(&self.observed.parent, &self.active.program.manifest().name)
             && let Err(problem) = self.add_finalizer(&ChildList::default()).await
         {
             self.report.fail(problem);
             return self.finish(Response::default()).await;
         }
-        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
-        let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Reconcile).await;
-        // As they were at the call: whatever the steps change, the next reconcile is not spared.
+        let plan_inputs = Arc::new(PlanInputs::of(self.active, &self.observed, &self.state));
+        let called = call(self.context, self.mount, self.active, &self.observed, &plan_inputs, Ask::Reconcile).await;
+        // The inputs at the time of the call: if the steps change them, the next reconcile is not
+        // skipped.
         let mut inputs = None;
         let result = called.and_then(|Called { result, clock, answers, reads }| {
             inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
-            self.memory.reads = answers.into_keys().collect();
+            self.state.reads = answers.into_keys().collect();
             self.reads = reads;
             result
         });
@@ -154,33 +155,32 @@ impl Run<'_> {
         self.finish_and_remember(response, inputs).await
     }
 
-    /// The current answers to the reads of the last call.
     fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
         let namespace = self.observed.parent.namespace();
-        let answer = |read| self.live.lookup.fingerprint(read, namespace);
-        self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect()
+        let answer = |read| self.active.lookup.fingerprint(read, namespace);
+        self.state.reads.iter().map(|read| (read.clone(), answer(read))).collect()
     }
 
-    /// Finds out why there is this reconcile. Some if it has to wait, since the object keeps being written for while nothing but time
-    /// passes: what is remembered of it stays as it is.
+    /// Returns an outcome if the reconcile must wait, because earlier ones kept writing although
+    /// only time had passed.
     fn slow_down(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
-        let (live, parent) = (self.live, &self.observed.parent);
+        let (active, parent) = (self.active, &self.observed.parent);
         let of_others = || {
-            let answer = |read| live.lookup.answer(read, parent.namespace());
-            let others = self.memory.reads.iter().map(|read| answer(read).fingerprint_of_others(parent.uid()));
-            hash(&others.collect::<Vec<_>>())
+            let answer = |read| active.lookup.answer(read, parent.namespace());
+            let others = self.state.reads.iter().map(|read| answer(read).fingerprint_of_others(parent.uid()));
+            fingerprint(&others.collect::<Vec<_>>())
         };
-        let trail = self.memory.trail.as_ref();
-        let cause = trail.map_or(Cause::Change, |trail| trail.cause(&self.seen(), hash(answers), of_others));
+        let trail = self.state.trail.as_ref();
+        let cause = trail.map_or(Cause::Change, |trail| trail.cause(&self.seen(), fingerprint(answers), of_others));
         self.cause = cause;
         match cause {
             Cause::Change => {
-                self.memory.pace.restore();
+                self.state.pace.restore();
                 None
             }
             Cause::Time => {
                 let now = self.context.services.queue.now();
-                let until = self.memory.pace.held_until(now)?;
+                let until = self.state.pace.held_until(now)?;
                 Some(Outcome::SlowedDown { after: until.saturating_since(now) })
             }
         }
@@ -188,21 +188,21 @@ impl Run<'_> {
 
     fn seen(&self) -> Seen<'_> {
         let ObservedState { parent, children, views } = &self.observed;
-        Seen { surroundings: hash(&(self.live.id, views.keys().collect::<Vec<_>>())), parent, children }
+        Seen { surroundings: fingerprint(&(self.active.id, views.keys().collect::<Vec<_>>())), parent, children }
     }
 
     fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
         let answers = answers.iter().map(|(read, answer)| (read, *answer));
         Inputs::of(
-            self.live.id,
-            &self.observed.shown_parent(self.live),
+            self.active.id,
+            &self.observed.shown_parent(self.active),
             &self.observed.children,
             self.observed.views.keys(),
             answers,
         )
     }
 
-    /// Carries a plan out. A step that fails does not prevent the others.
+    /// Carries out a plan. A step that fails does not prevent the others.
     async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
         let LiveDecision { plan, needs_finalizer, list } = living;
         let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
@@ -212,19 +212,18 @@ impl Run<'_> {
         if !names_children {
             return;
         }
-        // A problem may persist, e.g. a child in a namespace that does not exist. Children that are gone are removed from the list anyway.
+        // Even if there was a problem, because it may persist.
         if !needs_finalizer {
             if self.report.problem.is_none() {
                 self.remove_finalizer_if_not_needed().await;
             }
         } else if self.report.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
-            // A long list is shortened although something changed: there may be no reconcile in which nothing does.
+            // There may never be a reconcile without changes.
             self.shorten_list(&parent.children, &list).await;
         }
     }
 
-    /// Lists the children on the parent as [`Self::claim_children`] does, and then carries the plan out; returns the parent as it was
-    /// listed. Nothing is created for a parent that is gone: it may have been deleted, or another host may have ended its teardown.
+    /// Claims the children, and executes the plan. Creates nothing for a parent that is gone.
     async fn claim_and_execute(
         &mut self,
         plan: Plan,
@@ -240,10 +239,8 @@ impl Run<'_> {
         Ok(parent)
     }
 
-    /// Sees to it that the parent lists the children of its plan that no ownerReference can name, before they are written; returns what is
-    /// still to be done of the plan, and the parent as it is then.
-    ///
-    /// Without a list, the plugin does not say which children there should be.
+    /// Records on the parent the children that no ownerReference can name, and returns the rest of
+    /// the plan. `list` is `None` if the plugin names no children.
     async fn claim_children(
         &mut self,
         mut plan: Plan,
@@ -251,9 +248,9 @@ impl Run<'_> {
         list: Option<&ChildList>,
         is_needed: bool,
     ) -> Result<(Plan, Parent), Problem> {
-        let Some(list) = list else { return Ok((plan, self.live.parent(&self.observed.parent))) };
+        let Some(list) = list else { return Ok((plan, self.active.parent(&self.observed.parent))) };
         if plan_inputs.parent().children.is_missing() {
-            // A child that does not get on the list would be forgotten, so it is deleted first.
+            // A child that is not on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
             self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
@@ -263,15 +260,15 @@ impl Run<'_> {
         }
         if is_needed {
             self.add_finalizer(list).await?;
-            // Children that existed, but were not on the list before, were not shown to the plugin.
-            if ObservedState::of(self.live, self.observed.parent.clone()).children.len() > self.observed.children.len() {
+            // The plugin has not seen children that existed, but were not on the list.
+            if ObservedState::of(self.active, self.observed.parent.clone()).children.len() > self.observed.children.len() {
                 self.report.requeue_after(Duration::ZERO);
             }
         }
-        Ok((plan, self.live.parent(&self.observed.parent)))
+        Ok((plan, self.active.parent(&self.observed.parent)))
     }
 
-    /// Removes children that are gone from the parent's list. The caches may lag, so the API server is asked.
+    /// Removes deleted children from the list. Asks the API server, because the caches may lag.
     async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
         let unknown = list.without(known);
         if unknown == ChildList::default() {
@@ -279,8 +276,8 @@ impl Run<'_> {
         }
         let (resources, namespaces) = self.where_children_are();
         let resources: Vec<Resource> = resources.into_iter().filter(|resource| unknown.has_kind(&resource.kind())).collect();
-        let (client, parent) = (&self.live.reads, &self.observed.parent);
-        let there = match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
+        let (client, parent) = (&self.active.reads, &self.observed.parent);
+        let there = match unreachable::children(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(there) => there,
             Err(error) => return self.fail(&error),
         };
@@ -296,24 +293,23 @@ impl Run<'_> {
         }
     }
 
-    /// A child that is missing may have gone with its parent, which the cache of parents does not show yet. To create it again would run
-    /// its Job once more, and again each time that the garbage collector has deleted it.
+    /// Fails if the parent is gone, or the cache was behind: a missing child may have gone with it,
+    /// and its Job would run once more.
     async fn check_that_parent_lives(&self) -> Result<(), Problem> {
         let (writer, parent) = (self.writer(), &self.observed.parent);
-        if self.live.fresh.take(parent.uid()) {
+        if self.active.fresh.take(parent.uid()) {
             return Ok(());
         }
         let stale = |what| Problem::new(ProblemKind::Stale, format!("{} {what}", writer.subject(parent)));
-        match writer.look(parent).await {
-            Ok(Found::Same) => Ok(()),
-            // Its status may say that the missing child has done its work.
-            Ok(Found::Changed) => Err(stale("has changed, but the cache was not up to date")),
-            Ok(Found::Gone) => Err(stale("is deleted or being deleted, but the cache was not up to date")),
+        match writer.parents.compare(writer.client, parent).await {
+            Ok(Comparison::Same) => Ok(()),
+            // The new status may say that the missing child has done its work.
+            Ok(Comparison::Changed) => Err(stale("has changed, but the cache was not up to date")),
+            Ok(Comparison::Gone) => Err(stale("is deleted or being deleted, but the cache was not up to date")),
             Err(error) => Err(crate::writes::apply::problem(&error, &writer.subject(parent))),
         }
     }
 
-    /// The parent has a deletionTimestamp, and our finalizer.
     async fn reconcile_deleting(mut self) -> Outcome {
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}");
@@ -325,11 +321,11 @@ impl Run<'_> {
         if let Some(held) = self.slow_down(&self.answers()) {
             return held;
         }
-        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
-        let answered = if self.live.program.manifest().finalizes {
-            let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Finalize).await;
+        let plan_inputs = Arc::new(PlanInputs::of(self.active, &self.observed, &self.state));
+        let answered = if self.active.program.manifest().finalizes {
+            let called = call(self.context, self.mount, self.active, &self.observed, &plan_inputs, Ask::Finalize).await;
             let result = called.and_then(|Called { result, answers, reads, .. }| {
-                self.memory.reads = answers.into_keys().collect();
+                self.state.reads = answers.into_keys().collect();
                 self.reads = reads;
                 result
             });
@@ -354,14 +350,13 @@ impl Run<'_> {
         self.finish(response).await
     }
 
-    /// Carries out what was decided about the plugin's answer; none: it does not finalize.
-    async fn carry_out_deletion(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<DeletionDecision>) {
-        let decided = match departing {
-            Some(departing) => Ok(departing),
+    async fn carry_out_deletion(&mut self, plan_inputs: &Arc<PlanInputs>, decision: Option<DeletionDecision>) {
+        let decided = match decision {
+            Some(decision) => Ok(decision),
             None => self.decide_deletion(plan_inputs, plan_inputs.parent(), None).await,
         };
         let DeletionDecision { leaving: DeletionPlan { plan, finalizer }, list } = match decided {
-            Ok(departing) => departing,
+            Ok(decision) => decision,
             Err(problem) => return self.report.fail(problem),
         };
         let parent = match self.claim_and_execute(plan, plan_inputs, list.as_ref(), true).await {
@@ -369,7 +364,7 @@ impl Run<'_> {
             Err(problem) => return self.report.fail(problem),
         };
         let finalizer = if self.report.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
-            // The plugin still returns children, but a terminating namespace accepts none, so the teardown is cut short.
+            // A terminating namespace accepts no children, so the teardown is cut short.
             self.report.warn(
                 "TeardownCutShort",
                 "the plugin returns children during the teardown, but nothing can be created in a namespace that is being deleted",
@@ -377,7 +372,7 @@ impl Run<'_> {
             let cut_short = Response { done: true, ..Response::default() };
             let decided = self.decide_deletion(plan_inputs, &parent, Some(cut_short)).await;
             let DeletionPlan { plan, finalizer } = match decided {
-                Ok(departing) => departing.leaving,
+                Ok(decision) => decision.leaving,
                 Err(problem) => return self.report.fail(problem),
             };
             self.execute(plan, plan_inputs, &parent).await;
@@ -389,7 +384,6 @@ impl Run<'_> {
             plan::FinalizerAction::Remove if self.report.problem.is_none() && self.report.changed == Changed::No => {
                 self.remove_finalizer_if_nothing_is_left().await;
             }
-            // The caches have to show the changes first.
             plan::FinalizerAction::Remove => self.report.requeue_after(Duration::ZERO),
             plan::FinalizerAction::Keep { message } => {
                 self.report.waits = Some(("Finalizing", message));
@@ -398,7 +392,7 @@ impl Run<'_> {
         }
     }
 
-    /// Decides where there is no call: also on a thread of calls if there are many children.
+    /// Decides without a call, on a thread for calls if there are many children.
     async fn decide_deletion(
         &self,
         plan_inputs: &Arc<PlanInputs>,
@@ -406,23 +400,23 @@ impl Run<'_> {
         answer: Option<Response>,
     ) -> Result<DeletionDecision, Problem> {
         if plan_inputs.children.len() <= FEW {
-            return Ok(plan_inputs.decide_deletion(self.live, parent, answer.as_ref()));
+            return Ok(plan_inputs.decide_deletion(self.active, parent, answer.as_ref()));
         }
-        let (live, plan_inputs, parent) = (Arc::clone(self.live), Arc::clone(plan_inputs), parent.clone());
-        let decide = move || plan_inputs.decide_deletion(&live, &parent, answer.as_ref());
+        let (active, plan_inputs, parent) = (Arc::clone(self.active), Arc::clone(plan_inputs), parent.clone());
+        let decide = move || plan_inputs.decide_deletion(&active, &parent, answer.as_ref());
         let decided = self.context.services.caller.run(Priority::Usual, decide).await;
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
-    /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
-    /// just made, and that they do not show yet, brings the parent back.
+    /// Removes the finalizer if no child needs it. A child that the caches do not show yet restores
+    /// it.
     async fn remove_finalizer_if_not_needed(&mut self) {
         if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
         }
-        let (client, parent) = (&self.live.reads, &self.observed.parent);
+        let (client, parent) = (&self.active.reads, &self.observed.parent);
         let (resources, namespaces) = self.where_children_are();
-        match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
+        match unreachable::children(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
             Ok(_) => {}
             Err(error) => self.fail(&error),
@@ -431,22 +425,22 @@ impl Run<'_> {
 
     fn where_children_are(&self) -> (Vec<Resource>, Option<&BTreeSet<String>>) {
         let resources = self.observed.views.values().map(|view| view.resource.clone()).collect();
-        let namespaces = match &self.live.program.namespaces {
+        let namespaces = match &self.active.program.namespaces {
             Namespaces::All => None,
             Namespaces::Only(names) => Some(names),
         };
         (resources, namespaces)
     }
 
-    /// The API server is asked, because the caches may lag: a child may have been created moments ago, by this host or the previous leader.
+    /// Asks the API server, because the caches may not show recently created children.
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
-        let (live, parent) = (self.live, &self.observed.parent);
-        let left = match release::unreachable(&live.reads, self.writer().plugin, parent, &resources, namespaces).await {
-            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin, parent, child)) => {
+        let (active, parent) = (self.active, &self.observed.parent);
+        let left = match unreachable::children(&active.reads, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(left) if !left.iter().any(|(_, child)| unreachable::is_waited_for(self.writer().plugin, parent, child)) => {
                 return self.remove_finalizer(List::Remove).await;
             }
-            Ok(left) => release::delete(&live.client, &left).await,
+            Ok(left) => unreachable::delete(&active.client, &left).await,
             Err(error) => Err(error),
         };
         match left {
@@ -458,35 +452,33 @@ impl Run<'_> {
         }
     }
 
-    /// The parent no longer matches the mount's selector: its children stay, and our finalizer is removed.
+    /// Releases a parent that no longer matches the mount's selector; its children stay.
     async fn release_parent(mut self) -> Outcome {
         self.remove_finalizer(List::Keep).await;
         self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
         self.report.outcome(None)
     }
 
-    /// Notes that a request about the parent failed.
     fn fail(&mut self, error: &kube::Error) {
         let problem = crate::writes::apply::problem(error, &self.writer().subject(&self.observed.parent));
         self.report.fail(problem);
     }
 
     fn writer(&self) -> ParentWriter<'_> {
-        parent_writer(self.context, self.mount, self.live)
+        parent_writer(self.context, self.mount, self.active)
     }
 
-    /// Ensures that the parent has our finalizer, and lists these children.
     async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
-        let plugin = &self.live.program.manifest().name;
+        let plugin = &self.active.program.manifest().name;
         let list = finalizers::child_list(&self.observed.parent, plugin);
-        // Where there is nothing to list, a missing list is not written: after an upgrade each parent that is held would be.
+        // An empty list is not written to each parent after an upgrade.
         let is_far = |child: &SharedObject| ownership(self.observed.parent.namespace(), child.namespace()) == Ownership::Labels;
         let lists_enough = !list.is_missing() || !self.observed.children.iter().any(|(_, child)| is_far(child));
         let is_listed = children.without(&list) == ChildList::default() && lists_enough;
         if finalizers::has_finalizer(&self.observed.parent, plugin) && is_listed {
             return Ok(());
         }
-        // A finalizer whose mount nobody knew of would never be removed. A list alone holds nothing.
+        // A finalizer of a mount that is not in the inventory would never be removed.
         if !finalizers::has_finalizer(&self.observed.parent, plugin) {
             let services = &self.context.services;
             services.inventory.tried(&self.mount.name, &services.claims.of_inventory()).await;
@@ -501,9 +493,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ensures that the parent does not have our finalizer.
     async fn remove_finalizer(&mut self, list: List) {
-        if !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name) {
+        if !finalizers::has_finalizer(&self.observed.parent, &self.active.program.manifest().name) {
             return;
         }
         match finalizers::remove_finalizer(&self.writer(), &self.observed.parent, list).await {
@@ -518,35 +509,33 @@ impl Run<'_> {
         }
     }
 
-    /// Carries out the steps of a plan for the parent as it is now.
     async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
-        // Forgets children that no longer exist.
-        if !self.memory.accepted.is_empty() || !self.memory.forced_applies.is_empty() {
+        if !self.state.accepted.is_empty() || !self.state.forced_applies.is_empty() {
             let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
-            self.memory.accepted.retain(|uid, _| observed.contains(uid.as_str()));
-            self.memory.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
+            self.state.accepted.retain(|uid, _| observed.contains(uid.as_str()));
+            self.state.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
         }
         self.written.extend(steps.iter().filter_map(Step::uid).map(str::to_owned));
-        let input = Input { parent, ..plan_inputs.input(self.live, None, &[]) };
+        let input = Input { parent, ..plan_inputs.input(self.active, None, &[]) };
         self.report.refusals.extend(refusals);
         if let Some(child) = waiting.first() {
             self.report.wait(format!("{child} is being deleted, and will be created once it is gone"));
         }
         let mut applier = Applier {
-            client: &self.live.client,
+            client: &self.active.client,
             metrics: &self.context.services.metrics,
             mount: &self.mount.name,
             plugin: input.plugin,
             views: &self.observed.views,
-            accepted: &mut self.memory.accepted,
-            forced_applies: &mut self.memory.forced_applies,
+            accepted: &mut self.state.accepted,
+            forced_applies: &mut self.state.forced_applies,
             now: self.context.services.queue.now(),
         };
         for step in &steps {
             let done = applier.execute(step, &input).await;
-            self.report.note(done);
+            self.report.record_step(done);
         }
     }
 
@@ -554,7 +543,7 @@ impl Run<'_> {
         self.finish_and_remember(response, None).await
     }
 
-    /// Reports the result, and stores it; unchanged `inputs` need no further reconcile if it succeeded.
+    /// Stores the result. After a success, unchanged `inputs` make the next reconcile unnecessary.
     async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
         if !self.report.is_stale() {
             self.write_status(&response).await;
@@ -563,14 +552,14 @@ impl Run<'_> {
         let published = if self.report.is_stale() { Changed::No } else { self.queue_events(&response) };
         self.leave_trail(published);
         let has_settled = self.report.requeue.is_none();
-        let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
-        let Self { mount, observed, mut memory, report, .. } = self;
+        let asked = requeue_after(response.requeue_after, self.active.program.requeue_floor);
+        let Self { mount, observed, mut state, report, .. } = self;
         let outcome = report.outcome(asked);
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
-            memory.inputs = inputs;
+            state.inputs = inputs;
         }
-        memory.requeue_at = asked.map(|delay| Instant::now() + delay);
-        mount.set_parent_state(&observed.parent.key(), memory);
+        state.requeue_at = asked.map(|delay| Instant::now() + delay);
+        mount.set_parent_state(&observed.parent.key(), state);
         outcome
     }
 
@@ -582,7 +571,7 @@ impl Run<'_> {
         let retries = self.mount.retries(&context.retries);
         let refusals = self.report.refusals.reported();
         let readiness = self.report.readiness(&retries, &refusals);
-        let writer = parent_writer(context, self.mount, self.live);
+        let writer = parent_writer(context, self.mount, self.active);
         let parent = &Arc::clone(&self.observed.parent);
         let written = status::write(
             &writer,
@@ -590,7 +579,7 @@ impl Run<'_> {
             parent,
             response,
             readiness,
-            &mut self.memory.accepted_status,
+            &mut self.state.accepted_status,
         )
         .await;
         let written = written.map(|(written, answer)| {
@@ -602,14 +591,13 @@ impl Run<'_> {
             Ok(status::Written::Conditions) => self.report.changed = Changed::Yes,
             Ok(status::Written::PluginStatus) => {
                 self.report.changed = Changed::Yes;
-                // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest; but not later
-                // than an object that is slowed down.
+                // The plugin may react to its own status; with back-off, because it may never
+                // converge.
                 let backoff = context.retries.delay(&parent.key(), self.report.failures.saturating_add(1));
                 let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
                 self.report.requeue_after(delay);
             }
             Err(error) => {
-                // The parent may have been deleted meanwhile: its deletion is on its way to us.
                 let problem = crate::writes::apply::problem(&error, &writer.subject(parent));
                 if problem.kind != ProblemKind::NotFound {
                     self.report.fail(problem);
@@ -618,18 +606,17 @@ impl Run<'_> {
         }
     }
 
-    /// Queues new events for publication. Returns whether there are any.
     fn queue_events(&mut self, response: &Response) -> Changed {
         let (context, mount, report) = (self.context, self.mount, &self.report);
-        // Normal events are published only after the plan has succeeded. Those of the last reconcile are not published again after a failure.
-        let last = self.memory.events.as_deref();
+        // Normal events are published only after a success, or if the last reconcile had them.
+        let last = self.state.events.as_deref();
         let is_told = |event: &&Event| {
             event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
         };
-        let published = self.live.program.events;
+        let published = self.active.program.events;
         let is_published = |event: &&Event| published.includes(event.severity) && is_told(event);
         let mut events: Vec<Event> = response.events.iter().filter(is_published).cloned().collect();
-        events.extend(report.notices.iter().cloned());
+        events.extend(report.host_events.iter().cloned());
         events.extend(report.refusals.reported().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(report.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
         if let Some(problem) = &report.problem
@@ -640,10 +627,10 @@ impl Run<'_> {
             events.push(warning("RetriesExhausted", &message));
         }
         let wrote = report.changed == Changed::Yes || !to_publish(&events, last, report.changed).is_empty();
-        let kind = &self.live.program.manifest().parent;
+        let kind = &self.active.program.manifest().parent;
         if wrote && self.cause == Cause::Time {
-            self.memory.pace.spend(context.services.queue.now());
-            if self.memory.pace.held_until(context.services.queue.now()).is_some() {
+            self.state.pace.spend(context.services.queue.now());
+            if self.state.pace.held_until(context.services.queue.now()).is_some() {
                 context.services.metrics.problem(&mount.name, SLOWED_DOWN);
                 events.push(slowed_down());
             }
@@ -656,19 +643,19 @@ impl Run<'_> {
             context.services.events.add(&mount.name, Arc::clone(mount) as _, kind, &self.observed.parent, event);
         }
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };
-        self.memory.events = Some(events);
+        self.state.events = Some(events);
         published
     }
 
-    /// Notes what the next reconcile is to be compared with, if this one wrote or another one did not long ago.
+    /// Records what the next reconcile is compared with, if this one wrote or a recent one did.
     fn leave_trail(&mut self, published: Changed) {
         let now = self.context.services.queue.now();
         let wrote = self.report.changed == Changed::Yes || published == Changed::Yes;
-        let last = if wrote { Some(now) } else { self.memory.trail.as_ref().map(|trail| trail.wrote) };
-        // By then all that was spent has come back.
+        let last = if wrote { Some(now) } else { self.state.trail.as_ref().map(|trail| trail.wrote) };
+        // By then the whole budget has been restored.
         let last = last.filter(|last| now.saturating_since(*last) < pace::INTERVAL * pace::BURST);
         let trail = last.map(|last| Arc::new(Trail::new(&self.seen(), &self.written, self.reads, last)));
-        self.memory.trail = trail;
+        self.state.trail = trail;
     }
 
     fn count_problems(&self) {
@@ -681,16 +668,15 @@ impl Run<'_> {
     }
 }
 
-/// Writes to the parents of a mount.
-fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActiveProgram) -> ParentWriter<'a> {
-    let manifest = live.program.manifest();
+fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, active: &'a ActiveProgram) -> ParentWriter<'a> {
+    let manifest = active.program.manifest();
     ParentWriter {
         mount: &mount.name,
         kind: &manifest.parent,
         plugin: &manifest.name,
-        status_capabilities: live.status_capabilities,
-        parents: &live.parents,
-        client: &live.client,
+        status_capabilities: active.status_capabilities,
+        parents: &active.parents,
+        client: &active.client,
         own_writes: &mount.own_writes,
         queue: &context.services.queue,
         metrics: &context.services.metrics,

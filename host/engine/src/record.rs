@@ -1,14 +1,13 @@
-//! Recording calls: what a plugin was given and what it answered, so that the call can be made again elsewhere.
-//!
-//! A call is a pure function of its input and of what it read. A [`CallRecord`] has both, and the answer.
+//! Recordings of calls. A call is a pure function of its input and its reads; a [`CallRecord`] has
+//! both, and the answer, so that the call can be repeated elsewhere.
 //!
 //! ```text
-//!   call ──▶ world (Transcript) ──▶ CallRecord ──▶ Recordings ──▶ session (bounded) ──▶ Writer ──▶ lines ──▶ serve ──▶ `gyre record`
-//!                                                      └──▶ whoever else listens          └ redact: no values of Secrets
-//!   file ──▶ Reader ──▶ CallInputs ──▶ the call, once more (`replay`)
+//!   call ─▶ Transcript ─▶ CallRecord ─▶ Recordings ─▶ session (bounded) ─▶ Writer (redacts)
+//!                                           └─▶ other listeners               └─▶ `gyre record`
+//!   file ─▶ Reader ─▶ CallInputs ─▶ the call, repeated (`replay`)
 //! ```
 //!
-//! Without a listener nothing is kept. A host writes no recording to a disk: it may have none, and who records wants the file elsewhere.
+//! Without a listener nothing is kept. A host writes no recording to a disk, which it may not have.
 
 mod call_inputs;
 mod call_record;

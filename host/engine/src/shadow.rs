@@ -1,18 +1,18 @@
-//! Shadows: another version of a mount's plugin that is called beside it, and of what it wants nothing is done.
+//! Shadows: another version of a mount's plugin that is called in parallel and never applied.
 //!
 //! ```text
-//!   the plugin was called about a parent ─┐
-//!   all parents, once the shadow is ready ┴▶ tally (who waits) ──▶ compare: both plugins, the same world and time, two plans
-//!                                              ▲                       │ what the shadow would do otherwise
-//!   /debug/shadow, metrics ◀───────────────────┴───────────────────────┘
+//!   a call about a parent ────────────────┐
+//!   all parents, once the shadow is ready ┴▶ ComparisonQueue ─▶ compare: both plugins, same inputs
+//!                                              ▲                  │ differences of the plans
+//!   /debug/shadow, metrics ◀───────────────────┴──────────────────┘
 //! ```
 //!
-//! A shadow is activated like any program (`ActiveProgram`), but it has no watches of its own: it reads the caches, and no change of what it reads
-//! causes a reconcile. Its client is fenced by a claim that is never held, and nobody uses it.
+//! A shadow is activated like any program (`ActiveProgram`), but causes no reconciles, and its
+//! client is fenced by a claim that is never held.
 //!
-//! What waits is the name of a parent, once, however often it changes: both plugins are called again when its turn comes. A call is a pure
-//! function, so the mount's plugin answers as it did; and no answer has to be kept meanwhile, nor one to be skipped for want of room. One
-//! comparison runs at a time, on a thread that takes only what nobody else needs.
+//! Only names of parents wait, each once. Both plugins are called when a parent's turn comes: calls
+//! are pure functions, so the mount's plugin answers as before. One comparison runs at a time, on a
+//! thread with the idle priority.
 
 mod compare;
 mod queue;
@@ -20,4 +20,4 @@ mod redaction;
 pub mod report;
 mod runner;
 
-pub(crate) use self::runner::{Shadow, follow};
+pub(crate) use self::runner::{Shadow, run_shadow};

@@ -1,4 +1,4 @@
-//! What a watch is about: a kind, a namespace, a selector, and how much of each object.
+//! The target of a watch: kind, namespace, selector and projection.
 
 use gyre_core::object::GroupVersionKind;
 
@@ -7,9 +7,9 @@ use gyre_core::object::GroupVersionKind;
 pub struct Target {
     /// The kind.
     pub kind: GroupVersionKind,
-    /// One namespace; none: all of them, or a cluster-scoped kind.
+    /// One namespace; all of them, or a cluster-scoped kind, if `None`.
     pub namespace: Option<String>,
-    /// Only objects that match; none: all.
+    /// Only objects that match; all if `None`.
     pub label_selector: Option<String>,
     /// The part of each object.
     pub projection: Projection,

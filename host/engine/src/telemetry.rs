@@ -1,4 +1,4 @@
-//! What the host says of itself: logs, metrics, traces, and to a person how far it is.
+//! The host's output about itself: logs, metrics, traces, and progress for people.
 
 pub mod log;
 pub mod metrics;

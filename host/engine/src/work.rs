@@ -1,4 +1,4 @@
-//! The work queue as workers see it: the queue of `gyre-core` under a lock, with the clock and the waking that it does not have.
+//! The work queue of `gyre-core` under a lock, with a clock and wakeups.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use crate::program::MountName;
 use crate::telemetry::metrics::Metrics;
 
-/// See the module's documentation.
+/// A queue of keys by mount, with a clock and wakeups.
 pub struct WorkQueue {
     queue: Mutex<Queue<MountName, ObjectKey>>,
     ready: Notify,
-    /// Notified when a mount has no backlog. It may be notified although nothing changed.
+    /// Notified when a mount has no backlog; spurious notifications are possible.
     caught_up: Notify,
     started: Instant,
     metrics: Arc<Metrics>,
@@ -34,7 +34,7 @@ impl WorkQueue {
         }
     }
 
-    /// Keys of `mount` may be added.
+    /// Adds a mount, so that its keys can be added.
     pub fn add_mount(&self, mount: &MountName, options: MountOptions) {
         self.metrics.mounted(mount);
         self.set_options(mount, options);
@@ -45,18 +45,18 @@ impl WorkQueue {
         self.metrics.workers(mount, options.workers);
         let mut queue = self.lock();
         queue.add_mount(mount.clone(), options);
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
         drop(queue);
         self.ready.notify_one();
     }
 
-    /// Looks at the queue as it is now.
-    pub fn look<T>(&self, look: impl FnOnce(&Queue<MountName, ObjectKey>, Time) -> T) -> T {
+    /// Calls `inspect` with the queue and its time.
+    pub fn inspect<T>(&self, inspect: impl FnOnce(&Queue<MountName, ObjectKey>, Time) -> T) -> T {
         let queue = self.lock();
-        look(&queue, self.now())
+        inspect(&queue, self.now())
     }
 
-    /// Forgets a mount with all its keys.
+    /// Removes a mount with all its keys.
     pub fn remove_mount(&self, mount: &MountName) {
         let mut queue = self.lock();
         queue.remove_mount(mount);
@@ -64,12 +64,12 @@ impl WorkQueue {
         self.metrics.unmounted(mount);
     }
 
-    /// Something about the object changed.
+    /// Adds a key whose object changed.
     pub fn add(&self, mount: &MountName, key: ObjectKey, priority: Priority) {
         let mut queue = self.lock();
         queue.add(mount, key, priority, self.now());
         self.metrics.added(mount);
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
         drop(queue);
         self.ready.notify_one();
     }
@@ -78,18 +78,18 @@ impl WorkQueue {
     pub fn remove(&self, mount: &MountName, key: &ObjectKey) {
         let mut queue = self.lock();
         if queue.remove(mount, key) {
-            self.show(&queue, mount);
+            self.update_gauges(&queue, mount);
         }
     }
 
-    /// Forgets the keys of a mount for which `is_there` is false.
+    /// Keeps only the keys of a mount for which `is_there` is true.
     pub fn retain(&self, mount: &MountName, is_there: impl Fn(&ObjectKey) -> bool) {
         let mut queue = self.lock();
         queue.retain(mount, is_there);
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
     }
 
-    /// Waits for a key to work on. Cancelling it loses none.
+    /// Waits for a key to work on. Safe to cancel.
     pub async fn take(&self) -> Taken<MountName, ObjectKey> {
         loop {
             let next = {
@@ -97,9 +97,9 @@ impl WorkQueue {
                 let now = self.now();
                 if let Some(taken) = queue.take(now) {
                     self.metrics.taken(&taken.mount, taken.waited);
-                    self.show(&queue, &taken.mount);
+                    self.update_gauges(&queue, &taken.mount);
                     if queue.is_ready(now) {
-                        // One notification may stand for many keys: each worker that is woken wakes the next.
+                        // One notification may stand for many keys.
                         self.ready.notify_one();
                     }
                     return taken;
@@ -117,20 +117,18 @@ impl WorkQueue {
         }
     }
 
-    /// The work on a key ended.
+    /// Ends the work on a key.
     pub fn done(&self, mount: &MountName, key: &ObjectKey, retry: Retry) -> Next {
         let mut queue = self.lock();
         let next = queue.done(mount, key, retry, self.now());
-        self.show(&queue, mount);
+        self.update_gauges(&queue, mount);
         drop(queue);
-        // There may be a key that waited for this one, or for the mount's share of workers, or a delay to count from now on.
         self.ready.notify_one();
         next
     }
 
-    /// The gauges of a mount say what the queue holds. Counted apart they would drift when a mount gets another program, or goes, while
-    /// some of its keys are worked on. Also notifies `caught_up` if the mount has no backlog.
-    fn show(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
+    /// Sets gauges from the queue: separate counters would drift when a mount changes.
+    fn update_gauges(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
         if !queue.has_backlog_of(mount) {
             self.caught_up.notify_waiters();
         }
@@ -143,17 +141,17 @@ impl WorkQueue {
         }
     }
 
-    /// Whether keys of that mount wait, and it has workers.
+    /// Returns whether the mount has workers, and keys that wait.
     pub fn has_backlog_of(&self, mount: &MountName) -> bool {
         self.lock().has_backlog_of(mount)
     }
 
-    /// Waits until some mount has no backlog; the wait begins with this call. It may end early: ask [`Self::has_backlog_of`] again.
+    /// Waits until some mount has no backlog; may end early, see [`Self::has_backlog_of`].
     pub fn caught_up(&self) -> Notified<'_> {
         self.caught_up.notified()
     }
 
-    /// The time that has passed since the queue was made.
+    /// Returns the time since the queue was created.
     pub fn now(&self) -> Time {
         Time::from_duration(self.started.elapsed())
     }
@@ -168,7 +166,6 @@ mod tests {
     use super::*;
     use crate::telemetry::metrics::Form;
 
-    /// The gauges of the one mount, by name.
     fn gauges(metrics: &Metrics) -> Vec<String> {
         let text = metrics.encode(Form::Text).unwrap();
         let gauges = ["workqueue_depth{", "controller_runtime_active_workers{", "gyre_parked_objects{"];

@@ -1,13 +1,13 @@
-//! What is written to the cluster.
+//! Writes to the cluster.
 //!
 //! ```text
-//! plan ──▶ apply ───────────────┐
-//! outcome ──▶ parent ◀── status ├──▶ client (claim) ──▶ transport ──▶ API server
-//!                    ◀── finalizers        ▲
-//!             events ──────────────────────┘
+//! plan ─▶ apply ───────────────┐
+//! outcome ─▶ parent ◀─ status  ├─▶ client (claim) ─▶ transport ─▶ API server
+//!                   ◀─ finalizers      ▲
+//!           events ────────────────────┘
 //! ```
 //!
-//! What should be written is decided in `gyre_core`; whether this host may, in [`leadership`](crate::leadership).
+//! `gyre_core` decides what is written, [`leadership`](crate::leadership) whether it may be.
 
 pub mod apply;
 pub(crate) mod events;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use gyre_engine::admin::record;
+use gyre_engine::admin::recording;
 use gyre_engine::record::format::{Because, EndLine, Line};
 use gyre_engine::telemetry::progress::Progress;
 use kube::client::Body;
@@ -46,13 +46,13 @@ pub(crate) struct RecordArguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Stop after this number of calls.
-    #[arg(long, value_name = "N", default_value_t = record::CALLS, value_parser = whole(1_u64..))]
+    #[arg(long, value_name = "N", default_value_t = recording::CALLS, value_parser = whole(1_u64..))]
     calls: u64,
     /// Stop after this duration, e.g. 30s, 10m or 1h.
     #[arg(long = "for", value_name = "DURATION", default_value = "60s", value_parser = time)]
     time: Duration,
     /// Stop after this size, in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = record::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
+    #[arg(long, value_name = "MIB", default_value_t = recording::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
     most_mib: u64,
     /// Call the plugin for every object once, even if nothing has changed.
     #[arg(long)]
@@ -63,7 +63,8 @@ pub(crate) struct RecordArguments {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a duration such as 30s, 10m or 1h, at most {} hours", record::LONGEST.as_secs() / 3600);
+    let expected =
+        || format!("expected a duration such as 30s, 10m or 1h, at most {} hours", recording::LONGEST.as_secs() / 3600);
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
     let seconds = match unit {
         "s" => 1,
@@ -72,7 +73,7 @@ fn time(text: &str) -> Result<Duration, String> {
         _ => return Err(expected()),
     };
     let time = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)).map(Duration::from_secs);
-    time.filter(|time| !time.is_zero() && *time <= record::LONGEST).ok_or_else(expected)
+    time.filter(|time| !time.is_zero() && *time <= recording::LONGEST).ok_or_else(expected)
 }
 
 /// Records until a limit is reached, or until stopped by a signal.
@@ -107,7 +108,7 @@ async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
     if let Some(mount) = &arguments.mount {
         query += &format!("&mount={mount}");
     }
-    arguments.host.get(&format!("{}?{query}", record::PATH), record::MEDIA_TYPE).await
+    arguments.host.get(&format!("{}?{query}", recording::PATH), recording::MEDIA_TYPE).await
 }
 
 async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {

@@ -1,5 +1,4 @@
-//! Authentication and authorization of clients by the API server: it identifies the user of a token (TokenReview), and checks the user's
-//! permission (SubjectAccessReview).
+//! Authentication and authorization of clients by TokenReview and SubjectAccessReview.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,18 +17,16 @@ use tracing::{debug, warn};
 
 use crate::error::error_chain;
 
-/// How long a permission is cached: a revoked token stays valid for so long. controller-runtime caches tokens for the same time.
+/// How long a permission is cached, as controller-runtime caches tokens.
 const ALLOWED_FOR: Duration = Duration::from_secs(60);
-/// How long a refusal is cached: the missing permission may be granted soon.
+/// How long a refusal is cached; a missing permission may be granted soon.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
-/// The most answers in the cache. There are one or two scrapers, and perhaps clients that probe for access.
+/// The maximum number of cached answers. There are one or two scrapers, and perhaps intruders.
 const KEPT: usize = 256;
-/// The most reviews that are requested concurrently, however many clients there are.
 const ASKED_AT_ONCE: usize = 4;
-/// The scraper has given up by then.
+/// The time limit of reviews; scrapers give up earlier.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -38,7 +35,7 @@ pub(super) struct Refusal {
 
 type Answer = Result<(), Refusal>;
 
-/// Recent answers of the API server. Only digests of tokens are kept.
+/// Recent answers of the API server. Only digests of tokens are stored.
 #[derive(Default)]
 struct Answers(HashMap<(Digest, String), (Instant, Answer)>);
 
@@ -48,7 +45,7 @@ impl Answers {
         (now < *until).then(|| answer.clone())
     }
 
-    fn keep(&mut self, token: Digest, path: &str, answer: Answer, now: Instant) {
+    fn insert(&mut self, token: Digest, path: &str, answer: Answer, now: Instant) {
         self.0.retain(|_, (until, _)| now < *until);
         // Anybody can cause refusals, so they only replace each other.
         if self.0.len() >= KEPT && !self.0.contains_key(&(token, path.to_owned())) {
@@ -60,7 +57,6 @@ impl Answers {
     }
 }
 
-/// See the module's documentation.
 pub(super) struct Access {
     answers: Mutex<Answers>,
     questions: Semaphore,
@@ -71,7 +67,8 @@ impl Access {
         Arc::new(Self { answers: Mutex::default(), questions: Semaphore::new(ASKED_AT_ONCE) })
     }
 
-    /// Whether the sender of these headers may `get` the path. Without a client, the API server cannot be asked yet.
+    /// Checks that the client may `get` the path. Without `client`, the API server cannot be asked
+    /// yet.
     pub(super) async fn check(&self, client: Option<&Client>, headers: &HeaderMap, path: &str) -> Answer {
         let token = bearer(headers).ok_or_else(unknown)?;
         let client = client.ok_or_else(|| unanswered("the API server has not answered yet"))?;
@@ -79,9 +76,7 @@ impl Access {
         if let Some(answer) = self.answers().find(&digest, path, Instant::now()) {
             return answer;
         }
-        // It is never closed.
         let _turn = self.questions.acquire().await;
-        // Another request of the same client may have been answered meanwhile.
         if let Some(answer) = self.answers().find(&digest, path, Instant::now()) {
             return answer;
         }
@@ -93,7 +88,7 @@ impl Access {
             }
             Err(_) => return Err(unanswered("the API server did not answer whether this is permitted")),
         };
-        self.answers().keep(digest, path, answer.clone(), Instant::now());
+        self.answers().insert(digest, path, answer.clone(), Instant::now());
         answer
     }
 
@@ -169,8 +164,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answers_are_kept_briefly_and_for_one_path() {
         let mut answers = Answers::default();
-        answers.keep(digest(0), "/metrics", Ok(()), Instant::now());
-        answers.keep(digest(1), "/metrics", refused(), Instant::now());
+        answers.insert(digest(0), "/metrics", Ok(()), Instant::now());
+        answers.insert(digest(1), "/metrics", refused(), Instant::now());
         let find = |answers: &Answers, number, path| answers.find(&digest(number), path, Instant::now());
         assert_eq!(find(&answers, 0, "/metrics"), Some(Ok(())));
         assert_eq!(find(&answers, 0, "/debug/state"), None);
@@ -183,11 +178,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tokens_that_are_made_up_take_no_room_without_end_and_drive_nobody_out() {
+    async fn invented_tokens_take_bounded_memory_and_evict_no_permission() {
         let mut answers = Answers::default();
-        answers.keep(digest(0), "/metrics", Ok(()), Instant::now());
+        answers.insert(digest(0), "/metrics", Ok(()), Instant::now());
         for number in 1..10_000 {
-            answers.keep(digest(number), "/metrics", refused(), Instant::now());
+            answers.insert(digest(number), "/metrics", refused(), Instant::now());
         }
         assert_eq!(answers.0.len(), KEPT);
         assert_eq!(answers.find(&digest(0), "/metrics", Instant::now()), Some(Ok(())));

@@ -1,4 +1,4 @@
-//! Access for clients on the host's own machine, and the mount that their requests are about.
+//! Access for clients on the host's own machine, and the mount of a request.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,11 +14,9 @@ use super::tls::Secure;
 use crate::leadership::election::Leaders;
 use crate::mounts::mount::Mount;
 
-/// Both ends of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     peer: IpAddr,
-    /// None: it cannot be told.
     own: Option<IpAddr>,
 }
 
@@ -37,15 +35,14 @@ impl Connected<IncomingStream<'_, TcpListener>> for Ends {
 }
 
 impl Ends {
-    /// Both addresses must be loopback addresses: a local proxy may forward remote requests from a loopback address.
+    /// Both must be loopback addresses, because a local proxy may forward remote requests from one.
     fn are_local(self) -> bool {
         let is_local = |address: IpAddr| address.to_canonical().is_loopback();
         is_local(self.peer) && self.own.is_some_and(is_local)
     }
 }
 
-/// Whether a request names the host by its address. A page in a browser on the machine may have a name of its own come to mean that, and
-/// is to read nothing.
+/// Requires an address: a web page could point its own name at the host (DNS rebinding).
 fn is_by_address(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     host.is_some_and(|host| {
@@ -54,16 +51,11 @@ fn is_by_address(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether a request comes from the host's own machine.
 pub(crate) fn is_local(ends: Ends, headers: &HeaderMap) -> bool {
     ends.are_local() && is_by_address(headers)
 }
 
-/// The mount of that name; without a name, the only mount. `none` is the error without mounts, and `verb` what is to be done with one.
-///
-/// # Errors
-///
-/// Which there are.
+/// Returns the mount of that name, or the only mount. `none` and `verb` are parts of errors.
 pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb: &str) -> Result<Arc<Mount>, String> {
     let names = || mounts.iter().map(|mount| &*mount.name).collect::<Vec<_>>().join(", ");
     match (name, mounts.as_slice()) {
@@ -77,7 +69,6 @@ pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb
     }
 }
 
-/// The message that this host does not lead a mount, with the leader and the command that asks it.
 pub(crate) fn follows(mount: &Mount, leaders: Option<&Leaders>, command: &str) -> String {
     let name = &mount.name;
     match leaders.and_then(|leaders| Some((leaders.namespace(), leaders.of(name)?))) {
@@ -93,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_begins_and_ends_on_the_machine_is_local() {
+    fn only_connections_within_the_machine_are_local() {
         let ends =
             |peer: &str, own: Option<&str>| Ends { peer: peer.parse().unwrap(), own: own.map(|own| own.parse().unwrap()) };
         for (peer, own) in [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::ffff:127.0.0.1", "::ffff:127.0.0.1")] {
@@ -106,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_called_by_another_name_answers_nobody() {
+    fn requests_by_another_host_name_are_not_local() {
         for (host, expected) in [
             ("127.0.0.1:2112", true),
             ("[::1]:2112", true),

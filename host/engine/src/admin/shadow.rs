@@ -1,5 +1,4 @@
-//! `/debug/shadow`: how a shadow differs from its mount's plugin, as JSON. Shown to whoever is on the host's own machine, as recordings are:
-//! it tells of objects.
+//! `/debug/shadow`: the report about a shadow, as JSON. Only for local clients.
 
 use std::sync::Arc;
 
@@ -17,13 +16,12 @@ use crate::shadow::report::Report;
 
 /// The path of the endpoint.
 pub const PATH: &str = "/debug/shadow";
-/// Of the report.
+/// The media type of the report.
 pub const MEDIA_TYPE: &str = "application/json";
 
-/// One report is made at a time.
+/// Reports may have some MiB, so one is made at a time.
 static TURN: Semaphore = Semaphore::const_new(1);
 
-/// Answers a request.
 pub(crate) async fn answer(
     ends: Ends,
     headers: &HeaderMap,
@@ -36,7 +34,6 @@ pub(crate) async fn answer(
                     kubectl exec and gyre shadow\n";
         return (StatusCode::FORBIDDEN, text).into_response();
     }
-    // A report may have some MiB, so only one is made at a time; others wait here.
     let _turn = TURN.acquire().await;
     let text = move || report(&query, &mounts, leaders.as_deref()).map(|report| format!("{:#}\n", report.json()));
     match tokio::task::spawn_blocking(text).await {
@@ -55,7 +52,6 @@ fn report(query: &str, mounts: &Mounts, leaders: Option<&Leaders>) -> Result<Rep
         }
     }
     let all = || mounts.all().into_iter().map(|(mount, _)| mount);
-    // A mount without one is named as such.
     let candidates = all().filter(|mount| Shadow::of(mount).is_some() || name == Some(&*mount.name)).collect();
     let none = "no mount has a shadow; give a mount one in the configuration file: shadow: {plugin: FILE}";
     let mount = local::find(name, candidates, none, "report").map_err(|text| (StatusCode::NOT_FOUND, text))?;

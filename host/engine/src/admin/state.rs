@@ -16,10 +16,10 @@ use crate::shadow::Shadow;
 use crate::target::Projection;
 use crate::work::WorkQueue;
 
-/// The most keys of each state that are listed for a mount; all are counted.
+/// The maximum number of keys that are listed per state and mount; all are counted.
 const LISTED: usize = 100;
 
-/// The state as JSON. Without claims, the API server has not answered yet.
+/// Returns the state as JSON. Without claims, the API server has not answered yet.
 pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer>], claims: Option<&Claims>) -> Value {
     let all = mounts.all();
     let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue, claims)).collect();
@@ -44,7 +44,6 @@ fn watch_state(informer: &Informer) -> Value {
     })
 }
 
-/// Whether the host may write for a mount, and for how long if it does not renew its lease.
 fn claim_state(claims: &Claims, mount: &Mount) -> Value {
     let held_for = claims.of(&mount.name).held_for();
     json!({
@@ -64,11 +63,11 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         Phase::Refused(reason) => Some(reason.as_str()),
         _ => None,
     };
-    let live = mount.live();
-    let program = live.as_ref().map_or(wanted, |live| &live.program);
+    let active = mount.active();
+    let program = active.as_ref().map_or(wanted, |active| &active.program);
     let (readers, reads) = mount.count_reads();
-    let awaited: Vec<String> = live.iter().flat_map(|live| live.awaited_kinds()).map(|kind| kind.to_string()).collect();
-    let quarantine = live.as_ref().and_then(|live| live.call_guard.quarantined()).map(|held| {
+    let awaited: Vec<String> = active.iter().flat_map(|active| active.awaited_kinds()).map(|kind| kind.to_string()).collect();
+    let quarantine = active.as_ref().and_then(|active| active.call_guard.quarantined()).map(|held| {
         json!({
             "reason": held.reason,
             "faults": held.faults,
@@ -76,21 +75,21 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
             "probeInSeconds": held.until.saturating_since(queue.now()).as_secs(),
         })
     });
-    let scopes = live.as_ref().map(|live| live.call_guard.quarantined_scopes(LISTED)).unwrap_or_default();
+    let scopes = active.as_ref().map(|active| active.call_guard.quarantined_scopes(LISTED)).unwrap_or_default();
     let scopes: Vec<Value> = scopes.1.iter().map(|(scope, held)| quarantined_scope(scope, held, queue)).collect();
     json!({
         "name": &*mount.name,
         "plugin": program.manifest().name,
         "version": program.manifest().version,
         "digest": program.plugin.digest().to_string(),
-        "isChangingOver": live.as_ref().is_some_and(|live| !live.program.same_except_shadow(wanted)),
+        "isChangingOver": active.as_ref().is_some_and(|active| !active.program.same_except_shadow(wanted)),
         "leads": mount.leads() == Lead::Yes,
         "claim": claims.map(|claims| claim_state(claims, mount)),
         "calls": { "running": mount.running.count(), "overdueSeconds": mount.running.overdue().as_secs() },
         "phase": phase.as_str(),
         "reason": reason,
         "parent": program.manifest().parent.to_string(),
-        "parents": live.as_ref().map(|live| live.parents.len()),
+        "parents": active.as_ref().map(|active| active.parents.len()),
         "awaitedKinds": awaited,
         "remembered": mount.remembered(),
         "reads": { "parents": readers, "reads": reads },
@@ -116,7 +115,7 @@ fn quarantined_scope(scope: &QuarantineScope, held: &Held, queue: &WorkQueue) ->
 }
 
 fn queue_state(mount: &Mount, queue: &WorkQueue) -> Value {
-    queue.look(|queue, now| {
+    queue.inspect(|queue, now| {
         let in_progress = queue.in_progress_of(&mount.name, now);
         let parked: Vec<Value> = queue
             .parked(&mount.name)
@@ -159,7 +158,7 @@ mod tests {
     use crate::telemetry::metrics::Metrics;
 
     #[tokio::test]
-    async fn however_much_there_is_so_many_are_listed_and_all_are_counted() {
+    async fn listed_keys_are_limited_and_all_keys_are_counted() {
         let queue = WorkQueue::new(Options::default(), Arc::new(Metrics::default()));
         let (full, other) = (Mount::new("full".into()), Mount::new("other".into()));
         for mount in [&full, &other] {

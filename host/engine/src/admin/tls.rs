@@ -22,16 +22,12 @@ use tracing::{debug, error, info};
 
 use crate::error::error_chain;
 
-/// The names of the files in a Secret of the type `kubernetes.io/tls`.
 const FILES: [&str; 2] = ["tls.crt", "tls.key"];
-/// How often the files are polled. The kubelet updates a changed Secret within about a minute.
+/// How often the files are polled. The kubelet updates a Secret within about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// The time limit of a handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// The most concurrent handshakes.
 const HANDSHAKES: usize = 64;
 
-/// The certificate that clients currently get.
 #[derive(Debug)]
 pub(super) struct Certificate(RwLock<Arc<CertifiedKey>>);
 
@@ -46,8 +42,7 @@ impl Certificate {
         Arc::new(Self(RwLock::new(Arc::new(key))))
     }
 
-    /// A self-signed certificate: the traffic is encrypted, but the server is not authenticated, as with kube-controller-manager and
-    /// controller-runtime.
+    /// A self-signed certificate: it encrypts, but does not authenticate the server.
     pub(super) fn of_our_own() -> anyhow::Result<Arc<Self>> {
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let own = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
@@ -55,7 +50,6 @@ impl Certificate {
     }
 }
 
-/// Reloads the files of a certificate until it is dropped.
 pub(super) struct Following(AbortHandle);
 
 impl Drop for Following {
@@ -64,12 +58,8 @@ impl Drop for Following {
     }
 }
 
-/// The certificate in a directory, which is reloaded when it changes. An unusable one leaves the previous one in place.
-///
-/// # Errors
-///
-/// When the first certificate cannot be used.
-pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Following)> {
+/// Loads a certificate, and reloads it when it changes. An unusable new one is ignored.
+pub(super) fn follow_certificate(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Following)> {
     let mut last = read(directory)?;
     let certificate = Certificate::new(parse(directory, &last)?);
     let (shown, directory) = (Arc::clone(&certificate), directory.to_owned());
@@ -77,7 +67,7 @@ pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Foll
         let mut last_error = None;
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            // Two files of a few kilobytes. They may be partly written: the next poll reads the rest.
+            // If they are partly written, the next poll reads the rest.
             let taken = read(&directory).and_then(|files| {
                 if files != last {
                     let key = parse(&directory, &files)?;
@@ -127,7 +117,6 @@ fn certified(certificate: &[u8], key: &[u8]) -> anyhow::Result<CertifiedKey> {
         .map_err(|error| anyhow!("{certificate_file} and {key_file} do not match: {error}"))
 }
 
-/// Accepts connections, and returns them after the TLS handshake.
 pub(crate) struct Secure {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -136,9 +125,6 @@ pub(crate) struct Secure {
 }
 
 impl Secure {
-    /// # Errors
-    ///
-    /// None that could be named: the protocol versions are those of the library.
     pub(super) fn new(
         listener: TcpListener,
         certificate: Arc<Certificate>,
@@ -229,7 +215,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (first, second) = (pair(), pair());
         write(directory.path(), &first.0, &first.1);
-        let (certificate, _following) = follow(directory.path()).unwrap();
+        let (certificate, _following) = follow_certificate(directory.path()).unwrap();
         let shown = || certificate.0.read().end_entity_cert().unwrap().to_vec();
         let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec();
         assert_eq!(shown(), der(&first.0));

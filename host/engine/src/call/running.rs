@@ -7,19 +7,16 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running(Arc<Mutex<State>>);
+pub(crate) struct Running(Arc<Mutex<CallsInProgress>>);
 
 #[derive(Debug, Default)]
-struct State {
-    /// The number of calls so far, which is the number of the next one.
+struct CallsInProgress {
     begun: u64,
-    /// The deadline of each call in progress.
     going_on: HashMap<u64, Instant>,
 }
 
-/// A call that is in progress until this is dropped.
+/// A call in progress until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Call {
     running: Running,
@@ -27,7 +24,6 @@ pub(crate) struct Call {
 }
 
 impl Running {
-    /// Starts a call with this time limit.
     pub(crate) fn begin(&self, deadline: Duration) -> Call {
         let mut state = self.state();
         let number = state.begun;
@@ -36,17 +32,16 @@ impl Running {
         Call { running: self.clone(), number }
     }
 
-    /// The number of calls in progress.
     pub(crate) fn count(&self) -> usize {
         self.state().going_on.len()
     }
 
-    /// By how much the oldest deadline of a call in progress is exceeded.
+    /// Returns by how much the oldest call in progress exceeds its deadline.
     pub(crate) fn overdue(&self) -> Duration {
         self.state().going_on.values().min().map(Instant::elapsed).unwrap_or_default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallsInProgress> {
         self.0.lock()
     }
 }

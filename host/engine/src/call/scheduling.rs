@@ -1,8 +1,5 @@
-//! Functions of the operating system for threads: their CPU time, and the idle priority.
-//!
-//! Only Linux has both for single threads. Elsewhere no thread is lowered.
+//! Thread scheduling on Linux: CPU times and the idle priority. Elsewhere no thread is lowered.
 
-/// Names a thread to the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(#[cfg(target_os = "linux")] rustix::process::Pid);
 
@@ -28,21 +25,20 @@ mod linux {
 
     use super::Id;
 
-    /// CPU time that a thread of this process has used, as of the last time that the scheduler looked, which is some milliseconds ago at
-    /// most; none if the kernel does not keep it. See "schedstat" in the kernel's Documentation/scheduler/sched-stats.rst.
+    /// The CPU time of a thread of this process, some milliseconds old; `None` if the kernel does
+    /// not keep it. See "schedstat" in the kernel's Documentation/scheduler/sched-stats.rst.
     pub(in crate::call) fn cpu_time(thread: Id) -> Option<Duration> {
         let path = format!("/proc/self/task/{}/schedstat", thread.0.as_raw_nonzero());
         let text = std::fs::read_to_string(path).ok()?;
         text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
     }
 
-    /// CPU time that this thread has used.
     pub(in crate::call) fn own_cpu_time() -> Option<Duration> {
         rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().ok()
     }
 
-    /// Lets a thread of this process run only while no other thread of its control group (in a cluster: of its container) needs the CPU.
-    /// Niceness would not do: Linux lets such a thread finish its time slice, some milliseconds, before a thread that wakes.
+    /// Lets a thread run only while no other thread of its control group needs the CPU. Niceness
+    /// would not do: Linux lets a nice thread finish its time slice first.
     pub(in crate::call) fn make_idle(thread: Id) {
         if let Err(error) = set_idle_policy(thread) {
             debug!(%error, "a thread cannot get the idle scheduling policy: it gets the lowest priority instead");
@@ -92,7 +88,7 @@ pub(super) mod tests {
     /// The scheduling policy of a thread of this process: field 41 of proc_pid_stat(5).
     pub(in crate::call) fn policy(thread: Id) -> Option<u32> {
         let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", thread.0.as_raw_nonzero())).ok()?;
-        // The name, in brackets, is field 2 and may contain anything.
+        // Field 2 is the name in brackets, which may contain anything.
         let (_, rest) = stat.rsplit_once(')')?;
         rest.split_whitespace().nth(41 - 3)?.parse().ok()
     }
@@ -121,7 +117,7 @@ pub(super) mod tests {
         while own_cpu_time().unwrap() < before + Duration::from_millis(20) {
             std::hint::spin_loop();
         }
-        // The scheduler counts at its ticks, ten milliseconds apart at most.
+        // The scheduler counts at its ticks, at most 10 ms apart.
         assert!(cpu_time(Id::of_this_thread()).unwrap() > before);
     }
 }

@@ -1,10 +1,8 @@
 //! The threads on which plugins are called.
 //!
-//! A call blocks its thread, and a plugin may go on until its deadline. The operating system would share the CPUs evenly between such a
-//! call and everything else that the host has to do, and the changes of other plugins' objects would wait their turn. So the thread of a
-//! call that has used [`LONG`] of a CPU gets the idle priority: from then on it runs only while no other thread of the host needs the CPU.
-//! Calls of a plugin that is not trusted yet run at the idle priority from the start. A thread cannot get its priority back without
-//! privileges, so there are threads for each priority, and a thread whose priority was lowered during a call ends after that call.
+//! A call blocks its thread until its deadline at worst, and would compete with other work. So
+//! after [`LONG`] of CPU time its thread gets the idle priority; calls of an untrusted plugin have
+//! it from the start. Without privileges this cannot be undone: such a thread is not used again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -17,29 +15,25 @@ use tracing::debug;
 
 use super::scheduling::{self, Id};
 
-/// CPU time after which a call is lowered. Plugins in compiled languages answer within a millisecond; those with an interpreter take about
-/// ten, most of it at the idle priority, which costs them nothing while a CPU is free.
+/// The CPU time after which a call is lowered. Compiled plugins answer within 1 ms, others in about
+/// 10 ms, which costs nothing on an idle CPU.
 const LONG: Duration = Duration::from_millis(2);
-/// An idle thread holds on to memory that its calls have freed.
+/// How long a thread waits for a job; waiting threads keep memory that their calls have freed.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
-/// See the module's documentation.
 pub(crate) struct Threads {
-    /// One permit for each thread that may run concurrently.
     permits: Semaphore,
-    /// Idle threads; the one that has been idle for the shortest time is last.
+    /// Idle threads; the last one became idle most recently.
     idle: Mutex<Vec<Arc<Thread>>>,
-    /// A call that has used this much CPU time gets the idle priority.
     long: Duration,
     scheduler: Scheduler,
 }
 
-/// The functions of the operating system, which tests replace. Both are called from other threads than the one that they are about.
+/// The functions of the operating system, which tests replace. They are called from other threads.
 #[derive(Clone, Copy)]
 struct Scheduler {
-    /// CPU time that a thread has used since it started; none if it cannot be known.
+    /// The CPU time of a thread since its start, if it is known.
     cpu_time: fn(Id) -> Option<Duration>,
-    /// Gives a thread the idle priority.
     make_idle: fn(Id),
 }
 
@@ -47,57 +41,46 @@ impl Scheduler {
     const OF_SYSTEM: Self = Self { cpu_time: scheduling::cpu_time, make_idle: scheduling::make_idle };
 }
 
-/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// No thread could be started.
     #[error("cannot start a thread for the call")]
     NoThread(#[source] std::io::Error),
-    /// It panicked, which is a defect of the host; its log says where.
+    /// A defect of the host; its log says where.
     #[error("the call panicked")]
     Panicked,
 }
 
-/// Does the work, and returns a function that hands over the result.
+/// Does the work, and returns a function that sends the result.
 type Job = Box<dyn FnOnce() -> Box<dyn FnOnce() + Send> + Send>;
 
 struct Thread {
-    /// What its jobs begin with.
     priority: Priority,
     jobs: SyncSender<Job>,
-    state: Mutex<State>,
+    state: Mutex<ThreadState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ThreadState {
     id: Option<Id>,
-    /// How many jobs it has begun: the number of the last one.
     job: u64,
-    /// CPU time that it had used when it began the job.
     used_before: Option<Duration>,
     is_lowered: bool,
 }
 
-/// The priority of a call on a busy machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// The normal priority, until the call takes long.
     Usual,
-    /// Idle CPU time only.
     Idle,
 }
 
-/// Whether a thread was lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lowering {
-    /// It has not begun the job yet, or has not used enough CPU time. The job can go on for at least this time.
+    /// Not yet: the job can continue for at least this time.
     TooEarly(Duration),
-    /// It was, or has come to the end of the job.
     Done,
 }
 
 impl Threads {
-    /// At most this many threads run concurrently.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Self::with(most, LONG, Scheduler::OF_SYSTEM)
     }
@@ -106,22 +89,16 @@ impl Threads {
         Arc::new(Self { permits: Semaphore::new(most.max(1)), idle: Mutex::default(), long, scheduler })
     }
 
-    /// Runs blocking work on its own thread. If this future is dropped, the work still runs to its end.
-    ///
-    /// # Errors
-    ///
-    /// When it panics, or no thread can be started.
+    /// Runs blocking work on its own thread, to its end even if this future is dropped.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         priority: Priority,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        // It is never closed.
         let _permit = self.permits.acquire().await;
         let (sender, mut result) = oneshot::channel();
         let job: Job = Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(work));
-            // The receiver may be gone.
             Box::new(move || drop(sender.send(result)))
         });
         let (thread, number) = self.start(priority, job).map_err(Error::NoThread)?;
@@ -143,7 +120,7 @@ impl Threads {
         }
     }
 
-    /// Gives the job to an idle thread or a new one; returns the thread, and the number of the job there.
+    /// Passes the job to a thread; returns the thread, and its number of the job.
     fn start(self: &Arc<Self>, priority: Priority, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
         loop {
             let idle = {
@@ -158,7 +135,6 @@ impl Threads {
             let number = thread.state().job + 1;
             match thread.jobs.send(job) {
                 Ok(()) => return Ok((thread, number)),
-                // It has ended, which an idle one does not: another one, then.
                 Err(unsent) => job = unsent.0,
             }
         }
@@ -168,7 +144,7 @@ impl Threads {
         let (sender, jobs) = sync_channel(1);
         let thread = Arc::new(Thread { priority, jobs: sender, state: Mutex::default() });
         let (this, threads) = (Arc::clone(&thread), Arc::downgrade(self));
-        std::thread::Builder::new().name("gyre-call".to_owned()).spawn(move || this.live(&jobs, &threads))?;
+        std::thread::Builder::new().name("gyre-call".to_owned()).spawn(move || this.run_jobs(&jobs, &threads))?;
         Ok(thread)
     }
 
@@ -178,7 +154,7 @@ impl Threads {
 }
 
 impl Thread {
-    fn live(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
+    fn run_jobs(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
         let id = Id::of_this_thread();
         self.state().id = Some(id);
         if self.priority == Priority::Idle {
@@ -196,7 +172,7 @@ impl Thread {
                     if idle.len() < before {
                         return;
                     }
-                    // It has just been chosen: its job is on the way.
+                    // It was just chosen, and its job will arrive.
                     continue;
                 }
             };
@@ -208,11 +184,10 @@ impl Thread {
             let hand_over = job();
             let is_usable = {
                 let mut state = self.state();
-                // From now on it is too late to lower it for that job.
                 state.job += 1;
                 !state.is_lowered
             };
-            // Before the result is handed over: the next call may follow at once.
+            // Before the result is sent, because the next call may follow at once.
             if is_usable && let Some(threads) = threads.upgrade() {
                 threads.idle().push(Arc::clone(self));
             }
@@ -223,10 +198,9 @@ impl Thread {
         }
     }
 
-    /// Lowers the thread if it is still at that job and has used that much CPU time for it. Where CPU time is unknown, elapsed time counts.
+    /// `long` is CPU time, or elapsed time if CPU time is unknown.
     fn lower_if_long(&self, job: u64, long: Duration, scheduler: Scheduler) -> Lowering {
         let mut state = self.state();
-        // On a busy machine it may not even have begun.
         if state.job < job {
             return Lowering::TooEarly(long);
         }
@@ -242,7 +216,7 @@ impl Thread {
         Lowering::Done
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ThreadState> {
         self.state.lock()
     }
 }
@@ -273,7 +247,7 @@ mod tests {
             (this_thread(), Id::of_this_thread())
         });
         let release = async {
-            // Time stands still until all wait for it: from here on it is looked at twice.
+            // Time stands still until all tasks wait, so the thread is checked twice from here.
             begun.await.unwrap();
             tokio::time::sleep(LONG * 3).await;
             go_on.send(()).unwrap();
@@ -293,7 +267,6 @@ mod tests {
         for _ in 0..100 {
             used.insert(threads.run(Priority::Usual, this_thread).await.unwrap());
         }
-        // One that is idle for long ends.
         assert!(used.len() < 10, "{}", used.len());
     }
 
@@ -319,7 +292,6 @@ mod tests {
         assert!(futures::future::join_all(calls).await.into_iter().all(|running| running.unwrap() <= 3));
     }
 
-    /// The thread waits for long, but uses no CPU.
     #[tokio::test(start_paused = true)]
     async fn a_call_that_waits_for_a_cpu_is_not_lowered() {
         static USED: Mutex<Duration> = Mutex::new(Duration::ZERO);
@@ -327,7 +299,7 @@ mod tests {
         static LOWERED: AtomicUsize = AtomicUsize::new(0);
         let cpu_time = |_| {
             LOOKED.fetch_add(1, Ordering::SeqCst);
-            // Whatever the thread had used before the call counts as used.
+            // CPU time from before the call counts as used.
             Some(scheduling::own_cpu_time().unwrap_or_default() + *USED.lock())
         };
         let make_idle = |_| {

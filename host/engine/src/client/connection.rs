@@ -1,4 +1,4 @@
-//! What all clients of a host send their requests through.
+//! The connection that all clients of a host share.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -11,13 +11,12 @@ use tower::{Service, ServiceExt as _};
 
 use crate::client::request::BoxError;
 
-/// The body of an answer.
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Sends requests to the API server. Clones share one pool of connections.
 ///
-/// A [`Client`] passes each request to a task of its own. If a client sent through another client, each request would pass through two tasks. So
-/// all clients of a host are built directly on this type.
+/// All clients are built directly on this type: each [`Client`] passes requests to its own task, so
+/// a client over another client would pass them through two.
 #[derive(Clone)]
 pub struct Connection {
     service: BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>,
@@ -50,7 +49,7 @@ impl Connection {
     }
 }
 
-/// Sends through an existing client, and so through one task more.
+/// Sends through an existing client, and so through one more task.
 impl From<Client> for Connection {
     fn from(client: Client) -> Self {
         let namespace = client.default_namespace().to_owned();

@@ -1,4 +1,4 @@
-//! What applies to every request of a host: it is counted, it shows whether the API server answers, and it has a time limit.
+//! The counters and the time limit of all requests.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::client::request::{BoxError, is_watch};
 use crate::health::ApiServerHealth;
 use crate::telemetry::metrics::Metrics;
 
-/// kube-apiserver gives up a request after a minute (`--request-timeout`), and answers so. A server without an answer by then is gone.
+/// Longer than kube-apiserver's own limit of a minute (`--request-timeout`).
 const ANSWERED_WITHIN: Duration = Duration::from_secs(75);
 
-/// Whether an answer with this status comes from an API server: with the others, a gateway reports that it does not reach one.
+/// Returns whether an API server sent this status; the others are of a gateway.
 pub(crate) fn is_there(status: u16) -> bool {
     !matches!(status, 502..=504)
 }
@@ -59,7 +59,7 @@ impl Counted {
             return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into());
         };
         let answer = answer?;
-        // Watches may be silent for longer; their readers have their own time limit.
+        // Watches may be silent for longer, and have their own time limit.
         Ok(if is_watch { answer.map(Incoming::as_it_is) } else { answer.map(|body| Incoming::answer(body, ANSWERED_WITHIN)) })
     }
 }
@@ -86,7 +86,6 @@ mod tests {
     use crate::health::Probe;
     use crate::telemetry::metrics::Form;
 
-    /// An API server that says this, or nothing at all.
     fn client(status: Option<u16>) -> (Client, Arc<Metrics>, Arc<ApiServerHealth>) {
         #[derive(Clone)]
         struct Server(Option<u16>);
@@ -128,7 +127,7 @@ mod tests {
             let counted = format!("rest_client_requests_total{{code=\"{code}\",method=\"GET\",host=\"10.0.0.1:443\"}} 1\n");
             let text = metrics.encode(Form::Text).unwrap();
             assert!(text.contains(&counted), "{text}");
-            assert_eq!(api_server.look().0 == Probe::NotNow, is_there, "{code}");
+            assert_eq!(api_server.check().0 == Probe::NotNow, is_there, "{code}");
         }
     }
 }

@@ -12,23 +12,18 @@ use tracing::debug;
 use crate::client::request::BoxError;
 use crate::health::Health;
 
-/// kube-apiserver sends a bookmark after a minute, or a quarter more, in which a watch had nothing else to bring. One that is silent for
-/// as long as two take has a peer that is gone without a word, and would be waited for until the system gives the connection up, which
-/// takes hours. Where there are no bookmarks, as of kinds without a watch cache, it costs a request to take the watch up again.
+/// Two intervals of kube-apiserver's bookmarks, of at most 75 s. After this, the peer of a watch is
+/// gone, which the system would notice only after hours.
 pub(super) const WATCH_SILENT_AT_MOST: Duration = Duration::from_secs(150);
 
-/// See the module's documentation.
 pub(crate) struct Incoming<B> {
     inner: B,
-    /// The limit for the time without data; none: there is no limit.
     silence: Option<(Pin<Box<Sleep>>, Duration)>,
-    /// The health of the watch, if it is one.
     health: Option<Arc<Health>>,
     has_ended: bool,
 }
 
 impl<B> Incoming<B> {
-    /// Comes as it is.
     pub(super) fn as_it_is(inner: B) -> Self {
         Self { inner, silence: None, health: None, has_ended: false }
     }
@@ -39,8 +34,8 @@ impl<B> Incoming<B> {
         Self { silence, ..Self::as_it_is(inner) }
     }
 
-    /// Ends when nothing has come for [`WATCH_SILENT_AT_MOST`], as it would if the API server had ended it, and tells `health` how it
-    /// fares.
+    /// Ends after [`WATCH_SILENT_AT_MOST`] without data, as if the API server had ended it, and
+    /// reports to `health`.
     pub(super) fn watch(inner: B, health: Arc<Health>) -> Self {
         Self { health: Some(health), ..Self::answer(inner, WATCH_SILENT_AT_MOST) }
     }
@@ -64,7 +59,6 @@ where
             match (&self.health, &frame) {
                 (Some(health), Some(Ok(_))) => health.heard(),
                 (Some(health), None) => health.ended(),
-                // Whoever reads it says why it failed.
                 (Some(_), Some(Err(_))) | (None, _) => {}
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
@@ -99,7 +93,6 @@ where
 mod tests {
     use super::*;
 
-    /// Says something so often, with a pause between, and then nothing more.
     struct Hesitant {
         times: usize,
         pause: Pin<Box<Sleep>>,
@@ -137,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_whose_peer_is_gone_without_a_word_ends() {
+    async fn a_watch_with_a_silent_peer_ends() {
         let (started, health) = (Instant::now(), Arc::new(Health::default()));
         health.connected();
         let mut body = Incoming::watch(Hesitant::new(3), Arc::clone(&health));

@@ -1,44 +1,38 @@
-//! When the list of an informer was requested, and when it was complete.
-//!
-//! Lists are consistent: they show the cluster as it was after they were asked for. So an order of these moments is an order of what the
-//! lists can know.
+//! When the list of an informer was requested, and when it was complete. Each list is consistent.
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::Moment;
 
-/// See the module's documentation.
 #[derive(Debug, Default)]
-pub(crate) struct Lists(Mutex<State>);
+pub(crate) struct Lists(Mutex<ListTimes>);
 
 #[derive(Debug, Default)]
-struct State {
-    /// The time at which the list in progress was requested.
+struct ListTimes {
+    /// When the list in progress was requested.
     under_way: Option<Moment>,
-    /// The time at which the last complete list was requested.
+    /// When the last complete list was requested.
     whole: Option<Moment>,
 }
 
 impl Lists {
-    /// A list is about to be requested.
     pub(crate) fn ask(&self) {
         self.state().under_way = Some(Moment::now());
     }
 
-    /// The requested list is complete.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.whole = state.under_way.take();
     }
 
-    /// When the list was asked for that the cache is made of, with what the watch has brought since; none before it is whole, and while
-    /// another one is under way.
+    /// When the list behind the cache was requested; `None` before the first, and during another
+    /// list.
     pub(crate) fn asked(&self) -> Option<Moment> {
         let state = self.state();
         state.whole.filter(|_| state.under_way.is_none())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ListTimes> {
         self.0.lock()
     }
 }
@@ -48,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cache_is_of_a_list_once_that_is_whole_and_until_the_next_is_asked_for() {
+    fn a_list_has_a_request_time_from_its_end_until_the_next_request() {
         let lists = Lists::default();
         assert_eq!(lists.asked(), None);
         let before = Moment::now();

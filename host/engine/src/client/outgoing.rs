@@ -23,38 +23,32 @@ use crate::target::Projection;
 /// The user to impersonate (`authenticationv1.ImpersonateUserHeader`).
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
-/// For the writes of a mount: fenced, and identified in the API server's audit log by the digest of the plugin.
+/// The fenced client for a mount's writes, marked in the audit log with the plugin's digest.
 pub(crate) fn for_program(connection: &Connection, claim: &Claim, program: &Program) -> Client {
     let (manifest, digest) = (program.manifest(), program.plugin.digest());
     let version: String =
         manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
     let user_agent = format!("gyre/{} ({}/{version}; {digest})", env!("CARGO_PKG_VERSION"), manifest.name);
-    // It is ASCII without control characters.
     let user_agent = HeaderValue::from_str(&user_agent).ok();
     let impersonate = program.impersonate.as_ref().and_then(user);
     Outgoing { user_agent, impersonate, ..Outgoing::over(connection, claim) }.client()
 }
 
-/// For the writes of the host for a removed mount, as the service account that the mount used: fenced.
+/// The fenced client for a removed mount's writes, as the service account that it used.
 pub(crate) fn for_account(connection: &Connection, claim: &Claim, account: &ServiceAccount) -> Client {
     Outgoing { impersonate: user(account), ..Outgoing::over(connection, claim) }.client()
 }
 
-/// The names in it are ASCII without control characters.
 fn user(account: &ServiceAccount) -> Option<HeaderValue> {
     HeaderValue::from_str(&account.to_string()).ok()
 }
 
-/// For the host's own writes: fenced.
+/// The fenced client for the host's own writes.
 pub(crate) fn fenced(connection: &Connection, claim: &Claim) -> Client {
     Outgoing::over(connection, claim).client()
 }
 
-/// The client for the watch of an informer. It reports the health of the watch, and the times of lists, to the informer.
-///
-/// # Guarantees
-///
-/// Every list is consistent: it shows the cluster as it was after it was asked for. See [`consistent`].
+/// The client for an informer's watch. Every list shows a state after its request: [`consistent`].
 pub(crate) fn for_watch(connection: &Connection, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
     let form = match projection {
         Projection::Whole => Form::Whole,
@@ -64,15 +58,12 @@ pub(crate) fn for_watch(connection: &Connection, projection: Projection, health:
     Outgoing { form, watch, ..Outgoing::over(connection, &Claim::always()) }.client()
 }
 
-/// The form in which objects are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Whole,
-    /// As `PartialObjectMetadata`, which has no spec and no status.
     Metadata,
 }
 
-/// See the module's documentation.
 #[derive(Clone)]
 struct Outgoing {
     inner: Connection,
@@ -112,8 +103,8 @@ impl Outgoing {
             request.headers_mut().insert(ACCEPT, accept);
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        // A leader reads in order to write: a read without the claim would delay the next leader. A host that has not led yet may
-        // read.
+        // A leader reads in order to write, and a read after the loss of the claim would delay the
+        // next leader. A host that has not led yet may read.
         let is_fenced = !is_read || self.claim.check().is_ok();
         if !is_read {
             request.extensions_mut().insert(self.claim.clone());
@@ -151,14 +142,8 @@ impl Service<Request<Body>> for Outgoing {
     }
 }
 
-/// A request that may continue while the claim is held.
-///
-/// # Guarantees
-///
-/// The claim is asked for before each step of the way, so that what waits for a connection is not sent once the claim is lost. Then the
-/// request is given up, with its connection.
-///
-/// What has been sent to the network cannot be revoked.
+/// Sends a request while the claim is held, and cancels it with its connection when it is lost.
+/// What has reached the network cannot be revoked.
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {
@@ -172,7 +157,6 @@ async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>
     .await
 }
 
-/// Whether a list begins with the request: the first page, or a stream that begins with what is there.
 fn begins_list(request: &Request<Body>) -> bool {
     if is_watch(request) {
         has_parameter(request, |parameter| parameter == "sendInitialEvents=true")
@@ -181,9 +165,8 @@ fn begins_list(request: &Request<Body>) -> bool {
     }
 }
 
-/// A stream that the API server may begin with any state that it once knew (`resourceVersion=0`) begins with the present one: an API server
-/// that lags would show objects that have long been deleted. kube's watcher asks for any state at the beginning of each stream,
-/// and cannot be told otherwise.
+/// Removes `resourceVersion=0`, which kube's watcher sends for streams: an API server that lags
+/// could show deleted objects.
 fn consistent(mut request: Request<Body>) -> Request<Body> {
     const ANY: &str = "resourceVersion=0";
     let Some(query) =
@@ -194,14 +177,12 @@ fn consistent(mut request: Request<Body>) -> Request<Body> {
     let kept: Vec<&str> = query.split('&').filter(|parameter| !parameter.is_empty() && *parameter != ANY).collect();
     let mut parts = request.uri().clone().into_parts();
     parts.path_and_query = format!("{}?{}", request.uri().path(), kept.join("&")).parse().ok();
-    // A part of a valid query is one.
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }
     request
 }
 
-/// Whether a request of an informer is a watch; all its other requests are lists.
 fn metadata_form(request: &Request<Body>) -> HeaderValue {
     HeaderValue::from_static(if is_watch(request) {
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -210,8 +191,7 @@ fn metadata_form(request: &Request<Body>) -> HeaderValue {
     })
 }
 
-/// A proxy, or the API server before it has read the request, says 429 or 503 in plain text, and of that kube keeps the text alone. As a
-/// `Status` the answer keeps its `Retry-After`.
+/// Makes a plain 429 or 503 a `Status`, because kube would lose its `Retry-After`.
 fn with_retry_after(response: Response<ResponseBody>) -> Response<ResponseBody> {
     if !matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return response;
@@ -242,7 +222,6 @@ mod tests {
     use super::*;
     use crate::leadership::claim::ClaimSender;
 
-    /// Answers everything with this, and keeps what it was asked.
     fn server(code: u16, retry_after: Option<&'static str>) -> (Connection, Arc<Mutex<Vec<Request<Body>>>>) {
         #[derive(Clone)]
         struct Server(u16, Option<&'static str>, Arc<Mutex<Vec<Request<Body>>>>);
@@ -321,7 +300,6 @@ mod tests {
     async fn a_write_that_waits_is_given_up_with_the_claim() {
         let (holder, claim) = ClaimSender::new();
         holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
-        // As long as its connection is made, say, and then it is sent.
         let is_sent = std::cell::Cell::new(false);
         let write = |takes| {
             let is_sent = &is_sent;
@@ -348,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metadata_is_asked_for_in_its_own_form() {
+    async fn metadata_is_requested_as_partial_objects() {
         let (server, requests) = server(200, None);
         let health = Arc::new(Health::default());
         health.failed("refused".to_owned());
@@ -363,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lists_are_consistent_and_it_is_known_when_they_were_asked_for() {
+    async fn lists_are_consistent_and_their_request_times_are_known() {
         let initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         let cases = [
             (format!("?&watch=true&{initial}&resourceVersion=0"), format!("?watch=true&{initial}"), true),
@@ -383,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plain_text_that_asks_for_patience_keeps_its_time() {
+    async fn a_plain_text_answer_keeps_its_retry_after() {
         for code in [429, 503] {
             let (server, _) = server(code, Some("7"));
             let error = send(&fenced(&server, &Claim::always()), Method::GET, "/api").await.unwrap_err();

@@ -7,10 +7,10 @@ use kube::client::Body;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long the API server may take to answer a request that is not a watch: its own limit (`--request-timeout`).
+/// The API server's own limit (`--request-timeout`), except for watches.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits for an answer with a time limit: a peer that has silently gone would block a worker, and the key that it works on.
+/// Waits for an answer with a time limit: a dead peer would block a worker and its key.
 ///
 /// # Errors
 ///

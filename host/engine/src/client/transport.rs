@@ -1,8 +1,6 @@
-//! The connections to the API server.
-//!
-//! They are built as in kube's own client, except for four things that kube cannot configure: TCP_NODELAY is set; the claim of a write is
-//! checked where its connection is about to send it; the system closes a connection whose peer does not acknowledge data in time; and the read
-//! buffer of a connection has a fixed size.
+//! The connections to the API server, built as in kube, with four additions: TCP_NODELAY; the check
+//! of a write's claim immediately before it is sent; a time limit for acknowledgements; and read
+//! buffers of a fixed size.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -24,32 +22,32 @@ use tower_service::Service;
 use crate::client::connection::Connection;
 use crate::leadership::claim::Claim;
 
-/// The size of a connection's read buffer in bytes, which is also the longest head of a response. By default, hyper doubles the buffer up to
-/// 400 KiB while responses fill it, and a watch keeps that memory for as long as it lives.
+/// The read buffer, and the longest response head, in bytes. hyper's own buffer grows to 400 KiB,
+/// which a watch would keep.
 const READ_BUFFER: usize = 16 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The connection to the API server.
+/// Returns the connection to the API server.
 ///
 /// # Guarantees
 ///
-/// - A request that bears a [`Claim`] among its extensions, and has a body, is not sent whole once the claim is lost.
-/// - What was sent arrives within `arrives_within`, or never: a partition that lasts longer ends the connection. It takes a peer that is
-///   the API server, or a proxy that acknowledges nothing that it does not pass on at once.
+/// - A request with a body, and a [`Claim`] among its extensions, is not sent completely once the
+///   claim is lost.
+/// - What was sent arrives within `arrives_within` or never, because a longer partition ends the
+///   connection. This assumes that the peer is the API server, or a proxy that acknowledges only
+///   what it has passed on.
 ///
 /// # Errors
 ///
 /// As [`Client::try_from`].
 pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Connection, kube::Error> {
     if config.proxy_url.is_some() {
-        // That proxies are not supported is kube's to say.
         return Ok(Client::try_from(config)?.into());
     }
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
-    // The head and the body of a request are sent separately. With Nagle's algorithm, the body waits for the acknowledgement of the head, which
-    // Linux may delay by 40 ms.
+    // With Nagle's algorithm, a body would wait up to 40 ms for the acknowledgement of its head.
     connector.set_nodelay(true);
     #[cfg(target_os = "linux")]
     connector.set_tcp_user_timeout(arrives_within);
@@ -69,7 +67,6 @@ pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Co
     Ok(Connection::new(service, config.default_namespace))
 }
 
-/// Connections that ask for the claim.
 #[derive(Clone)]
 struct Connections<C>(legacy::Client<C, Claimed<Body>>);
 
@@ -92,8 +89,8 @@ where
     }
 }
 
-/// The body of a request. The task of the connection asks for it when it is about to send it, with the head of the request; without the
-/// claim it gets an error, and closes the connection.
+/// A body that is polled immediately before it is sent. Without the claim, the connection is
+/// closed.
 struct Claimed<B> {
     inner: B,
     claim: Option<Claim>,
@@ -130,7 +127,6 @@ mod tests {
     use super::*;
     use crate::leadership::claim::ClaimSender;
 
-    /// What comes to a server of one request, until the connection ends or the request has its body; then it is answered.
     async fn received(listener: &TcpListener) -> String {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut bytes = Vec::new();

@@ -1,7 +1,8 @@
-//! Informers: one watch per kind, namespace and selector, however many mounts want it.
+//! Informers: one watch per kind, namespace and selector, shared by all mounts.
 //!
-//! An informer keeps its [`Store`] like the API server and tells its subscribers of each change. A subscriber that comes late is
-//! told of everything that is there. Deletions are always told, also those that happened while the watch was down.
+//! An informer mirrors the API server in its [`Store`] and notifies its subscribers of each change.
+//! Late subscribers first get all existing objects. Deletions are always reported, even those
+//! during an interruption of the watch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -31,15 +32,15 @@ use crate::telemetry::metrics::Metrics;
 /// The objects of a kind that are watched.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WatchScope<'a> {
-    /// One namespace; none: all of them, or a cluster-scoped kind.
+    /// One namespace; all of them, or a cluster-scoped kind, if `None`.
     pub namespace: Option<&'a str>,
-    /// Only objects that match; none: all.
+    /// Only objects that match; all if `None`.
     pub label_selector: Option<&'a str>,
     /// The part of each object.
     pub projection: Projection,
 }
 
-/// Where a notice comes from. A list brings many at once, of which most are not fresh.
+/// The origin of an event. A list brings many at once, most of them not new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The watch: it happened just now.
@@ -51,28 +52,28 @@ pub enum Origin {
 /// An event for subscribers.
 #[derive(Clone, Debug)]
 pub enum WatchEvent {
-    /// The object is new, or changed.
+    /// The object is new or has changed.
     Stored {
-        /// As it is now.
+        /// The current object.
         object: SharedObject,
-        /// As it was.
+        /// The object before.
         previous: Option<SharedObject>,
         /// The origin.
         origin: Origin,
     },
-    /// The object is gone; its last known state.
+    /// The object is gone; this is its last known state.
     Deleted(SharedObject),
 }
 
 impl WatchEvent {
-    /// The object as it is now, or as it last was.
+    /// Returns the object, in its last known state.
     pub fn object(&self) -> &SharedObject {
         match self {
             Self::Stored { object, .. } | Self::Deleted(object) => object,
         }
     }
 
-    /// The object as it was before.
+    /// Returns the object before the event.
     pub fn previous(&self) -> Option<&SharedObject> {
         match self {
             Self::Stored { previous, .. } => previous.as_ref(),
@@ -81,16 +82,16 @@ impl WatchEvent {
     }
 }
 
-/// Called for each notice, in order, by the task that runs the watch: it must be quick.
+/// Called for each event in order, by the task of the watch: it must be quick.
 type Subscriber = dyn Fn(&WatchEvent) + Send + Sync;
 
-/// The subscriber is notified of changes until this is dropped.
+/// The subscriber is notified until this is dropped.
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription {
     _subscriber: Arc<Subscriber>,
 }
 
-/// See the module's documentation. The watch ends when the last handle is dropped.
+/// A watch with its cache. It ends when the last handle is dropped.
 pub struct Informer {
     shared: Arc<Shared>,
     task: JoinHandle<()>,
@@ -99,7 +100,7 @@ pub struct Informer {
 struct Shared {
     target: Target,
     store: Store,
-    /// Those who wait for it go on in the order in which they came, which those of a `watch` channel do not.
+    /// Wakes its waiters in order, unlike a `watch` channel.
     synced: SetOnce<()>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
     health: Arc<Health>,
@@ -107,53 +108,51 @@ struct Shared {
 }
 
 impl Informer {
-    /// The cache.
+    /// Returns the cache.
     pub fn store(&self) -> &Store {
         &self.shared.store
     }
 
-    /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it. See
-    /// [`Store::insert_written`] for when it counts. Subscribers are told as if the watch had brought it.
+    /// Stores the answer to our own write before the watch brings it, if [`Store::insert_written`]
+    /// accepts it. Subscribers are notified as by the watch.
     pub fn insert_written(&self, object: &SharedObject, epoch: WriteEpoch) {
         if let Change::Stored { previous } = self.shared.store.insert_written(Arc::clone(object), epoch) {
-            self.shared.tell(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
+            self.shared.notify_subscribers(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
     }
 
-    /// The health of the watch.
+    /// Returns the health of the watch.
     pub fn health(&self) -> &Health {
         &self.shared.health
     }
 
-    /// The time at which the cache was listed.
     pub(crate) fn lists(&self) -> &Arc<Lists> {
         &self.shared.lists
     }
 
-    /// Whether the first list is whole.
+    /// Returns whether the first list is complete.
     pub fn is_synced(&self) -> bool {
         self.shared.synced.initialized()
     }
 
-    /// The target of a watch.
+    /// Returns the target of the watch.
     pub fn target(&self) -> &Target {
         &self.shared.target
     }
 
-    /// Whether its task still runs, as it always should.
     pub(crate) fn is_running(&self) -> bool {
         !self.task.is_finished()
     }
 
-    /// Waits for the first list to be whole.
+    /// Waits until the first list is complete.
     pub async fn synced(&self) {
         self.shared.synced.wait().await;
     }
 
-    /// Tells `subscriber` of everything that is there, and then of each change.
+    /// Notifies `subscriber` of all existing objects, and then of each change.
     pub fn subscribe(&self, subscriber: impl Fn(&WatchEvent) + Send + Sync + 'static) -> Subscription {
         let subscriber: Arc<Subscriber> = Arc::new(subscriber);
-        // Under the lock, so that no change falls between the replay and the first notice.
+        // Under the lock, so that no change is lost between the replay and the first event.
         let mut subscribers = self.shared.subscribers.lock();
         for object in self.shared.store.list() {
             subscriber(&WatchEvent::Stored { object, previous: None, origin: Origin::List });
@@ -180,7 +179,7 @@ pub struct Informers {
 }
 
 impl Informers {
-    /// `list_strategy` says how the first list comes: see [`list_strategy`]. The jitter of the watches' back-off follows from `seed`.
+    /// `seed` determines the jitter of back-offs.
     pub fn new(
         connection: impl Into<Connection>,
         metrics: Arc<Metrics>,
@@ -190,13 +189,13 @@ impl Informers {
         Self { connection: connection.into(), metrics, list_strategy, seed, running: Mutex::default() }
     }
 
-    /// The informer of what is of interest of a kind, started if there is none yet. It stops when the last one that has it drops it.
-    pub fn get(&self, resource: &Resource, interest: WatchScope<'_>) -> Arc<Informer> {
+    /// Returns the informer of this scope, and starts it if needed.
+    pub fn get(&self, resource: &Resource, scope: WatchScope<'_>) -> Arc<Informer> {
         let target = Target {
             kind: resource.kind(),
-            namespace: interest.namespace.map(str::to_owned),
-            label_selector: interest.label_selector.map(str::to_owned),
-            projection: interest.projection,
+            namespace: scope.namespace.map(str::to_owned),
+            label_selector: scope.label_selector.map(str::to_owned),
+            projection: scope.projection,
         };
         let mut running = self.running.lock();
         if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
@@ -211,8 +210,8 @@ impl Informers {
             lists: Arc::default(),
         });
         self.metrics.watches(&target);
-        let client = client::for_watch(&self.connection, interest.projection, &shared.health, &shared.lists);
-        let api: Api<Received> = resource.api(&client, interest.namespace);
+        let client = client::for_watch(&self.connection, scope.projection, &shared.health, &shared.lists);
+        let api: Api<Received> = resource.api(&client, scope.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
             label_selector: target.label_selector.clone(),
@@ -225,14 +224,14 @@ impl Informers {
         informer
     }
 
-    /// Those that run.
+    /// Returns the running informers.
     pub fn running(&self) -> Vec<Arc<Informer>> {
         self.running.lock().values().filter_map(Weak::upgrade).collect()
     }
 }
 
-/// Streaming lists where the server has them: on by default since Kubernetes 1.34 (KEP-3157). They spare the server and us
-/// the whole list in memory.
+/// Returns the strategy of first lists. Streaming lists are on by default since Kubernetes 1.34
+/// (KEP-3157), and avoid a whole list in memory.
 pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrategy, kube::Error> {
     let version = client.apiserver_version().await?;
     let digits = |text: &str| text.trim_end_matches(|character: char| !character.is_ascii_digit()).parse::<u32>().unwrap_or(0);
@@ -243,13 +242,12 @@ pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrate
 
 async fn run(shared: Arc<Shared>, api: Api<Received>, mut config: watcher::Config, metrics: Arc<Metrics>, seed: u64) {
     let _counted = Counted { target: &shared.target, metrics: &metrics };
-    while follow(&shared, api.clone(), &config, &metrics, seed).await == Listing::NotStreamed {
+    while run_watch(&shared, api.clone(), &config, &metrics, seed).await == Listing::NotStreamed {
         info!(kind = %shared.target.kind, "the API server does not stream lists of this kind; listing it in pages");
         config.initial_list_strategy = watcher::InitialListStrategy::ListWatch;
     }
 }
 
-/// What is watched is counted until its watch has ended.
 struct Counted<'a> {
     target: &'a Target,
     metrics: &'a Metrics,
@@ -261,19 +259,17 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A watch that ran so long without a failure has recovered, as in client-go's reflector.
+/// The time without a failure that resets the back-off, as in client-go's reflector.
 const BACKOFF_FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
 
-/// The reason why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listing {
-    /// The server rejects a streaming list, as with its feature gate `WatchList` off.
+    /// The server rejects streams, as with its feature gate `WatchList` off.
     NotStreamed,
-    /// There is nothing more to come.
     Ended,
 }
 
-async fn follow(shared: &Shared, api: Api<Received>, config: &watcher::Config, metrics: &Metrics, seed: u64) -> Listing {
+async fn run_watch(shared: &Shared, api: Api<Received>, config: &watcher::Config, metrics: &Metrics, seed: u64) -> Listing {
     let backoff = ResetTimerBackoff::new(WatchBackoff::new(shared.target.clone(), seed), BACKOFF_FORGOTTEN_AFTER);
     let events = watch_resource(api, config.clone()).backoff(backoff);
     pin_mut!(events);
@@ -292,8 +288,8 @@ async fn follow(shared: &Shared, api: Api<Received>, config: &watcher::Config, m
     Listing::Ended
 }
 
-/// How long a watch that failed waits before it is started again, as client-go's reflector: between 0.4 and 0.8 s at first, twice as
-/// long each time, up to 30 s. Unlike kube's own back-off its jitter follows from a seed.
+/// The back-off of a watch, as in client-go's reflector: 0.4 to 0.8 s at first, doubled up to 30 s.
+/// Unlike in kube's, the jitter follows from a seed.
 struct WatchBackoff {
     options: queue::Options,
     target: Target,
@@ -338,16 +334,15 @@ impl Shared {
                 if let Some(last) = self.parsed(item, metrics)
                     && let Some(known) = self.store.delete(&last)
                 {
-                    self.tell(&WatchEvent::Deleted(known));
+                    self.notify_subscribers(&WatchEvent::Deleted(known));
                 }
             }
             Event::InitDone => {
                 for gone in self.store.end_list() {
-                    self.tell(&WatchEvent::Deleted(gone));
+                    self.notify_subscribers(&WatchEvent::Deleted(gone));
                 }
                 self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
-                // Each further list ends with this, too.
                 let _ = self.synced.set(());
             }
         }
@@ -361,11 +356,11 @@ impl Shared {
             Origin::List => self.store.list_item(Arc::clone(&object)),
         };
         if let Change::Stored { previous } = change {
-            self.tell(&WatchEvent::Stored { object, previous, origin });
+            self.notify_subscribers(&WatchEvent::Stored { object, previous, origin });
         }
     }
 
-    /// An object that cannot be read is left out, and all others of its watch go on.
+    /// Returns the parsed object. An unreadable one is ignored, and does not stop the watch.
     fn parsed(&self, item: Received, metrics: &Metrics) -> Option<SharedObject> {
         let kind = &self.target.kind;
         let object = item.object.and_then(|object| {
@@ -382,10 +377,10 @@ impl Shared {
         object.inspect_err(left_out).ok()
     }
 
-    fn tell(&self, notice: &WatchEvent) {
+    fn notify_subscribers(&self, event: &WatchEvent) {
         let subscribers = self.subscribers.lock();
         for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
-            subscriber(notice);
+            subscriber(event);
         }
     }
 }

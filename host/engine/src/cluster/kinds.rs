@@ -1,4 +1,4 @@
-//! Which resource of the API server a kind is, asked of its discovery.
+//! The resource of a kind, from the API server's discovery.
 
 use std::time::Duration;
 
@@ -13,15 +13,14 @@ use tracing::{info, warn};
 use crate::client::answered;
 use crate::error::error_chain;
 
-/// How soon a kind that is not served is looked for again. A CRD is applied by a person who then waits.
+/// The first interval of lookups. A person applies the CRD and waits.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// After many looks in vain it is asked less often.
 const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
 
-/// How often it is looked whether a kind has come to have a status: those who apply definitions do so before, or while, the host starts.
+/// The lookups of a status subresource: CRDs are usually applied before or while a host starts.
 const LOOKS_FOR_STATUS: u32 = 20;
 
-/// How long `wait_for_status` waits, at the least, if each look takes no time.
+/// The least time that `wait_for_status` waits.
 pub const WAITS_FOR_STATUS: Duration = LOOK_AGAIN_AFTER.saturating_mul(LOOKS_FOR_STATUS);
 
 /// A kind as the API server serves it.
@@ -29,28 +28,28 @@ pub const WAITS_FOR_STATUS: Duration = LOOK_AGAIN_AFTER.saturating_mul(LOOKS_FOR
 pub struct Resource {
     /// Group, version, kind and plural.
     pub api: ApiResource,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are in namespaces.
     pub scope: Scope,
     /// Whether the status is a subresource.
     pub status: StatusSubresource,
 }
 
-/// Whether the status of a kind is written on its own.
+/// Whether a kind has a status subresource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusSubresource {
     /// At `…/NAME/status`.
     Served,
-    /// With the rest of the object.
+    /// The status is written with the object.
     Absent,
 }
 
 impl Resource {
-    /// Group, version and kind.
+    /// Returns group, version and kind.
     pub fn kind(&self) -> GroupVersionKind {
         GroupVersionKind::new(&self.api.group, &self.api.version, &self.api.kind)
     }
 
-    /// The API of this kind's objects in that namespace; of all of them, or of a cluster-scoped kind, without one.
+    /// The API of objects in that namespace; of all objects if `None`.
     pub fn api<K>(&self, client: &Client, namespace: Option<&str>) -> Api<K>
     where
         K: kube::Resource<DynamicType = ApiResource, Scope = kube::core::DynamicResourceScope>,
@@ -62,11 +61,11 @@ impl Resource {
     }
 }
 
-/// Asks the API server for a kind; none if it does not serve it.
+/// Looks a kind up; `None` if the API server does not serve it.
 ///
 /// # Errors
 ///
-/// When the API server cannot be asked.
+/// If the API server does not answer.
 pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Resource>, kube::Error> {
     let wanted = KubeKind::gvk(&kind.group, &kind.version, &kind.kind);
     match answered(discovery::pinned_kind(client, &wanted)).await {
@@ -83,13 +82,13 @@ pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Res
             },
         })),
         Err(kube::Error::Discovery(_)) => Ok(None),
-        // Not `is_not_found`: a group that is not served at all is answered with a plain "404 page not found".
+        // Not `is_not_found`: an unknown group is answered with a plain "404 page not found".
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Asks the API server for a kind until it answers; none if it does not serve it.
+/// As [`find`], with retries until the API server answers.
 pub async fn look_for(client: &Client, kind: &GroupVersionKind, mount: &str) -> Option<Resource> {
     loop {
         match find(client, kind).await {
@@ -126,7 +125,7 @@ pub async fn wait_for(client: &Client, kind: &GroupVersionKind, mount: &str) -> 
     }
 }
 
-/// Waits a while for a kind to be served with a status of its own: an older CustomResourceDefinition may be about to be replaced.
+/// Waits a while for a status subresource: an older CRD may be about to be replaced.
 pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, mount: &str) -> Resource {
     let kind = resource.kind();
     warn!(
@@ -145,7 +144,7 @@ pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, mou
     resource
 }
 
-/// Whether one of these CustomResourceDefinitions gives the kind a status that is written on its own.
+/// Returns whether one of these CRDs has a status subresource for the kind.
 pub fn give_status(definitions: &[Value], kind: &GroupVersionKind) -> bool {
     let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
     let of_kind = definitions.iter().filter(|definition| {

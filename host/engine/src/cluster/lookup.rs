@@ -1,4 +1,4 @@
-//! Looking things up for plugins: the caches of the kinds that a program reads, and what of them is granted.
+//! The read access of plugins: the caches of the kinds that a program reads, and its grants.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -19,26 +19,22 @@ use crate::cluster::view::View;
 use crate::program::Program;
 use crate::target::Projection;
 
-/// The caches that a program may read.
 pub(crate) struct ReadCache {
     program: Arc<Program>,
-    /// By kind: those that are served.
     served: RwLock<BTreeMap<GroupVersionKind, Served>>,
-    /// Of lists: many parents ask for the same.
+    /// Fingerprints of lists, because many parents read the same ones.
     fingerprints: Mutex<Fingerprints>,
 }
 
-/// By question and namespace of the parent: the version of the views, and the fingerprint of what they had.
 type Fingerprints = HashMap<(Read, Option<String>), (u64, u64)>;
 
-/// Lists whose fingerprints are kept. Beyond that, all are dropped and computed again.
+/// The maximum number of list fingerprints. Beyond it, all are dropped and computed again.
 const MOST_FINGERPRINTS: usize = 1024;
 
-/// A kind that is served, with a view for each of its declarations that is granted: there may be none.
 #[derive(Clone)]
 pub(crate) struct Served {
     scope: Scope,
-    /// Beside the place of its declaration in the manifest.
+    /// The views, with the indexes of their declarations in the manifest.
     views: Vec<(usize, Arc<View>)>,
 }
 
@@ -48,7 +44,6 @@ impl Served {
     }
 }
 
-/// The answer to a read.
 #[derive(Clone, Debug)]
 pub(crate) enum ReadResult {
     Objects(Vec<SharedObject>),
@@ -56,7 +51,6 @@ pub(crate) enum ReadResult {
 }
 
 impl ReadResult {
-    /// Changes when the answer does. That a resource version moved is no change.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match self {
@@ -70,7 +64,7 @@ impl ReadResult {
         hasher.finish()
     }
 
-    /// As [`Self::fingerprint`], without the object that has this UID, and those that it owns.
+    /// As [`Self::fingerprint`], without the object with this UID and its children.
     pub(crate) fn fingerprint_of_others(&self, uid: &str) -> u64 {
         match self {
             Self::Objects(objects) => {
@@ -82,15 +76,11 @@ impl ReadResult {
     }
 }
 
-/// From which namespaces a declaration of the manifest shows objects to calls for one parent.
+/// The namespaces that a declared read shows to calls about one parent.
 enum VisibleNamespaces<'a> {
-    /// The kind has no namespaces.
     Cluster,
-    /// One.
     One(&'a str),
-    /// All that the mount may see.
     All,
-    /// None.
     Nothing,
 }
 
@@ -99,35 +89,32 @@ impl ReadCache {
         Self { program, served: RwLock::default(), fingerprints: Mutex::default() }
     }
 
-    /// The kinds that are declared and granted.
     pub(crate) fn kinds(&self) -> BTreeSet<GroupVersionKind> {
         self.granted().map(|(_, read)| read.kind.clone()).collect()
     }
 
-    /// Opens the caches of a kind that is served. [`Self::publish`] is called once they have synced.
+    /// Opens the views of a served kind. Call [`Self::publish`] once they have synced.
     pub(crate) fn open(&self, informers: &Informers, resource: &Resource) -> Served {
         let view = |(index, read): (usize, &ReadKind)| {
             let namespaces = self.program.watched(read, resource.scope)?;
             let projection = if read.metadata_only { Projection::Metadata } else { Projection::Whole };
-            let interest = WatchScope { label_selector: read.label_selector.as_deref(), projection, ..WatchScope::default() };
-            Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, interest))))
+            let scope = WatchScope { label_selector: read.label_selector.as_deref(), projection, ..WatchScope::default() };
+            Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, scope))))
         };
         let kind = resource.kind();
         let views = self.granted().filter(|(_, read)| read.kind == kind).filter_map(view).collect();
         Served { scope: resource.scope, views }
     }
 
-    /// Publishes a kind to calls.
     pub(crate) fn publish(&self, kind: GroupVersionKind, served: Served) {
         self.served.write().insert(kind, served);
     }
 
-    /// The views of a kind; none if it is not served.
+    /// Returns the views of a kind; `None` if it is not served.
     pub(crate) fn served(&self, kind: &GroupVersionKind) -> Option<Served> {
         self.served.read().get(kind).cloned()
     }
 
-    /// Answers a question about a parent in that namespace, from the caches as they are now.
     pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> ReadResult {
         let answer = match read {
             Read::Get { kind, key } => self.get(kind, key, parent_namespace),
@@ -136,7 +123,6 @@ impl ReadCache {
         answer.map_or_else(ReadResult::Error, ReadResult::Objects)
     }
 
-    /// The fingerprint of the answer.
     pub(crate) fn fingerprint(&self, read: &Read, parent_namespace: Option<&str>) -> u64 {
         let (Read::List { .. }, Some(served)) = (read, self.served(read.kind())) else {
             return self.answer(read, parent_namespace).fingerprint();
@@ -147,7 +133,8 @@ impl ReadCache {
         match known {
             Some((of, fingerprint)) if of == version => fingerprint,
             _ => {
-                // The views may change meanwhile: then the version is that of an older answer, and it is computed once more.
+                // If the views change meanwhile, the version is too old, and the next call computes
+                // again.
                 let fingerprint = self.answer(read, parent_namespace).fingerprint();
                 let mut known = self.known_fingerprints();
                 if known.len() >= MOST_FINGERPRINTS {
@@ -163,7 +150,7 @@ impl ReadCache {
         self.fingerprints.lock()
     }
 
-    /// The question that a plugin asks with `get`: a namespaced kind without a namespace means the parent's.
+    /// The read of a `get`. For a namespaced kind, no namespace means the parent's.
     pub(crate) fn get_question(
         &self,
         kind: &GroupVersionKind,
@@ -178,7 +165,7 @@ impl ReadCache {
         Read::Get { kind: kind.clone(), key: ObjectKey::new(namespace, name) }
     }
 
-    /// The question that a plugin asks with `list`: a namespaced kind without a namespace means all that are granted.
+    /// The read of a `list`. For a namespaced kind, no namespace means all granted ones.
     pub(crate) fn list_question(&self, kind: &GroupVersionKind, namespace: Option<&str>, selector: Selector) -> Read {
         let namespace = match self.served(kind) {
             Some(Served { scope: Scope::Cluster, .. }) => None,
@@ -237,7 +224,6 @@ impl ReadCache {
         reads.filter(|(_, read)| self.program.reads.kinds.allow(&read.kind))
     }
 
-    /// The declarations of a kind that have a view.
     fn views_of(&self, kind: &GroupVersionKind) -> Result<Vec<(&ReadKind, Arc<View>)>, ReadError> {
         if !self.granted().any(|(_, read)| read.kind == *kind) {
             return Err(ReadError::NotGranted);

@@ -1,9 +1,8 @@
-//! An object as the API server sent it: its JSON text without `metadata.managedFields`, and where in that text the few
-//! metadata fields lie that the store indexes.
+//! An object as the API server sent it: its JSON text without `metadata.managedFields`, and the
+//! positions of the metadata fields that the store indexes. No DOM is built.
 //!
-//! No DOM and no typed struct is built. From a watch event to the memory of a plugin is: find the metadata, copy the bytes.
-//!
-//! Whatever an object holds that an API server accepts can be read, because all objects of a kind come by one watch. See `cluster::raw`.
+//! Everything that an API server accepts must be readable, because all objects of a kind share one
+//! watch. See `cluster::raw`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,10 +18,9 @@ use serde_json::value::RawValue;
 
 use crate::cluster::raw;
 
-/// What the field managers of plugins' writes begin with; the plugin's name follows.
 pub(crate) const FIELD_MANAGER_PREFIX: &str = "gyre/";
 
-/// A part of the JSON text or, beyond its end, of [`Object::unescaped`]. Objects are far below 4 GiB: etcd takes 1.5 MiB.
+/// A part of the JSON text or, beyond its end, of [`Object::unescaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     start: u32,
@@ -39,7 +37,6 @@ impl Span {
         }
     }
 
-    /// Where `part` lies in `text`; empty if it does not lie there.
     fn of(part: &str, text: &str) -> Self {
         let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
         if start.saturating_add(part.len()) <= text.len() { Self::new(start, part.len()) } else { Self::EMPTY }
@@ -50,32 +47,30 @@ impl Span {
     }
 }
 
-/// How many characters of a UID are shown in an error: a UUID has 36.
 const UID_SHOWN: usize = 64;
 
 /// The reason why a text is not an object of the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is something else, or no JSON.
+    /// It is not a JSON object.
     #[error("not a JSON object")]
     Syntax(#[source] serde_json::Error),
-    /// An object of the cluster has a `metadata`.
+    /// It has no `metadata`.
     #[error("a JSON object without metadata is not a Kubernetes object")]
     NoMetadata,
-    /// An object of the cluster has a name.
+    /// It has no name.
     #[error("an object without metadata.name is not a Kubernetes object (metadata.uid: {uid:?})")]
     NoName {
-        /// Its UID, as far as it has one.
+        /// Its UID, if any.
         uid: String,
     },
 }
 
-/// An object of the cluster. See the module's documentation.
+/// An object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Shared with calls that read it.
     json: Arc<str>,
-    /// Those of the following texts that are escaped in the JSON text, one after the other. Hardly any object has such.
+    /// The texts below that are escaped in the JSON text. Hardly any object has some.
     unescaped: Option<Box<str>>,
     namespace: Span,
     name: Span,
@@ -94,7 +89,6 @@ pub struct Object {
 /// An object as the store shares it.
 pub type SharedObject = Arc<Object>;
 
-/// What of an object is looked at, as it stands in the text.
 #[derive(Default)]
 struct Metadata<'a> {
     name: Option<&'a str>,
@@ -128,7 +122,7 @@ impl<'a> Metadata<'a> {
         Ok(found)
     }
 
-    /// The JSON string that is the UID of the controller. An API server accepts one controller at most.
+    /// The controller's UID. API servers accept at most one controller.
     fn controller(&self) -> Option<&'a str> {
         let is_controller = |reference: &&'a str| raw::member(reference, "controller") == Some("true");
         let controller = raw::elements(self.owner_references?).into_iter().find(is_controller)?;
@@ -136,14 +130,12 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Where texts lie, and what of them has to be kept because they are escaped.
 struct Texts<'a> {
     json: &'a str,
     unescaped: String,
 }
 
 impl<'a> Texts<'a> {
-    /// A string of this text; what is none counts as empty.
     fn span(&mut self, value: Option<&'a str>) -> Span {
         match value.and_then(raw::text) {
             Some(Cow::Borrowed(text)) if !text.is_empty() => Span::of(text, self.json),
@@ -158,7 +150,7 @@ impl<'a> Texts<'a> {
 }
 
 impl Object {
-    /// Takes an object as the API server sent it.
+    /// Parses an object that the API server sent.
     ///
     /// # Errors
     ///
@@ -197,7 +189,7 @@ impl Object {
         })
     }
 
-    /// As [`Object::parse`], and if the text lacks `apiVersion` and `kind`, as the items of lists of built-in kinds do, with these.
+    /// Adds `apiVersion` and `kind` if they are missing, as in lists of built-in kinds.
     ///
     /// # Errors
     ///
@@ -213,7 +205,8 @@ impl Object {
         }
     }
 
-    /// The object's `apiVersion`, `kind` and `metadata` alone; a `PartialObjectMetadata` thereby gets the kind that it is of.
+    /// Returns the object with only `apiVersion`, `kind` and `metadata`. A `PartialObjectMetadata`
+    /// gets its real kind.
     ///
     /// # Errors
     ///
@@ -229,28 +222,26 @@ impl Object {
         &self.json
     }
 
-    /// The same text, to be kept.
+    /// The JSON text, shared.
     pub fn shared_json(&self) -> Arc<str> {
         Arc::clone(&self.json)
     }
 
-    /// Whether this is the same as another state of the object but for its resource version.
+    /// Returns whether two states of an object differ only in their resource version.
     pub fn equal_ignoring_resource_version(&self, other: &Self) -> bool {
         self.around_resource_version() == other.around_resource_version()
     }
 
-    /// The text before and after the object's own resource version.
     pub(crate) fn around_resource_version(&self) -> (&str, &str) {
         let Range { start, end } = self.version.range();
         match (self.json.get(..start), self.json.get(end..)) {
             (Some(before), Some(after)) => (before, after),
-            // It is escaped, which no API server does.
             _ => (&self.json, ""),
         }
     }
 
-    /// Whether `metadata.managedFields` has an entry that a POST of the plugin which made the object left there (or another write of its that
-    /// is no apply). It has to be turned into that of an apply before the object is applied; see `gyre_core::managed_fields`.
+    /// Returns whether `metadata.managedFields` has an Update entry of the plugin that created the
+    /// object. It must be converted before an apply; see `gyre_core::managed_fields`.
     pub fn has_update_entry(&self) -> bool {
         self.update_entry
     }
@@ -274,7 +265,7 @@ impl Object {
         raw::member(annotations, name).and_then(raw::text).map(Cow::into_owned)
     }
 
-    /// The object without an annotation; none if it has none of that name.
+    /// Returns the object without an annotation; `None` if it has none of that name.
     pub fn without_annotation(&self, name: &str) -> Option<Self> {
         if !self.json.contains(name) {
             return None;
@@ -289,7 +280,7 @@ impl Object {
         Self::parse(object.to_string()).ok()
     }
 
-    /// `metadata.namespace`; none for a cluster-scoped object.
+    /// `metadata.namespace`; `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         self.text(self.namespace)
     }
@@ -309,14 +300,14 @@ impl Object {
         ObjectKey::new(self.namespace(), self.name())
     }
 
-    /// The UID of the object that this one exists because of: its controller's or, where Kubernetes allows no owner
-    /// reference, the one that the host's label names.
+    /// The UID of its controller or, where Kubernetes allows no owner reference, of the owner in
+    /// the host's label.
     pub fn owner_uid(&self) -> Option<&str> {
         self.text(self.controller).or_else(|| self.text(self.owner_label))
     }
 
-    /// `metadata.resourceVersion` as a number. Kubernetes promises since 1.35 (KEP-5504) what had always held: versions of one
-    /// kind compare as decimal numbers. 0 where it is not one.
+    /// `metadata.resourceVersion`, or 0 if it is not a number. Versions of one kind compare as
+    /// decimal numbers, which Kubernetes guarantees since 1.35 (KEP-5504).
     pub fn resource_version(&self) -> u64 {
         self.resource_version
     }
@@ -326,7 +317,7 @@ impl Object {
         self.generation
     }
 
-    /// Whether it has a `deletionTimestamp`.
+    /// Returns whether it has a `deletionTimestamp`.
     pub fn is_deleting(&self) -> bool {
         self.deleting
     }
@@ -348,7 +339,7 @@ impl Object {
         labels.into_iter()
     }
 
-    /// The memory that this object takes in bytes, its JSON text included.
+    /// The memory use in bytes, including the JSON text.
     pub fn footprint(&self) -> usize {
         size_of::<Self>() + self.json.len() + self.unescaped.as_ref().map_or(0, |texts| texts.len())
     }
@@ -363,7 +354,6 @@ impl Object {
     }
 }
 
-/// The text of an object's metadata, and whether the object says of which kind it is.
 fn head(json: &str) -> Result<(&str, bool), Error> {
     let (mut metadata, mut is_typed) = (None, false);
     let read = raw::members(json, |key, value| match &*key {
@@ -375,8 +365,7 @@ fn head(json: &str) -> Result<(&str, bool), Error> {
     Ok((metadata.ok_or(Error::NoMetadata)?, is_typed))
 }
 
-/// Cuts `metadata.managedFields` out of the text, and says what [`Object::has_update_entry`] says. They are about half of a typical object,
-/// and no plugin and no plan needs them.
+/// Removes `metadata.managedFields`, which are about half of a typical object.
 fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
     let (metadata, _) = head(json)?;
     let (mut found, mut labels) = (Vec::new(), None);
@@ -394,16 +383,15 @@ fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
     };
     let (cut, put) = match cut {
         Some(cut) => (cut, String::new()),
-        // There are several of them, which no API server of Kubernetes sends.
+        // Duplicate keys, which no API server of Kubernetes sends.
         None => (Span::of(metadata, json).range(), rebuilt_without_managed_fields(metadata)),
     };
     let (before, after) = (json.get(..cut.start).unwrap_or_default(), json.get(cut.end..).unwrap_or_default());
     Ok((Cow::Owned([before, &put, after].concat()), update_entry))
 }
 
-/// See [`Object::has_update_entry`]. Where the label is missing that says which plugin made the object, any plugin counts.
+/// See [`Object::has_update_entry`]. Without a plugin's label, entries of any plugin count.
 fn has_update_entry(entries: &str, labels: Option<&str>) -> bool {
-    // Most objects are of others, and their entries need not be read.
     if !entries.contains(FIELD_MANAGER_PREFIX) {
         return false;
     }
@@ -426,12 +414,11 @@ fn rebuilt_without_managed_fields(metadata: &str) -> String {
             kept.push(format!("{}:{value}", Value::from(&*key)));
         }
     };
-    // The caller has read the same text before.
     let _ = raw::members(metadata, keep);
     format!("{{{}}}", kept.join(","))
 }
 
-/// The range of the object member whose value lies at `value`, with the one comma that goes with it.
+/// The range of an object member, with one comma, by the range of its value.
 fn member_around(json: &str, value: Range<usize>) -> Option<Range<usize>> {
     let before = json.get(..value.start)?.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
     let start = before.rfind('"')?;
@@ -445,7 +432,7 @@ fn member_around(json: &str, value: Range<usize>) -> Option<Range<usize>> {
     }
 }
 
-/// What kube makes of each object that it receives: the object, or why it is none. One odd object must not end a watch.
+/// An object that kube received, or why it is none: one odd object must not end a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
     metadata: ObjectMeta,
@@ -453,8 +440,7 @@ pub(crate) struct Received {
 }
 
 impl<'de> Deserialize<'de> for Received {
-    /// Never fails on valid JSON. The resource version is kept as it stands, also of what cannot be read otherwise, because the watcher
-    /// resumes from that of the last object, and drops a watch that brings an object without one.
+    /// Never fails on valid JSON: the resource version is kept even of unreadable objects.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Box::<RawValue>::deserialize(deserializer)?;
         let object = Object::parse(json.get());
@@ -587,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_which_objects_have_an_update_entry() {
+    fn update_entries_of_the_plugin_are_detected() {
         let entry = |manager: &str, operation: &str, subresource: &str| {
             format!(
                 r#"{{"manager":"{manager}","operation":"{operation}","subresource":"{subresource}","fieldsV1":{{"f:a":{{}}}}}}"#
@@ -660,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn of_duplicate_keys_the_last_counts() {
+    fn the_last_of_duplicate_keys_counts() {
         check(
             r#"{"metadata":{"name":"other"},"metadata":{"name":"x","name":"hello"}}"#,
             r#"{"metadata":{"name":"other"},"metadata":{"name":"x","name":"hello"}}"#,

@@ -1,41 +1,33 @@
-//! An index of objects, ordered by a key. A clone shares all chunks with the original until one of the two changes (copy-on-write): then
-//! the change copies one chunk and the vector of chunks.
+//! A sorted index of objects. Clones share all chunks, and a change copies one.
 
 use std::sync::Arc;
 
 use super::object::{Object, SharedObject};
 
-/// The most objects of a chunk. A change moves or copies at most this many pointers, 1 KiB, and the vector of chunks is that much shorter
-/// than the index.
+/// The maximum size of a chunk: a change moves or copies at most this many pointers, 1 KiB.
 const CHUNK: usize = 128;
-/// A vector whose capacity is more than this many times its length shrinks to twice its length. A shrinking copies it, so it has to be
-/// rare: with this factor a removal takes amortized constant time.
+/// A vector shrinks below 1/8 of its capacity: rare enough for amortized constant time.
 const SPARSE: usize = 8;
 
-/// The part of an object by which it is found: texts that are compared one after the other.
 pub(super) type Key<'a> = [&'a str; 3];
 
-/// See the module's documentation. No two objects have the same key.
 #[derive(Clone)]
 pub(super) struct ObjectIndex {
     key: fn(&Object) -> Key<'_>,
-    /// Each chunk is sorted and not empty. Two neighbours together have more than half of [`CHUNK`].
+    /// Each chunk is sorted and not empty. Two neighbours exceed half of [`CHUNK`] together.
     chunks: Arc<Vec<Arc<Vec<SharedObject>>>>,
     length: usize,
 }
 
 impl ObjectIndex {
-    /// An index by that key.
     pub(super) fn by(key: fn(&Object) -> Key<'_>) -> Self {
         Self { key, chunks: Arc::default(), length: 0 }
     }
 
-    /// The number of objects.
     pub(super) fn len(&self) -> usize {
         self.length
     }
 
-    /// Adds an object. Returns the object of the same key, which it replaces.
     pub(super) fn insert(&mut self, object: SharedObject) -> Option<SharedObject> {
         let key = (self.key)(&object);
         let mut number = self.chunk_of(key);
@@ -55,7 +47,7 @@ impl ObjectIndex {
             if place == CHUNK && length(number + 1) < CHUNK {
                 (number, place) = (number + 1, 0);
             } else {
-                // Objects that come in order, as those of a list do, leave full chunks behind.
+                // Objects in ascending order, as in lists, leave full chunks behind.
                 let half = if place == CHUNK { CHUNK } else { CHUNK / 2 };
                 let rest = chunks.get_mut(number).map(|chunk| own(chunk).split_off(half)).unwrap_or_default();
                 chunks.insert(number + 1, Arc::new(rest));
@@ -67,7 +59,6 @@ impl ObjectIndex {
         if let Some(chunk) = chunks.get_mut(number) {
             let chunk = own(chunk);
             if chunk.len() == chunk.capacity() {
-                // By itself it could grow beyond what a chunk needs.
                 chunk.reserve_exact(chunk.len().max(4).min(CHUNK - chunk.len()));
             }
             chunk.insert(place, object);
@@ -76,7 +67,6 @@ impl ObjectIndex {
         None
     }
 
-    /// Removes the object of that key, and returns it.
     pub(super) fn remove(&mut self, key: Key<'_>) -> Option<SharedObject> {
         let (number, place) = self.find(key)?;
         let chunks = Arc::make_mut(&mut self.chunks);
@@ -96,16 +86,13 @@ impl ObjectIndex {
         Some(removed)
     }
 
-    /// The object of that key.
     pub(super) fn get(&self, key: Key<'_>) -> Option<&SharedObject> {
         let (number, place) = self.find(key)?;
         self.chunks.get(number)?.get(place)
     }
 
-    /// The objects whose keys begin with these texts, in order.
     pub(super) fn starting_with<'a>(&'a self, texts: &'a [&'a str]) -> impl Iterator<Item = &'a SharedObject> {
         let is_before = move |object: &SharedObject| compare(&(self.key)(object), texts).is_lt();
-        // The first chunk whose last key is not before the texts has the first object.
         let first = self.chunks.partition_point(|chunk| chunk.last().is_some_and(is_before));
         let chunks = self.chunks.get(first..).unwrap_or_default();
         let begin = chunks.first().map_or(0, |chunk| chunk.partition_point(is_before));
@@ -113,19 +100,16 @@ impl ObjectIndex {
         objects.take_while(move |object| compare(&(self.key)(object), texts).is_eq())
     }
 
-    /// All objects, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &SharedObject> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
-    /// The memory that it takes without the objects, in bytes.
     pub(super) fn footprint(&self) -> usize {
         let chunk =
             |chunk: &Arc<Vec<SharedObject>>| size_of::<Vec<SharedObject>>() + chunk.capacity() * size_of::<SharedObject>();
         self.chunks.capacity() * size_of::<Arc<Vec<SharedObject>>>() + self.chunks.iter().map(chunk).sum::<usize>()
     }
 
-    /// The number of the chunk in which the object of that key is, or would be.
     fn chunk_of(&self, key: Key<'_>) -> usize {
         let begins_before = |chunk: &Arc<Vec<SharedObject>>| chunk.first().is_some_and(|first| (self.key)(first) <= key);
         self.chunks.partition_point(begins_before).saturating_sub(1)
@@ -138,10 +122,9 @@ impl ObjectIndex {
     }
 }
 
-/// The chunk, to change it: copied if a clone of the index uses it, too.
 fn own(chunk: &mut Arc<Vec<SharedObject>>) -> &mut Vec<SharedObject> {
     if Arc::get_mut(chunk).is_none() {
-        // A copy by `Arc::make_mut` has no room for another object.
+        // `Arc::make_mut` would copy without room for another object.
         let mut copy = Vec::with_capacity(CHUNK);
         copy.extend(chunk.iter().cloned());
         *chunk = Arc::new(copy);
@@ -149,7 +132,6 @@ fn own(chunk: &mut Arc<Vec<SharedObject>>) -> &mut Vec<SharedObject> {
     Arc::make_mut(chunk)
 }
 
-/// Merges two short chunks.
 fn merge_with_next(chunks: &mut Vec<Arc<Vec<SharedObject>>>, number: usize) {
     let length = |number: usize| chunks.get(number).map_or(CHUNK, |chunk| chunk.len());
     if length(number) + length(number + 1) <= CHUNK / 2 {
@@ -166,7 +148,6 @@ fn shrink<T>(vector: &mut Vec<T>) {
     }
 }
 
-/// Compares a key's first texts with as many others.
 fn compare(key: &Key<'_>, texts: &[&str]) -> std::cmp::Ordering {
     key.iter().take(texts.len()).cmp(texts)
 }
@@ -199,7 +180,6 @@ mod tests {
         format!("{number:05}")
     }
 
-    /// By the two parts of the name.
     fn by_parts_of_names() -> ObjectIndex {
         ObjectIndex::by(|object| {
             let (first, second) = object.name().split_once('-').unwrap();
@@ -221,7 +201,6 @@ mod tests {
         Descending,
     }
 
-    /// About a number of keys that follow each other, of which the first is named by its parts.
     #[derive(Clone, Debug)]
     enum Step {
         Insert(Order, u8, u16, u16),

@@ -1,8 +1,8 @@
-//! Reads JSON text where it stands, without building a DOM.
+//! Reads JSON text in place, without a DOM.
 //!
-//! It is more lenient than readers that serde derives, because one odd object must not stop those who read many: of duplicate keys each is
-//! shown, so that the caller can let the last one count, as Go does; half of a surrogate pair is read as U+FFFD; a value of another type
-//! than the expected one counts as absent. Values that nobody asks for are skipped at any depth, without recursion.
+//! It is more lenient than serde's derived readers, because one odd object must not stop a watch:
+//! duplicate keys are passed on (as in Go, the last one counts), halves of surrogate pairs become
+//! U+FFFD, and values of an unexpected type count as absent. Skipped values may nest to any depth.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,18 +11,13 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Calls `visit` with the key and the text of the value of each member of a JSON object, in the order of the text.
-///
-/// # Errors
-///
-/// The text is not a JSON object.
+/// Calls `visit` with the key and the value's text of each member of a JSON object, in order.
 pub(super) fn members<'a>(json: &'a str, visit: impl FnMut(Cow<'a, str>, &'a str)) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(json);
     reader.deserialize_map(Members(visit))?;
     reader.end()
 }
 
-/// The text of the value of a member; none if there is no such member, or if the text is not a JSON object.
 pub(crate) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let mut found = None;
     let read = members(json, |key, value| {
@@ -33,13 +28,12 @@ pub(crate) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     found.filter(|_| read.is_ok())
 }
 
-/// The texts of the elements of a JSON array; none of anything else.
 pub(super) fn elements(json: &str) -> Vec<&str> {
     let elements: Option<Vec<&RawValue>> = serde_json::from_str(json).ok();
     elements.into_iter().flatten().map(RawValue::get).collect()
 }
 
-/// A JSON string, unescaped; none if the text is of something else. Borrowed if nothing in it is escaped.
+/// A JSON string, unescaped; borrowed if nothing is escaped, `None` if it is not a string.
 pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0)
 }
@@ -62,7 +56,7 @@ impl<'de, F: FnMut(Cow<'de, str>, &'de str)> Visitor<'de> for Members<F> {
     }
 }
 
-/// A string whose escapes may name halves of surrogate pairs, which are no text: serde_json hands them on as bytes only.
+/// A string that may have halves of surrogate pairs, which serde_json passes on only as bytes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {

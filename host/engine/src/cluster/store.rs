@@ -1,11 +1,9 @@
-//! The cache of one informer: raw objects, found by key, by UID and by the UID of their owner.
+//! The cache of one informer: raw objects, found by key, UID and owner UID.
 //!
-//! The three indexes hold pointers to the same objects and compare keys inside their JSON, so that an object costs little more than its
-//! JSON.
+//! Three indexes point to the same objects and compare keys inside their JSON.
 //!
-//! Plugins read at the idle priority, and a thread of that priority may lose its CPU at any moment, also while it holds the lock. So a
-//! reader holds the lock only to clone an index, which takes some nanoseconds, and searches the clone. A change beside a clone copies one
-//! chunk of each index.
+//! Readers hold the lock only to clone an index, because plugins read at the idle priority, and may
+//! lose the CPU meanwhile.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,38 +17,35 @@ use crate::cluster::object_index::{Key, ObjectIndex};
 /// The effect of a change on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The store has it already, or something newer.
+    /// The store already has it, or a newer state.
     Nothing,
-    /// It is new, or newer than what was there.
+    /// It was stored.
     Stored {
         /// The previous object.
         previous: Option<SharedObject>,
     },
 }
 
-/// See the module's documentation.
+/// The objects of one informer.
 #[derive(Default)]
 pub struct Store {
-    state: RwLock<State>,
+    state: RwLock<StoreState>,
 }
 
-struct State {
-    /// By namespace and name.
+struct StoreState {
     by_key: ObjectIndex,
-    /// By UID; then by namespace and name, because two objects could have the same UID.
+    /// By UID, namespace and name, because two objects could have the same UID.
     by_uid: ObjectIndex,
-    /// Those that have an owner, by its UID; then by namespace and name.
+    /// By owner UID, namespace and name; only objects with an owner.
     by_owner: ObjectIndex,
-    /// The newest resource version that the watch has delivered.
     seen: u64,
-    /// Counts the changes.
     changes: u64,
-    /// Counts the lists: an answer to a write that was sent before a list is older than what the list brought.
+    /// Answers to writes that were sent before a list are older than the list.
     lists: u64,
     listing: Option<Vec<SharedObject>>,
 }
 
-impl Default for State {
+impl Default for StoreState {
     fn default() -> Self {
         Self {
             by_key: ObjectIndex::by(key),
@@ -64,7 +59,7 @@ impl Default for State {
     }
 }
 
-/// Objects without a namespace come first. The name of a namespace is never empty.
+/// Objects without a namespace come first; namespaces are never empty.
 fn key(object: &Object) -> Key<'_> {
     [object.namespace().unwrap_or_default(), object.name(), ""]
 }
@@ -79,14 +74,14 @@ fn owner_key(object: &Object) -> Key<'_> {
     [object.owner_uid().unwrap_or_default(), namespace, name]
 }
 
-/// The time at which a write was sent, for [`Store::insert_written`].
+/// When a write was sent, for [`Store::insert_written`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteEpoch {
     lists: u64,
 }
 
 impl Store {
-    /// The object of that namespace and name.
+    /// Returns the object of that namespace and name.
     pub fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
         if key.namespace.as_deref() == Some("") {
             return None;
@@ -94,19 +89,19 @@ impl Store {
         self.by_key().get([key.namespace.as_deref().unwrap_or_default(), &key.name, ""]).cloned()
     }
 
-    /// The object of that UID.
+    /// Returns the object of that UID.
     pub fn by_uid(&self, uid: &str) -> Option<SharedObject> {
         let by_uid = self.read().by_uid.clone();
         by_uid.starting_with(&[uid]).next().cloned()
     }
 
-    /// The objects that exist because of the owner of that UID, by namespace and name.
+    /// Returns the objects of an owner, by namespace and name.
     pub fn owned_by(&self, uid: &str) -> Vec<SharedObject> {
         let by_owner = self.read().by_owner.clone();
         by_owner.starting_with(&[uid]).cloned().collect()
     }
 
-    /// All objects, by namespace and name.
+    /// Returns all objects, by namespace and name.
     pub fn list(&self) -> Vec<SharedObject> {
         let by_key = self.by_key();
         let mut objects = Vec::with_capacity(by_key.len());
@@ -114,7 +109,7 @@ impl Store {
         objects
     }
 
-    /// The objects of a namespace, by name.
+    /// Returns the objects of a namespace, by name.
     pub fn list_in(&self, namespace: &str) -> Vec<SharedObject> {
         if namespace.is_empty() {
             return Vec::new();
@@ -122,7 +117,7 @@ impl Store {
         self.by_key().starting_with(&[namespace]).inspect(|_| visits::count()).cloned().collect()
     }
 
-    /// Moves with each change, and never back.
+    /// A number that grows with each change.
     pub fn version(&self) -> u64 {
         self.read().changes
     }
@@ -132,12 +127,12 @@ impl Store {
         self.read().by_key.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the store is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The memory that the store takes in bytes: texts, objects, counters and indexes.
+    /// The memory use in bytes, with objects and indexes.
     pub fn footprint(&self) -> usize {
         let [by_key, by_uid, by_owner] = {
             let state = self.read();
@@ -147,14 +142,15 @@ impl Store {
         objects + by_key.footprint() + by_uid.footprint() + by_owner.footprint()
     }
 
-    /// Takes an object from the watch.
+    /// Stores an object from the watch.
     pub fn apply(&self, object: SharedObject) -> Change {
         let mut state = self.write();
         state.seen = state.seen.max(object.resource_version());
         state.put(object)
     }
 
-    /// Takes a deletion from the watch: the last state of the object. What was there is returned; a newer object of that name is left.
+    /// Deletes an object by its last state from the watch. Returns the stored object; a newer one
+    /// stays.
     pub fn delete(&self, last: &Object) -> Option<SharedObject> {
         let mut state = self.write();
         state.seen = state.seen.max(last.resource_version());
@@ -167,14 +163,14 @@ impl Store {
         Some(found)
     }
 
-    /// A list begins: what it does not bring is gone at its end.
+    /// Begins a list, which replaces all objects at its end.
     pub fn begin_list(&self) {
         let mut state = self.write();
         state.lists += 1;
         state.listing = Some(Vec::new());
     }
 
-    /// Takes an object of the list that is under way.
+    /// Stores an object of the current list.
     pub fn list_item(&self, object: SharedObject) -> Change {
         let mut state = self.write();
         state.seen = state.seen.max(object.resource_version());
@@ -185,14 +181,14 @@ impl Store {
         change
     }
 
-    /// The list is whole: returns the objects that it no longer had, by namespace and name.
+    /// Ends a list, and returns the objects that were not on it.
     pub fn end_list(&self) -> Vec<SharedObject> {
         let (listing, by_key) = {
             let mut state = self.write();
             let Some(listing) = state.listing.as_mut().map(std::mem::take) else { return Vec::new() };
             (listing, state.by_key.clone())
         };
-        // Only the watch changes the store meanwhile, and it is what calls this: answers to writes do not count until the list has ended.
+        // Only the calling watch can change the store here.
         let listed: HashSet<Key<'_>> = listing.iter().map(|object| key(object)).collect();
         let gone: Vec<_> = by_key.iter().filter(|object| !listed.contains(&key(object))).cloned().collect();
         drop(by_key);
@@ -205,17 +201,18 @@ impl Store {
         gone
     }
 
-    /// To be taken before a write is sent, for [`Store::insert_written`].
+    /// Returns the epoch of a write; call this before the write is sent.
     pub fn write_epoch(&self) -> WriteEpoch {
         WriteEpoch { lists: self.read().lists }
     }
 
-    /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it.
+    /// Stores the answer to our own write, so that the next reconcile sees it before the watch
+    /// brings it.
     ///
     /// # Guarantees
     ///
-    /// An object that the watch has already brought further, or seen deleted, is not brought back: an answer counts only if it is
-    /// newer than all that the watch has delivered, and if no list began or ended since the write was sent.
+    /// Never overwrites a newer state or a deletion: the answer must be newer than everything from
+    /// the watch, and no list may have begun or ended since the write was sent.
     pub fn insert_written(&self, object: SharedObject, epoch: WriteEpoch) -> Change {
         let mut state = self.write();
         if state.lists != epoch.lists || state.listing.is_some() || object.resource_version() <= state.seen {
@@ -228,25 +225,24 @@ impl Store {
         self.read().by_key.clone()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, StoreState> {
         self.state.read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, StoreState> {
         self.state.write()
     }
 }
 
-impl State {
+impl StoreState {
     fn put(&mut self, object: SharedObject) -> Change {
         let previous = self.by_key.get(key(&object)).cloned();
         if let Some(previous) = &previous {
-            // Servers that do not count their versions (none of Kubernetes' own) get the benefit of the doubt.
+            // A server without comparable versions (none of Kubernetes' own).
             let uncounted = object.resource_version() == 0 && previous.json() != object.json();
             if previous.resource_version() >= object.resource_version() && !uncounted {
                 return Change::Nothing;
             }
-            // The index by key replaces it.
             if uid_key(previous) != uid_key(&object) {
                 self.by_uid.remove(uid_key(previous));
             }
@@ -273,7 +269,6 @@ impl State {
     }
 }
 
-/// Counts the objects that lists of one namespace visit, for tests.
 mod visits {
     #[cfg(test)]
     thread_local! {
@@ -285,7 +280,6 @@ mod visits {
         COUNT.with(|count| count.set(count.get() + 1));
     }
 
-    /// How many there were on this thread since this was last asked.
     #[cfg(test)]
     pub(super) fn take() -> usize {
         COUNT.with(|count| count.replace(0))
@@ -296,7 +290,6 @@ mod visits {
 mod tests {
     use super::*;
 
-    /// An object of another namespace than `ns`.
     fn object_in(namespace: &str, name: &str) -> SharedObject {
         let metadata =
             format!(r#"{{"name":"{name}","namespace":"{namespace}","uid":"{namespace}-{name}","resourceVersion":"1"}}"#);
@@ -395,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_list_does_not_bring_is_gone() {
+    fn objects_missing_from_a_list_are_removed() {
         let store = Store::default();
         store.apply(object("a", 1, "owner"));
         store.apply(object("b", 2, "owner"));

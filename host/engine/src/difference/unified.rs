@@ -1,11 +1,10 @@
-//! What differs between two texts, line by line, in the unified format.
+//! The differing lines of two texts, in the unified format.
 
 use similar::TextDiff;
 
-/// So many lines are shown around what differs.
 const CONTEXT: usize = 3;
 
-/// The hunks, or nothing if the texts are the same.
+/// Returns the hunks; empty if the texts are equal.
 pub fn unified(before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(CONTEXT).missing_newline_hint(false).to_string()
 }

@@ -1,6 +1,6 @@
 //! The claim: whether this host may write, according to leader election.
 //!
-//! An election has a [`ClaimSender`] and sets the time until which the claim is held. Writers have a [`Claim`], and check it at the last moment.
+//! Elections set its end through a [`ClaimSender`]; writers check it before each write.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::clock::Moment;
 #[derive(Clone, Debug)]
 pub struct Claim(Option<watch::Receiver<ClaimState>>);
 
-/// Sets the time until which the claim is held. When it is dropped, the claim is lost.
+/// The sender of a claim. The claim is lost when it is dropped.
 #[derive(Debug)]
 pub struct ClaimSender(watch::Sender<ClaimState>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ClaimState {
     until: Option<Instant>,
-    /// Since when it has been held without a gap.
+    /// The beginning of the current period without a gap.
     since: Option<Moment>,
     /// The number of losses, so that a writer notices a loss although the claim is held again.
     losses: u64,
@@ -32,7 +32,7 @@ impl ClaimState {
     }
 }
 
-/// No write is sent without a claim.
+/// The error of a write without a claim.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("not sent: this host does not hold the lease, so it may not write")]
 pub struct NotHeld;
@@ -44,12 +44,12 @@ impl ClaimSender {
         (Self(sender), Claim(Some(receiver)))
     }
 
-    /// A claim for another writer.
+    /// Returns a claim for another writer.
     pub fn claim(&self) -> Claim {
         Claim(Some(self.0.subscribe()))
     }
 
-    /// Whether there is any writer.
+    /// Returns whether any writer has a claim.
     pub fn is_asked(&self) -> bool {
         self.0.receiver_count() > 0
     }
@@ -64,42 +64,41 @@ impl ClaimSender {
         });
     }
 
-    /// The claim is lost.
+    /// Ends the claim.
     pub fn lose(&self) {
         self.0.send_modify(|state| *state = ClaimState { losses: state.losses.wrapping_add(1), ..ClaimState::default() });
     }
 }
 
 impl Claim {
-    /// The claim of a host without an election, which is always held.
+    /// The claim of a host without an election.
     pub fn always() -> Self {
         Self(None)
     }
 
     /// A claim that is never held.
     pub fn never() -> Self {
-        // Its holder is gone.
         ClaimSender::new().1
     }
 
-    /// Whether it is held at this moment.
+    /// Checks that the claim is held now.
     ///
     /// # Errors
     ///
-    /// That it is not.
+    /// If it is not held.
     pub fn check(&self) -> Result<(), NotHeld> {
         let Some(state) = &self.0 else { return Ok(()) };
         let is_held = state.has_changed().is_ok() && state.borrow().is_held();
         if is_held { Ok(()) } else { Err(NotHeld) }
     }
 
-    /// Whether it is held, and has been since before that moment without a gap. Nobody else has written since, then.
+    /// Returns whether it is held without a gap since before `moment`, so that nobody else wrote.
     pub(crate) fn held_since(&self, moment: Moment) -> bool {
         let Some(state) = &self.0 else { return true };
         self.check().is_ok() && state.borrow().since.is_some_and(|since| since < moment)
     }
 
-    /// The time for which it is still held without a renewal: zero if it is not held; none: for ever, without an election.
+    /// The time left without a renewal; zero if it is not held, `None` without an election.
     pub fn held_for(&self) -> Option<Duration> {
         let state = self.0.as_ref()?;
         let is_alive = state.has_changed().is_ok();
@@ -107,7 +106,7 @@ impl Claim {
         Some(until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now())))
     }
 
-    /// Waits until it is held. Never returns if the sender was dropped.
+    /// Waits until the claim is held. Never returns if the sender was dropped.
     pub async fn held(&self) {
         let Some(state) = &self.0 else { return };
         if state.clone().wait_for(ClaimState::is_held).await.is_err() {
@@ -115,7 +114,7 @@ impl Claim {
         }
     }
 
-    /// Waits until it is lost, from when this is first polled.
+    /// Waits until the claim is lost after the first poll.
     pub async fn lost(&self) {
         let Some(state) = &self.0 else { return std::future::pending().await };
         let mut state = state.clone();

@@ -1,16 +1,15 @@
-//! Leader election: what is decided in [`gyre_core::election`] is done here, against Leases in the cluster.
+//! Leader election: carries out the decisions of [`gyre_core::election`] on Leases.
 //!
 //! ```text
-//!   Elector or MountElector ── request ──▶ Leases ──▶ API server          one task, for as long as the host runs
-//!        ▲     │                       │
-//!        │     └─ until when ─▶ ClaimSender │ ──▶ Claim ──▶ whoever writes
-//!        └─────────── answer ──────────┘
+//!   Elector or MountElector ─ request ─────────▶ Leases ─▶ API server      one task per host
+//!                           ◀ answer ──────────
+//!                           ─ end of the claim ▶ ClaimSender ─▶ Claim ─▶ writers
 //! ```
 //!
-//! [`Election`] is about one lease, for all that a host does; [`MountElection`] about one for each mount. Either is three things: the claim,
-//! a future that must be run for as long as the host does, and a [`Release`] for when it ends.
+//! [`Election`] has one lease for the host, [`MountElection`] one for each mount. Both return the
+//! claim, a future that must run as long as the host, and a [`Release`] to end it.
 //!
-//! Its requests go by the host's own client, not one that is fenced: the claim is what they are for.
+//! Requests use the host's own client, not a fenced one, because they obtain the claim.
 
 mod denials;
 mod leaders;

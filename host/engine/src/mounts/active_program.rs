@@ -1,5 +1,4 @@
-//! A program made live: its client and what it sees of the cluster. A mount whose program changes gets another of these beside the
-//! old one, and changes over when its caches are filled.
+//! A running program: its clients and its views of the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,48 +26,42 @@ use crate::cluster::view::View;
 use crate::error::error_chain;
 use crate::leadership::claim::Claim;
 use crate::mounts::call_guard::CallGuard;
-use crate::mounts::fresh::{Found, FreshParents};
+use crate::mounts::fresh::{Discovery, FreshParents};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::writes::finalizers;
 
-/// See the module's documentation.
+/// A program with its caches, active or still in preparation.
 pub(crate) struct ActiveProgram {
-    /// Tells it from all others in this process.
     pub(crate) id: u64,
     pub(crate) program: Arc<Program>,
-    /// The fields of the host that the status of parents can hold.
+    /// The fields of the host that the parents' status can hold.
     pub(crate) status_capabilities: StatusCapabilities,
-    /// The client for writes: as the service account that the mount impersonates, if there is one.
+    /// The client for writes, as the mount's service account, if any.
     pub(crate) client: Client,
-    /// The client for reads besides the caches, before writes: as the host.
+    /// The client for reads past the caches, as the host.
     pub(crate) reads: Client,
-    /// The quarantine of the plugin.
     pub(crate) call_guard: CallGuard,
     pub(crate) parents: View,
-    /// Those that need not be looked at before something is created for them.
     pub(crate) fresh: Arc<FreshParents>,
     pub(crate) lookup: ReadCache,
-    /// By kind: those that are served, among them kinds that an earlier program declared.
+    /// The served kinds, including those that an earlier program declared.
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     subscriptions: Mutex<Vec<Subscription>>,
-    /// Kinds that are waited for.
     awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
-    /// Finds out which parents are fresh, each time that the claim is obtained.
     finding: Mutex<Option<AbortHandle>>,
 }
 
-/// The reason why a program cannot be activated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// A role in each namespace cannot give it.
+    /// Roles in namespaces cannot grant access to cluster-scoped parents.
     #[error("its parents ({0}) are cluster-scoped, but the mount is restricted to namespaces")]
     Confined(GroupVersionKind),
 }
 
 impl ActiveProgram {
-    /// Looks at everything that the program sees, and fills the caches. Kinds of children and reads that are not served are waited for
-    /// later, see [`mod@super::follow`]. It writes while that claim is held.
+    /// Opens all views, and fills the caches. Kinds that are not served are awaited later, see
+    /// [`mod@super::subscribe`].
     pub(crate) async fn prepare(
         program: Arc<Program>,
         services: &HostServices,
@@ -79,7 +72,7 @@ impl ActiveProgram {
         if matches!(program.namespaces, Namespaces::Only(_)) && parents.scope == Scope::Cluster {
             return Err(Error::Confined(parents.kind()));
         }
-        static LIVES: AtomicU64 = AtomicU64::new(0);
+        static IDS: AtomicU64 = AtomicU64::new(0);
         let (lookup, fresh) = (ReadCache::new(Arc::clone(&program)), Arc::new(FreshParents::new(claim.clone())));
         let mut opened = Vec::new();
         for kind in kinds(&program, &lookup, former_kinds) {
@@ -88,16 +81,16 @@ impl ActiveProgram {
             }
         }
         if claim.check().is_ok() {
-            // Children first, so that those which are missing were missing before the parents were listed. A standby has its lists from
-            // before the claim, and they may come in any order.
+            // Children first: those that are missing were then missing before the parents were
+            // listed. The lists of a standby are older than the claim anyway.
             let children: Vec<&Arc<View>> = opened.iter().filter_map(|opened| opened.children.as_ref()).collect();
             for view in &children {
                 view.synced().await;
             }
-            fresh.follow_children(children.iter().flat_map(|view| view.lists()).map(|lists| lists.asked()));
+            fresh.record_cached_children(children.iter().flat_map(|view| view.lists()).map(|lists| lists.asked()));
         }
-        let live = Self {
-            id: LIVES.fetch_add(1, Ordering::Relaxed),
+        let active = Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
             status_capabilities: StatusCapabilities::of(program.manifest(), parents.status == StatusSubresource::Served),
             client: client::for_program(&services.connection, claim, &program),
             reads: client::fenced(&services.connection, claim),
@@ -111,30 +104,27 @@ impl ActiveProgram {
             awaited: Mutex::default(),
             finding: Mutex::default(),
         };
-        live.parents.synced().await;
+        active.parents.synced().await;
         for opened in opened {
             opened.synced().await;
-            live.publish(opened);
+            active.publish(opened);
         }
-        let declared = declared_children(&live.program);
-        // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
-        let mut children = live.children.write();
-        children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
+        let declared = declared_children(&active.program);
+        let mut children = active.children.write();
+        children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| active.is_ours(object)));
         drop(children);
-        Ok(live)
+        Ok(active)
     }
 
-    /// Whether a parent is one of this mount's.
     pub(crate) fn selects(&self, parent: &Object) -> bool {
         self.program.selector.is_empty() || self.program.selector.matches(|label| parent.label(label))
     }
 
-    /// The views of those child kinds that are served.
     pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
         self.children.read().clone()
     }
 
-    /// All Secrets that are seen, as parents, children or what is read.
+    /// All Secrets that are visible as parents, children or reads.
     pub(crate) fn secrets(&self) -> Vec<Bytes> {
         let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
         let mut found = Vec::new();
@@ -151,7 +141,6 @@ impl ActiveProgram {
         found
     }
 
-    /// The parent as the plan knows it.
     pub(crate) fn parent(&self, object: &Object) -> Parent {
         let manifest = self.program.manifest();
         Parent {
@@ -162,27 +151,22 @@ impl ActiveProgram {
         }
     }
 
-    /// Kinds that are not served yet.
     pub(crate) fn awaited_kinds(&self) -> Vec<GroupVersionKind> {
         self.awaited.lock().iter().map(|(kind, _)| kind.clone()).collect()
     }
 
-    /// Begins to look at a kind that has come to be served.
     pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
         Opened::new((&self.program, &self.lookup, &self.fresh), informers, resource)
     }
 
-    /// A kind is waited for by that task, which ends with the program.
     pub(super) fn add_awaited(&self, kind: GroupVersionKind, task: AbortHandle) {
         self.awaited.lock().push((kind, task));
     }
 
-    /// A kind is not waited for any more.
     pub(super) fn remove_awaited(&self, kind: &GroupVersionKind) {
         self.awaited.lock().retain(|(awaited, _)| awaited != kind);
     }
 
-    /// Of children and of what is read, as far as it can be seen.
     pub(crate) fn unserved_kinds(&self) -> BTreeSet<GroupVersionKind> {
         let children = self.children();
         let missing = declared_children(&self.program).into_iter().filter(|kind| !children.contains_key(kind));
@@ -190,15 +174,14 @@ impl ActiveProgram {
         missing.chain(unread).collect()
     }
 
-    /// Whether a child is one that this plugin made.
     pub(crate) fn is_ours(&self, object: &Object) -> bool {
         object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
     }
 
-    /// Publishes a kind to reconciles. Its caches must have synced, or it would be taken for empty.
+    /// Publishes a kind to reconciles. Its caches must have synced, or it would seem empty.
     pub(super) fn publish(&self, opened: Opened) {
         let Opened { kind, read, children, ends } = opened;
-        self.keep(ends);
+        self.add_subscriptions(ends);
         if let Some(served) = read {
             self.lookup.publish(kind.clone(), served);
         }
@@ -207,30 +190,29 @@ impl ActiveProgram {
         }
     }
 
-    pub(super) fn keep(&self, subscriptions: Vec<Subscription>) {
+    pub(super) fn add_subscriptions(&self, subscriptions: Vec<Subscription>) {
         self.subscriptions.lock().extend(subscriptions);
     }
 
-    /// A parent is there that was not there before, or one is gone.
-    pub(super) fn note_parent(&self, notice: &WatchEvent) {
-        let object = notice.object();
-        let previous = notice.previous().map(|previous| previous.uid());
-        match notice {
+    pub(super) fn track_freshness(&self, event: &WatchEvent) {
+        let object = event.object();
+        let previous = event.previous().map(|previous| previous.uid());
+        match event {
             WatchEvent::Stored { .. } if previous == Some(object.uid()) => {}
             WatchEvent::Stored { origin, .. } => {
                 previous.iter().for_each(|uid| self.fresh.forget(uid));
                 let found = match origin {
-                    Origin::Watch => Found::ByWatch(object.resource_version()),
-                    Origin::List => Found::InList,
+                    Origin::Watch => Discovery::ByWatch(object.resource_version()),
+                    Origin::List => Discovery::InList,
                 };
-                self.fresh.found(object.uid(), found, self.parents.listed(object.namespace()));
+                self.fresh.record_parent(object.uid(), found, self.parents.listed(object.namespace()));
             }
             WatchEvent::Deleted(_) => self.fresh.forget(object.uid()),
         }
     }
 
-    /// Each time that the claim is obtained, asks for a version of the parents' kind, if the caches are from before: a parent with a later
-    /// one was created under the claim. Until that is known, parents are looked at.
+    /// When the claim is obtained, requests a version of the parents' kind, if the caches are
+    /// older. Parents with a later version were created under the claim.
     pub(crate) fn find_fresh(&self, client: &Client, claim: &Claim) {
         let (fresh, client, claim, resource) =
             (Arc::clone(&self.fresh), client.clone(), claim.clone(), self.parents.resource.clone());
@@ -248,7 +230,7 @@ impl ActiveProgram {
                     match answered(api.list(&ListParams::default().limit(1))).await {
                         Ok(list) => {
                             let version = list.metadata.resource_version.and_then(|version| version.parse().ok());
-                            version.into_iter().for_each(|version| fresh.born_after(asked, version));
+                            version.into_iter().for_each(|version| fresh.record_version(asked, version));
                         }
                         Err(error) => {
                             debug!(kind = %resource.kind(), error = %error_chain(&error), "parents are read from the API server before objects are created for them")
@@ -273,7 +255,6 @@ impl Drop for ActiveProgram {
     }
 }
 
-/// All kinds but the parents', each once.
 fn kinds(program: &Program, lookup: &ReadCache, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
     let mut kinds = declared_children(program);
     let is_declared = |kind: &GroupVersionKind| {
@@ -288,17 +269,14 @@ fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
     program.manifest().children.iter().map(|child| child.kind.clone()).collect()
 }
 
-/// The views of a kind, before they are taken in.
 pub(super) struct Opened {
     kind: GroupVersionKind,
     read: Option<Served>,
     children: Option<Arc<View>>,
-    /// Tell of children that go.
     ends: Vec<Subscription>,
 }
 
 impl Opened {
-    /// Begins to look at a kind that is served.
     fn new(
         (program, lookup, fresh): (&Program, &ReadCache, &Arc<FreshParents>),
         informers: &Informers,
@@ -307,8 +285,8 @@ impl Opened {
         let kind = resource.kind();
         let read = lookup.kinds().contains(&kind).then(|| lookup.open(informers, &resource));
         let is_only_read = read.is_some() && !declared_children(program).contains(&kind);
-        let interest = WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() };
-        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, interest)));
+        let scope = WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() };
+        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, scope)));
         let ends = children.iter().flat_map(|view| forget_whose_children_go(view, fresh)).collect();
         Self { kind, read, children, ends }
     }
@@ -322,8 +300,8 @@ impl Opened {
 
 fn forget_whose_children_go(children: &View, fresh: &Arc<FreshParents>) -> Vec<Subscription> {
     let fresh = Arc::clone(fresh);
-    children.subscribe(move |notice| {
-        let owner = match notice {
+    children.subscribe(move |event| {
+        let owner = match event {
             WatchEvent::Deleted(last) => last.owner_uid(),
             WatchEvent::Stored { object, previous: Some(previous), .. } if previous.uid() == object.uid() => {
                 previous.owner_uid().filter(|before| object.owner_uid() != Some(*before))

@@ -1,6 +1,6 @@
-//! How far a program's plugin is trusted: its quarantine, and the parents that wait for the end of it or for their turn.
+//! The quarantine of a program's plugin, and the parents that wait for its end or for their turn.
 //!
-//! It belongs to one program: a plugin that replaces another starts without a quarantine, and calls of the other that are still in flight do not affect it.
+//! It belongs to one program: a plugin that replaces another starts without a quarantine.
 
 use std::sync::Arc;
 
@@ -12,11 +12,10 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::threads;
 
-/// See the module's documentation. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct CallGuard(Arc<Mutex<Quarantine>>);
 
-/// A call that was admitted. Until [`Admitted::ended`] is called, it counts as one that was not made.
+/// An admitted call. Dropped before [`Admitted::ended`], it counts as not made.
 pub(crate) struct Admitted {
     call_guard: CallGuard,
     parent: ObjectKey,
@@ -25,12 +24,12 @@ pub(crate) struct Admitted {
 }
 
 impl CallGuard {
-    /// For a plugin that is quarantined after faults in a row about so many different objects; none: never.
+    /// Quarantines after consecutive faults on this many distinct objects.
     pub(crate) fn new(quarantine_after: Option<u32>) -> Self {
         Self(Arc::new(Mutex::new(Quarantine::new(quarantine_after))))
     }
 
-    /// Admits a call about a parent, or says why it is not made now, and when to ask again.
+    /// Admits a call about a parent, or returns why and until when it must wait.
     pub(crate) fn admit(&self, parent: &ObjectKey, now: Time) -> Result<Admitted, Problem> {
         let mut quarantine = self.quarantine();
         match quarantine.admit(parent, now) {
@@ -48,18 +47,16 @@ impl CallGuard {
         }
     }
 
-    /// The problem of a parent that is held at the moment; none: it is not.
     pub(crate) fn holds(&self, parent: &ObjectKey, now: Time) -> Option<Problem> {
         let (extent, held) = self.quarantine().holds(parent)?;
         Some(Problem::quarantined(&held, &describe(parent, extent), now, now))
     }
 
-    /// The quarantine, if the plugin is in it as a whole.
     pub(crate) fn quarantined(&self) -> Option<Held> {
         self.quarantine().view()
     }
 
-    /// The quarantines of single namespaces, and of single cluster-scoped parents: how many there are, and so many of them.
+    /// The number of quarantined scopes, and at most `most` of them.
     pub(crate) fn quarantined_scopes(&self, most: usize) -> (usize, Vec<(QuarantineScope, Held)>) {
         let quarantine = self.quarantine();
         let listed = quarantine.held_scopes().take(most).map(|(scope, held)| (scope.clone(), held)).collect();
@@ -71,13 +68,11 @@ impl CallGuard {
         self.quarantine().objects().cloned().collect()
     }
 
-    /// Of how many parents and scopes something is known.
     #[cfg(test)]
     pub(crate) fn known(&self) -> (usize, usize) {
         self.quarantine().len()
     }
 
-    /// A parent is gone.
     pub(crate) fn forget(&self, parent: &ObjectKey, now: Time) {
         self.quarantine().forget(parent, now);
     }
@@ -88,7 +83,7 @@ impl CallGuard {
 }
 
 impl Admitted {
-    /// A plugin that has not answered yet, or whose last calls about such parents ended in faults, may spin again.
+    /// Calls that may spin get a low priority: the first of a plugin, and those after faults.
     pub(crate) fn priority(&self) -> threads::Priority {
         match self.admission {
             Some(Admission::Call(Lane::Usual)) => threads::Priority::Usual,
@@ -96,7 +91,6 @@ impl Admitted {
         }
     }
 
-    /// The call has ended like that.
     pub(crate) fn ended(mut self, end: CallEnd, now: Time) -> Ended {
         self.end(end, now)
     }
@@ -115,7 +109,6 @@ impl Drop for Admitted {
     }
 }
 
-/// The quarantined objects, for people.
 pub(crate) fn describe(parent: &ObjectKey, extent: Extent) -> String {
     match (extent, &parent.namespace) {
         (Extent::Mount, _) => "all objects".to_owned(),

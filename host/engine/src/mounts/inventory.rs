@@ -1,16 +1,16 @@
-//! What this deployment has mounted, kept in the cluster: so that a host that starts later knows which kinds to prune that a plugin no
-//! longer declares, and which mounts are gone whose parents still hold a finalizer.
+//! The mounts of this deployment, recorded in the cluster. A host that starts later learns which
+//! undeclared kinds to prune, and which removed mounts still have finalizers on their parents.
 //!
-//! It is a ConfigMap beside the host, with an entry for each mount. It only changes when the configuration does.
+//! It is a ConfigMap with an entry for each mount, and changes only with the configuration.
 //!
 //! ```text
-//!   a mount is noted ──▶ written, by a task of its own ── kept ───────────────▶ its objects are reconciled
-//!                                                      ── cannot be written ──▶ the same, but no object gets a finalizer;
-//!                                                                               /readyz says why; tried again
+//!  a mount is recorded ─▶ a task writes it ─ success ─▶ its objects are reconciled
+//!                                          ─ failure ─▶ the same, but without new finalizers;
+//!                                                       /readyz says why; retried
 //! ```
 //!
-//! A mount waits for the first attempt to write its own entry, and for no other mount's. What only the inventory makes safe waits longer:
-//! finalizers, which nobody would remove if a later start did not know of the mount.
+//! A mount waits for the first attempt to write its own entry. New finalizers wait for a success,
+//! because a later start that does not know the mount would never remove them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -33,20 +33,20 @@ use crate::error::error_chain;
 use crate::leadership::claim::Claim;
 use crate::program::{MountName, Program, ServiceAccount};
 
-/// How soon a write that failed is tried again,
+/// The first delay after a failed write.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
-/// and how soon at the latest: a person who made the ConfigMap writable again looks for the effect.
+/// The longest delay: a person who has made the ConfigMap writable again waits for the effect.
 const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
-/// How often a write is repeated at once after another replica was faster. Each write takes all that is noted, so replicas do not race for
-/// long; one that loses this often meets something else that answers 409.
+/// How often a write that lost a race is repeated at once. Each write contains all changes, so
+/// after this many, the 409 has another cause.
 const RACES: usize = 5;
 
-/// The place of the inventory.
+/// The location of the inventory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The namespace of the ConfigMap.
     pub namespace: String,
-    /// Its name.
+    /// The name of the ConfigMap.
     pub name: String,
 }
 
@@ -54,19 +54,19 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// The plugin's name: what its children are labelled with.
+    /// The name of the plugin, with which its children are labelled.
     pub plugin: String,
     /// The kind of its parents.
     pub parent: GroupVersionKind,
-    /// Their namespaces; none: all,
+    /// The namespaces of its parents; all if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<BTreeSet<String>>,
-    /// but not here.
+    /// Namespaces that are excluded from these.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub except: BTreeSet<String>,
-    /// The kinds that its children are of, or were once.
+    /// The present and former kinds of its children.
     pub children: BTreeSet<GroupVersionKind>,
-    /// The service account that it wrote as; none: the host's own.
+    /// The service account that it writes as; the host's own if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impersonate: Option<ServiceAccount>,
 }
@@ -88,7 +88,7 @@ impl Entry {
         }
     }
 
-    /// What of the parents is none of `other`'s; none: there is nothing.
+    /// The parents of this entry that `other` does not cover; `None` if it covers all.
     fn without(mut self, other: &Self) -> Option<Self> {
         if !self.is_about_the_same(other) {
             return Some(self);
@@ -107,7 +107,6 @@ impl Entry {
         (!is_nothing).then_some(self)
     }
 
-    /// The parents of both, which are about the same.
     fn with(mut self, other: Self) -> Self {
         match (&mut self.namespaces, other.namespaces) {
             (Some(names), Some(others)) => names.extend(others),
@@ -122,32 +121,31 @@ impl Entry {
         self
     }
 
-    /// Whether parents in that namespace are meant.
     pub(crate) fn covers(&self, namespace: &str) -> bool {
         self.namespaces.as_ref().is_none_or(|names| names.contains(namespace)) && !self.except.contains(namespace)
     }
 
-    /// Whether it is of the plugin of a program, in whatever version.
+    /// Returns whether the entry is of the program's plugin, in any version.
     pub fn is_of(&self, program: &Program) -> bool {
         self.is_about_the_same(&Self::of(program, std::iter::empty()))
     }
 
-    /// Whether it is the same plugin with the same kind, which may have come to another version.
+    /// Compares plugin and parent kind, but not versions.
     fn is_about_the_same(&self, other: &Self) -> bool {
         let identity = |entry: &Self| (entry.plugin.clone(), entry.parent.group.clone(), entry.parent.kind.clone());
         identity(self) == identity(other)
     }
 }
 
-/// The key of what a mount has left behind: a name that no mount can have.
+/// The key of an entry that a mount left behind. No mount can have this name.
 fn left_by(mount: &str) -> String {
     format!("{mount}.left")
 }
 
-/// What the name of an inventory ends with, after that of its deployment.
+/// The suffix of an inventory's name, after the name of its deployment.
 pub const SUFFIX: &str = "-inventory";
 
-/// The entries of a ConfigMap, as JSON; one that is no inventory has none.
+/// Returns the entries of a ConfigMap in JSON; empty if it is not an inventory.
 pub fn read(map: &Value) -> Vec<Entry> {
     let name = map.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     if !name.ends_with(SUFFIX) {
@@ -157,7 +155,7 @@ pub fn read(map: &Value) -> Vec<Entry> {
     texts.filter_map(|text| serde_json::from_str(text.as_str()?).ok()).collect()
 }
 
-/// An inventory that has these mounts, each with the kinds that its children were of, in JSON.
+/// Returns an inventory in JSON, with these mounts and the former kinds of their children.
 pub fn written(place: &Place, programs: &[Program], former: &BTreeMap<String, BTreeSet<GroupVersionKind>>) -> Value {
     let entries = programs.iter().filter_map(|program| {
         let kinds = former.get(&*program.name).into_iter().flatten().cloned();
@@ -168,39 +166,32 @@ pub fn written(place: &Place, programs: &[Program], former: &BTreeMap<String, BT
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": entries })
 }
 
-/// Whether it was tried to write an entry as it is now.
+/// The last attempt to write an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
     NotYet,
     Failed,
 }
 
-/// Whether the host works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
     On,
     Stopping,
 }
 
-/// See the module's documentation.
 pub(crate) struct Inventory {
     kept: Option<(Client, Place)>,
     entries: Mutex<BTreeMap<String, Entry>>,
-    /// The mounts whose entries are to be written.
     unkept: Mutex<BTreeMap<String, Attempt>>,
     noted: Notify,
-    /// Notified when an attempt has ended, and when the host stops. A watch channel would wake those who wait in a random order, and
-    /// simulations would not be repeatable.
+    /// Not a watch channel: it wakes waiters in a random order, and simulations must be repeatable.
     progress: Notify,
     is_stopping: AtomicBool,
-    /// The error of the last write; none: it succeeded.
     failure: Mutex<Option<String>>,
-    /// The configured mounts.
     wanted: Mutex<BTreeMap<String, Entry>>,
 }
 
 impl Inventory {
-    /// Kept there; without a place, in memory alone.
     pub(crate) fn new(client: Client, place: Option<Place>) -> Self {
         Self {
             kept: place.map(|place| (client, place)),
@@ -214,26 +205,23 @@ impl Inventory {
         }
     }
 
-    /// These are to be mounted.
     pub(crate) fn want(&self, programs: &[Program]) {
         let entry = |program: &Program| (program.name.to_string(), Entry::of(program, std::iter::empty()));
         *self.wanted.lock() = programs.iter().map(entry).collect();
     }
 
-    /// What of an entry is wanted by no mount; none: there is nothing.
     pub(crate) fn unwanted(&self, entry: &Entry) -> Option<Entry> {
         let wanted = self.wanted.lock();
         wanted.values().try_fold(entry.clone(), |left, wanted| left.without(wanted))
     }
 
-    /// Whether an entry is that of a mount that is wanted, or of what it has left behind.
     pub(crate) fn is_wanted(&self, name: &str, entry: &Entry) -> bool {
         let wanted = self.wanted.lock();
         let is_it = |mount: &String| mount == name || left_by(mount) == name;
         wanted.iter().any(|(mount, wanted)| is_it(mount) && wanted.is_about_the_same(entry))
     }
 
-    /// Reads what is kept. Waits until the API server answers; one that refuses is taken for one that has nothing.
+    /// Loads the inventory. Waits until the API server answers; after a 403 it is empty.
     pub(crate) async fn load(&self) {
         loop {
             match self.fetch().await {
@@ -252,17 +240,15 @@ impl Inventory {
         }
     }
 
-    /// All entries.
     pub(crate) fn all(&self) -> BTreeMap<String, Entry> {
         self.entries().clone()
     }
 
-    /// The kinds of a mount's children.
     pub(crate) fn kinds(&self, mount: &MountName) -> BTreeSet<GroupVersionKind> {
         self.entries().get(&**mount).map(|entry| entry.children.clone()).unwrap_or_default()
     }
 
-    /// Notes a mount, and what it leaves behind if it was in more namespaces before; [`Inventory::keep`] writes it.
+    /// Records a mount, and what it leaves behind if it had more namespaces before.
     pub(crate) fn record(&self, mount: &MountName, entry: Entry) {
         let (before, left) = {
             let entries = self.entries();
@@ -274,13 +260,12 @@ impl Inventory {
             (before, left) => before.or(left),
         };
         match behind.and_then(|behind| behind.without(&entry)) {
-            Some(behind) => self.note(&left_by(mount), behind),
+            Some(behind) => self.record_entry(&left_by(mount), behind),
             None => self.remove(&left_by(mount)),
         }
-        self.note(mount, entry);
+        self.record_entry(mount, entry);
     }
 
-    /// All that a program may have held parents of, and its mount before it had this program.
     pub(crate) fn all_of(&self, program: &Program) -> Entry {
         let entry = Entry::of(program, std::iter::empty());
         match self.entries().get(&*program.name) {
@@ -289,13 +274,12 @@ impl Inventory {
         }
     }
 
-    /// The objects that a mount has left behind.
     pub(crate) fn left(&self, mount: &MountName) -> Option<(String, Entry)> {
         let name = left_by(mount);
         self.entries().get(&name).cloned().map(|entry| (name, entry))
     }
 
-    fn note(&self, name: &str, entry: Entry) {
+    fn record_entry(&self, name: &str, entry: Entry) {
         if self.entries().get(name) != Some(&entry) {
             self.entries().insert(name.to_owned(), entry);
             self.is_to_be_written(name);
@@ -309,20 +293,18 @@ impl Inventory {
         }
     }
 
-    /// A mount is gone, and nothing of it is left to see to; [`Inventory::keep`] writes it.
     pub(crate) fn remove(&self, mount: &str) {
         if self.entries().remove(mount).is_some() {
             self.is_to_be_written(mount);
         }
     }
 
-    /// Waits until it was tried to write the entry of a mount as it is now, whatever came of it, or the claim is lost.
+    /// Waits for an attempt to write an entry, successful or not, or until the claim is lost.
     pub(crate) async fn tried(&self, mount: &str, claim: &Claim) -> Going {
         let is_stopping = || self.is_stopping.load(Ordering::Acquire);
         let is_tried = async {
             loop {
                 let mut progress = pin!(self.progress.notified());
-                // Before the look, so that no attempt ends in between.
                 progress.as_mut().enable();
                 if is_stopping() || self.unkept().get(mount) != Some(&Attempt::NotYet) {
                     return;
@@ -338,11 +320,7 @@ impl Inventory {
         if is_stopping() { Going::Stopping } else { Going::On }
     }
 
-    /// Whether a later start of the host knows of this mount as it is now.
-    ///
-    /// # Errors
-    ///
-    /// Why it does not.
+    /// Fails if a later start would not know the current entry of this mount.
     pub(crate) fn knows(&self, mount: &str) -> Result<(), String> {
         if !self.unkept().contains_key(mount) {
             return Ok(());
@@ -350,34 +328,30 @@ impl Inventory {
         Err(self.failure().clone().unwrap_or_else(|| "the inventory is about to be written".to_owned()))
     }
 
-    /// The reason why the inventory cannot be written, for operators.
-    ///
-    /// # Errors
-    ///
-    /// The last failure, with the mounts that it concerns.
+    /// Fails if the inventory cannot be written, for operators.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(failure) = self.failure().clone() else { return Ok(()) };
         let names: Vec<String> = self.unkept().keys().cloned().collect();
         Err(if names.is_empty() { failure } else { format!("{failure} (not written: {})", names.join(", ")) })
     }
 
-    /// Writes what changes, for as long as it is polled and the claim is held. A write that fails is tried again.
-    pub(crate) async fn keep(&self, claim: &Claim) {
+    /// Writes changes while it is polled and the claim is held. Failed writes are retried.
+    pub(crate) async fn write_changes(&self, claim: &Claim) {
         let mut delay = TRY_AGAIN_AFTER;
         loop {
             while self.unkept().is_empty() {
                 self.noted.notified().await;
             }
             if claim.check().is_err() {
-                // Whether it can be written is for the host that leads to find out.
+                // The leader finds out whether it can be written.
                 *self.failure() = None;
                 claim.held().await;
             }
-            if self.keep_once(claim).await {
+            if self.write_once(claim).await {
                 delay = TRY_AGAIN_AFTER;
                 continue;
             }
-            // What is noted meanwhile is tried at once: a mount waits for it.
+            // New entries are written at once, because mounts wait for them.
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}
                 () = self.noted.notified() => {}
@@ -386,15 +360,13 @@ impl Inventory {
         }
     }
 
-    /// Nobody waits for an attempt any more.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.progress.notify_waiters();
     }
 
-    /// Whether all that is noted could be written.
-    async fn keep_once(&self, claim: &Claim) -> bool {
-        // All at once, so that what a mount has left behind is never forgotten in between.
+    async fn write_once(&self, claim: &Claim) -> bool {
+        // All at once, so that an entry that is left behind is never lost in between.
         let changes: BTreeMap<String, Option<Entry>> = {
             let (unkept, entries) = (self.unkept(), self.entries());
             unkept.keys().map(|name| (name.clone(), entries.get(name).cloned())).collect()
@@ -410,7 +382,6 @@ impl Inventory {
         }
         match &written {
             Ok(()) => *self.failure() = None,
-            // It was not tried.
             Err(_) if claim.check().is_err() => return false,
             Err(error) => self.failed(error),
         }
@@ -418,7 +389,6 @@ impl Inventory {
             changes.get(name).is_some_and(|tried| tried.as_ref() == entries.get(name))
         };
         {
-            // What has changed again meanwhile was not tried yet.
             let (mut unkept, entries) = (self.unkept(), self.entries());
             match &written {
                 Ok(()) => unkept.retain(|name, _| !unchanged(name, &entries)),
@@ -462,7 +432,6 @@ impl Inventory {
         answered(api.get_opt(&place.name)).await
     }
 
-    /// It is logged once, as long as it is the same.
     fn failed(&self, error: &kube::Error) {
         let text = self.describe(error);
         let before = self.failure().replace(text.clone());
@@ -493,7 +462,7 @@ impl Inventory {
     }
 }
 
-/// An entry that cannot be read was written by a later version, and is left as it is.
+/// Returns the readable entries. Others were written by a later version, and stay unchanged.
 fn entries_of(map: &ConfigMap) -> BTreeMap<String, Entry> {
     let data = map.data.iter().flatten();
     data.filter_map(|(mount, text)| Some((mount.clone(), serde_json::from_str(text).ok()?))).collect()

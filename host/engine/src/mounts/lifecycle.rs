@@ -1,4 +1,4 @@
-//! The life of a mount: it makes one program live after the other, and works while it is led.
+//! The life of a mount: it activates one program after the other, and works while it leads.
 
 use std::sync::Arc;
 
@@ -14,12 +14,10 @@ use crate::mounts::release::release;
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 
-/// The tasks that run while a program of a mount is active.
 pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
 
 impl Mount {
-    /// Makes each program live that it is given, until there are no more. While the next one is prepared, the old one works on.
-    /// Beside each of them, while it is live, its companion runs.
+    /// Activates each program. The old one works on while the next one is prepared.
     pub(crate) async fn run(
         self: Arc<Self>,
         mut programs: watch::Receiver<Arc<Program>>,
@@ -50,20 +48,19 @@ impl Mount {
         }
     }
 
-    /// Lets the parents go that were this mount's before its program changed, and are not any more.
+    /// Releases the parents that a changed program no longer covers.
     async fn release_out_of_scope(&self, services: &HostServices) {
         let Some((name, entry)) = services.inventory.left(&self.name) else { return };
-        // What the old program is still about may hold them again.
+        // Reconciles of the old program may add finalizers again.
         self.idle().await;
         let releaser = services.releaser(&self.name, entry.impersonate.as_ref()).await;
         release(&releaser, &name, &entry, &services.inventory).await;
         services.inventory.remove(&name);
     }
 
-    /// Makes a program live.
     async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
-        let old = self.live();
-        // A change of the shadow alone is no reason to restart the mount.
+        let old = self.active();
+        // A change of the shadow alone does not restart the mount.
         if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
             return;
         }
@@ -74,11 +71,11 @@ impl Mount {
             .into_iter()
             .chain(old.iter().flat_map(|old| old.children().into_keys()))
             .collect();
-        let live =
+        let active =
             match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name))
                 .await
             {
-                Ok(live) => Arc::new(live),
+                Ok(active) => Arc::new(active),
                 Err(reason) => {
                     error!(mount = %self.name, "not mounted: {reason}");
                     self.enter(Phase::Refused(reason.to_string()));
@@ -86,25 +83,23 @@ impl Mount {
                     return;
                 }
             };
-        services.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
-        self.set_live(Arc::clone(&live));
-        services.queue.add_mount(&self.name, self.queue_options(&live));
+        services.inventory.record(&self.name, Entry::of(&program, active.children().into_keys()));
+        self.set_active(Arc::clone(&active));
+        services.queue.add_mount(&self.name, self.queue_options(&active));
         let manifest = program.manifest();
         info!(
             mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
             "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
-        // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
-        live.follow(self, &services.queue);
-        live.find_fresh(&services.client, &services.claims.of(&self.name));
-        // The program before it may have looked elsewhere, and what went before this one followed was told to nobody.
+        active.subscribe_all(self, &services.queue);
+        active.find_fresh(&services.client, &services.claims.of(&self.name));
+        // Deletions before the subscription were reported to nobody.
         self.forget_what_is_gone(&services.queue);
-        live.await_kinds(self, services);
+        active.await_kinds(self, services);
         self.enter(Phase::Running);
         services.leadable.add(&self.name);
     }
 
-    /// Works while the claim to the mount is held, and rests while it is not. Never ends.
     pub(crate) async fn lead(self: Arc<Self>, services: Arc<HostServices>) {
         let claim = services.claims.of(&self.name);
         loop {

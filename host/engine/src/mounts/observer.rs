@@ -5,11 +5,9 @@ use std::any::Any;
 use gyre_core::object::ObjectKey;
 use gyre_core::queue::Time;
 
-/// See the module's documentation. It is called where a reconcile runs, so it must not block.
+/// Notified of calls and deletions on the async thread: it must not block.
 pub(crate) trait Observer: Any + Send + Sync {
-    /// The mount's plugin was called about a parent.
     fn called(&self, parent: &ObjectKey);
 
-    /// A parent is gone.
     fn forgotten(&self, parent: &ObjectKey, now: Time);
 }

@@ -1,5 +1,5 @@
-//! What the host remembers of a parent between two reconciles. It may be lost at any time: that costs a call or a request
-//! that changes nothing, never a wrong result.
+//! The host's state of a parent between two reconciles. Losing it costs a call or a request, but
+//! never makes a result wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,38 +16,33 @@ use tokio::time::Instant;
 use crate::cluster::object::{Object, SharedObject};
 use crate::mounts::trail::Trail;
 
-/// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ParentState {
-    /// The parent that this is about: another of the same name is another object.
+    /// The UID of the parent; another object of the same name has another state.
     pub(crate) uid: String,
-    /// The inputs of the last reconcile that went well, if the plugin need not be called again while they hold.
+    /// The inputs of the last reconcile, if equal inputs need no call.
     pub(crate) inputs: Option<Inputs>,
-    /// The reads of the last call.
     pub(crate) reads: BTreeSet<Read>,
-    /// The time for which the plugin requested the next call.
     pub(crate) requeue_at: Option<Instant>,
-    /// The events that held at the last reconcile; none: it is not known, as after a restart.
+    /// The events of the last reconcile; `None` if unknown, as after a restart.
     pub(crate) events: Option<Vec<Event>>,
-    /// By the UID of a child: what the API server made of what was desired, where it spells it otherwise.
+    /// What the API server stored for a child, if it differs from what was desired.
     pub(crate) accepted: BTreeMap<String, AcceptedForm>,
-    /// By the UID of a child: how often its fields were taken back from those who edited them.
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
-    /// The status that was sent, and what the API server made of it where that differs (it drops fields that the CRD has no room for).
+    /// Fingerprints of the sent and the stored status, if the API server dropped fields.
     pub(crate) accepted_status: Option<(u64, u64)>,
-    /// The writes without a new input.
     pub(crate) pace: Pace,
-    /// What that is told by; none: it has not been written for in a while.
+    /// What the last reconcile left, to tell others' changes from our own writes; `None` if no
+    /// reconcile wrote recently.
     pub(crate) trail: Option<Arc<Trail>>,
 }
 
-/// A fingerprint of all that a reconcile depends on: the program, the parent, its children, which of their kinds are served, and what the
-/// plugin read.
+/// A fingerprint of everything that a reconcile depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inputs(u64, u64);
 
 impl Inputs {
-    /// The parent counts without its resource version, which every write moves.
+    /// Ignores the parent's resource version, which changes with every write.
     pub(crate) fn of<'a>(
         program_id: u64,
         parent: &Object,
@@ -55,7 +50,7 @@ impl Inputs {
         served: impl Iterator<Item = &'a GroupVersionKind> + Clone,
         answers: impl Iterator<Item = (&'a Read, u64)> + Clone,
     ) -> Self {
-        // Two hashes with different beginnings: a collision would make the host blind to a change.
+        // Two hashes with different seeds, because a collision would hide a change.
         let [first, second] = [1_u8, 2].map(|seed| {
             let mut hasher = DefaultHasher::new();
             seed.hash(&mut hasher);

@@ -1,38 +1,29 @@
-//! Unmounting without stranded finalizers: lets every parent go that still carries the finalizer of a plugin that is no longer mounted.
-//!
-//! It works on what the API server says, not on caches: there is no plugin, no queue and no watch any more.
+//! Unmounting without stranded finalizers: removes the finalizers of a plugin that is not mounted.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gyre_core::grants::Scope;
-use gyre_core::object::GroupVersionKind;
-use gyre_core::plan::{OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
-use kube::api::{DeleteParams, ListParams, Preconditions};
-use kube::{Api, Client};
+use kube::Client;
 use tracing::{info, warn};
 
-use crate::client::answered;
-use crate::cluster::kinds::{self, Resource};
-use crate::cluster::object::{Object, Received, SharedObject};
+use crate::cluster::kinds;
+use crate::cluster::object::Object;
 use crate::error::error_chain;
 use crate::mounts::inventory::{Entry, Inventory};
-use crate::writes::finalizers::{child_list, has_finalizer, remove_finalizer_without_mount};
+use crate::mounts::unreachable::{self, list_objects};
+use crate::writes::finalizers::{has_finalizer, remove_finalizer_without_mount};
 
-/// How soon it is tried again where something failed, or something has to be gone first.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
-/// A longer wait than that helps nobody who waits for an object to go.
+/// The longest delay: people may wait for the deletion of an object.
 const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
-/// Parents are read in pages of so many, as client-go's pager does.
-const PAGE: u32 = 500;
 
-/// Lets all parents of a mount go. Ends when none carries the finalizer any more.
+/// Removes the finalizer from all parents of a mount. Returns when none has it.
 ///
 /// # Guarantees
 ///
-/// - Parents that live lose the finalizer and nothing else.
-/// - Of a parent that is being deleted the children go first which the garbage collector would not find.
-/// - Parents that are, or come to be, another mount's are left to it.
+/// - Parents that live lose only the finalizer.
+/// - Before a parent that is being deleted, its children go that the garbage collector does not
+///   reach.
+/// - Parents of another mount are left unchanged.
 pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inventory: &Inventory) {
     let mut delay = TRY_AGAIN_AFTER;
     let mut told = String::new();
@@ -49,7 +40,6 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
             Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait until their children are deleted"),
             Err(error) => {
                 let text = error_chain(&error);
-                // The permissions may have been removed with the mount. Then this is repeated until somebody reads it.
                 if text != told {
                     let remedy = match &error {
                         kube::Error::Api(status) if status.is_forbidden() => {
@@ -67,23 +57,14 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
     }
 }
 
-/// As whom the parents of a mount are released.
-///
-/// The rules that a mount with a service account of its own needs permit that account to write, and the host only to read. So whatever is
-/// written is written as that account, as long as that is permitted.
+/// The clients that release the parents of a mount. The host may only be permitted to read.
 pub(crate) struct Releaser {
-    /// As the host itself.
     pub(crate) host: Client,
-    /// As the service account that the mount wrote as, if it had one.
     pub(crate) account: Option<Client>,
 }
 
 impl Releaser {
-    /// Writes as the mount did. Where that is forbidden, as after its rules were removed, writes as the host.
-    ///
-    /// # Errors
-    ///
-    /// Of the last attempt; if both are forbidden, of the first.
+    /// Writes as the mount did, or as the host if that is forbidden.
     async fn release_once(&self, entry: &Entry) -> Result<Left, kube::Error> {
         let is_forbidden = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.is_forbidden());
         let Some(account) = &self.account else { return release_once(&self.host, &self.host, entry).await };
@@ -101,12 +82,10 @@ struct Left {
     released: usize,
 }
 
-/// Reads with the one client and writes with the other.
 async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result<Left, kube::Error> {
     let mut left = Left { parents: 0, released: 0 };
-    // Where the kind is not served any more, there are no objects of it.
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
-    for parent in list(client, &parents, entry.namespaces.as_ref(), None).await? {
+    for parent in list_objects(client, &parents, entry.namespaces.as_ref(), None).await? {
         let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
         if !is_meant || !has_finalizer(&parent, &entry.plugin) {
             continue;
@@ -117,7 +96,6 @@ async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result
         }
         match remove_finalizer_without_mount(writer, &parents, &parent, &entry.plugin).await {
             Ok(()) => left.released += 1,
-            // Somebody else wrote to it.
             Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
             Err(error) => return Err(error),
         }
@@ -135,95 +113,7 @@ async fn has_unreachable_children(
     for kind in &entry.children {
         resources.extend(kinds::find(client, kind).await?);
     }
-    let children = unreachable(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await?;
-    delete(writer, &children).await?;
-    Ok(children.iter().any(|(_, child)| is_waited_for(&entry.plugin, parent, child)))
-}
-
-/// Whether a parent that goes has to wait for this child. Where the parent lists nothing, a child with a finalizer on it may be forged to keep
-/// the parent.
-pub(crate) fn is_waited_for(plugin: &str, parent: &Object, child: &Object) -> bool {
-    !child_list(parent, plugin).is_missing() || !child.is_deleting()
-}
-
-/// Deletes these children, unless they are being deleted already.
-///
-/// # Errors
-///
-/// What a request came to.
-pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject)]) -> Result<(), kube::Error> {
-    for (resource, child) in children.iter().filter(|(_, child)| !child.is_deleting()) {
-        let api: Api<Received> = resource.api(client, child.namespace());
-        let uid = Some(child.uid().to_owned());
-        let params = DeleteParams::background().preconditions(Preconditions { uid, resource_version: None });
-        match answered(api.delete(child.name(), &params)).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// The children of a parent that the garbage collector does not reach, as the API server knows them at this moment.
-///
-/// It takes the `list` that the host itself needs for its caches. A service account that a mount writes as may lack it: for kinds that the
-/// plugin declares and the mount does not grant.
-///
-/// # Errors
-///
-/// What a request came to.
-pub(crate) async fn unreachable<'a>(
-    client: &Client,
-    plugin: &str,
-    parent: &Object,
-    resources: &'a [Resource],
-    namespaces: Option<&BTreeSet<String>>,
-) -> Result<Vec<(&'a Resource, SharedObject)>, kube::Error> {
-    // It reaches all that a parent outside of namespaces owns.
-    if parent.namespace().is_none() {
-        return Ok(Vec::new());
-    }
-    let listed = child_list(parent, plugin);
-    let is_listed = |kind: &GroupVersionKind, child: &Object| listed.is_missing() || listed.contains(kind, &child.key());
-    let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
-    let mut found = Vec::new();
-    for resource in resources {
-        let children = list(client, resource, namespaces, Some(&selector)).await?;
-        let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
-        let kind = resource.kind();
-        // What something else controls is not the parent's, as in the plan.
-        let is_its = |child: &SharedObject| child.owner_uid() == Some(parent.uid());
-        let children = children.into_iter().filter(|child| is_out_of_reach(child) && is_its(child) && is_listed(&kind, child));
-        found.extend(children.map(|child| (resource, child)));
-    }
-    Ok(found)
-}
-
-/// The objects of a kind where the mount could see them.
-async fn list(
-    client: &Client,
-    resource: &Resource,
-    namespaces: Option<&BTreeSet<String>>,
-    selector: Option<&str>,
-) -> Result<Vec<SharedObject>, kube::Error> {
-    let namespaces: Vec<Option<&str>> = match namespaces {
-        Some(names) if resource.scope == Scope::Namespaced => names.iter().map(|name| Some(name.as_str())).collect(),
-        _ => vec![None],
-    };
-    let mut objects = Vec::new();
-    for namespace in namespaces {
-        let api: Api<Received> = resource.api(client, namespace);
-        let mut parameters = ListParams::default().limit(PAGE);
-        parameters.label_selector = selector.map(str::to_owned);
-        loop {
-            let page = answered(api.list(&parameters)).await?;
-            objects.extend(page.items.into_iter().filter_map(|item| item.object.ok()));
-            match page.metadata.continue_ {
-                Some(next) if !next.is_empty() => parameters = parameters.continue_token(&next),
-                _ => break,
-            }
-        }
-    }
-    Ok(objects)
+    let children = unreachable::children(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await?;
+    unreachable::delete(writer, &children).await?;
+    Ok(children.iter().any(|(_, child)| unreachable::is_waited_for(&entry.plugin, parent, child)))
 }

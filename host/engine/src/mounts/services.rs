@@ -1,5 +1,3 @@
-//! The services that the mounts of a host share: clients, caches, claims, the queues and the inventory.
-
 use std::sync::Arc;
 
 use kube::Client;
@@ -18,7 +16,7 @@ use crate::writes::events::Events;
 /// The services that all mounts of a host share.
 pub(crate) struct HostServices {
     pub(crate) connection: Connection,
-    /// For reads that no claim is needed for.
+    /// The client for requests that need no claim.
     pub(crate) client: Client,
     pub(crate) caller: Caller,
     pub(crate) claims: Claims,
@@ -31,7 +29,7 @@ pub(crate) struct HostServices {
 }
 
 impl HostServices {
-    /// The clients that release the parents of a removed mount, which wrote as `account`. Waits until this host has the claim.
+    /// Waits for the claim, and returns clients. `account` is what the removed mount wrote as.
     pub(crate) async fn releaser(&self, mount: &str, account: Option<&ServiceAccount>) -> Releaser {
         let claim = self.claims.of(mount);
         claim.held().await;

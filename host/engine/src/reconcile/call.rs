@@ -1,4 +1,4 @@
-//! Calls a plugin about one parent: with its quarantine, what it reads, and where calls run.
+//! Calls a plugin about one parent: its quarantine, its reads, and the thread of the call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,56 +15,52 @@ use tracing::{error, info};
 
 use crate::call::{Ask, make, threads};
 use crate::cluster::lookup;
+use crate::fingerprint::fingerprint;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::call_guard::describe;
 use crate::mounts::mount::Mount;
-use crate::mounts::trail::{ReadPrints, hash};
+use crate::mounts::trail::ReadPrints;
 use crate::reconcile::call_context::CallContext;
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
 use crate::record::{CallAnswer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
 
-/// The result of a call.
 pub(crate) struct Called {
     pub(crate) result: Result<Answered, Problem>,
     pub(crate) clock: ClockUse,
     /// Its reads, with the fingerprint of each answer.
     pub(crate) answers: BTreeMap<Read, u64>,
-    /// The fingerprint of all reads.
     pub(crate) reads: ReadPrints,
 }
 
-/// An answer, and what is to be done about it.
 pub(crate) struct Answered {
     /// Whether the plugin says which children there should be.
     pub(crate) names_children: bool,
-    /// Without the children.
     pub(crate) response: Response,
     pub(crate) decision: Decision,
 }
 
-/// Calls the plugin, and decides what is to be done about its answer. All that takes longer the more a plugin returns is done on the thread of
-/// the call.
+/// Calls the plugin, and decides about its answer on the thread of the call.
 ///
 /// # Errors
 ///
-/// If the plugin is not called now, because it is quarantined or another call comes first. What the last call read is still what is known then.
+/// If it is not called now: it is quarantined, or another call comes first.
 pub(crate) async fn call(
     context: &Context,
     mount: &Arc<Mount>,
-    live: &Arc<ActiveProgram>,
+    active: &Arc<ActiveProgram>,
     observed: &ObservedState,
     plan_inputs: &Arc<PlanInputs>,
     ask: Ask,
 ) -> Result<Called, Problem> {
     let key = observed.parent.key();
-    let admitted = live.call_guard.admit(&key, context.services.queue.now())?;
-    let (result, usage, read_answers) = run(context, mount, live, observed, plan_inputs, ask, admitted.priority()).await;
+    let admitted = active.call_guard.admit(&key, context.services.queue.now())?;
+    let (result, usage, read_answers) = run(context, mount, active, observed, plan_inputs, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = read_answers.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = observed.parent.uid();
     let of_others: Vec<u64> = read_answers.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
-    let reads = ReadPrints { all: hash(&answers), of_others: hash(&of_others) };
+    let reads = ReadPrints { all: fingerprint(&answers), of_others: fingerprint(&of_others) };
     let end = match &result {
         Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
         Err(error) => match error.fault() {
@@ -72,7 +68,7 @@ pub(crate) async fn call(
             gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => CallEnd::PluginFault { reason: error.reason() },
         },
     };
-    follow(context, mount, &key, admitted.ended(end, context.services.queue.now()));
+    apply_quarantine_changes(context, mount, &key, admitted.ended(end, context.services.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
     if let Some(observer) = mount.observer() {
         observer.called(&key);
@@ -80,8 +76,8 @@ pub(crate) async fn call(
     Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }
 
-/// Applies the effects of the end of a call on other objects.
-fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
+/// Reports changes of quarantines, and queues the objects that they concern.
+fn apply_quarantine_changes(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
     for change in &ended.changes {
         match *change {
             Change::Quarantined(extent) => {
@@ -103,23 +99,23 @@ type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::ReadR
 async fn run(
     context: &Context,
     mount: &Arc<Mount>,
-    live: &Arc<ActiveProgram>,
+    active: &Arc<ActiveProgram>,
     observed: &ObservedState,
     plan_inputs: &Arc<PlanInputs>,
     ask: Ask,
     priority: threads::Priority,
 ) -> Ended {
-    let program = Arc::clone(&live.program);
-    let parent = observed.shown_parent(live);
-    let mut imports = Box::new(CallContext::new(mount, live, parent.key(), &observed.children, observed.views.keys()));
+    let program = Arc::clone(&active.program);
+    let parent = observed.shown_parent(active);
+    let mut imports = Box::new(CallContext::new(mount, active, parent.key(), &observed.children, observed.views.keys()));
     if context.recordings.wants(&mount.name) {
-        imports.note_down();
+        imports.start_transcript();
     }
     let now = context.services.caller.clock.now().into();
     let running = mount.running.clone();
     let shown = Arc::clone(&parent);
     let is_recorded = imports.transcript.is_some();
-    let (deciding, plan_inputs) = (Arc::clone(live), Arc::clone(plan_inputs));
+    let (deciding, plan_inputs) = (Arc::clone(active), Arc::clone(plan_inputs));
     let work = move || {
         let call = {
             let _call = running.begin(program.limits.deadline);
@@ -146,7 +142,7 @@ async fn run(
         && let Some(recorded) = recorded
     {
         context.recordings.take(CallRecord {
-            program: Arc::clone(&live.program),
+            program: Arc::clone(&active.program),
             ask,
             parent: Bytes::from(shown.shared_json()),
             seed: observed.parent.uid().into(),
@@ -160,23 +156,22 @@ async fn run(
     (result, usage, imports.map(|imports| imports.answers).unwrap_or_default())
 }
 
-/// Decides about an answer, and drops what is of no more use then: a large answer takes milliseconds for either.
-fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
+/// Decides, and drops the children: both take milliseconds for a large answer.
+fn answered(active: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
     let decision = match ask {
-        Ask::Reconcile => Decision::Live(plan_inputs.decide_live(live, response.children.as_deref())),
-        Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(live, plan_inputs.parent(), Some(&response))),
+        Ask::Reconcile => Decision::Live(plan_inputs.decide_live(active, response.children.as_deref())),
+        Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(active, plan_inputs.parent(), Some(&response))),
     };
     let names_children = response.children.take().is_some();
     Answered { names_children, response, decision }
 }
 
-/// The problem of a reconcile whose call ended with this error.
 pub(crate) fn problem(error: call::Error) -> Problem {
     let fault = match error.fault() {
         gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
         gyre_sandbox::Fault::Host => Fault::Host,
     };
-    // How long the other calls lasted differs from run to run, and a simulation follows from its seed.
+    // The duration of the other calls differs from run to run, and simulations must be repeatable.
     let lasted = match &error {
         call::Error::DeadlineExceeded { deadline } => *deadline,
         _ => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! What one call may look at and say, on the host's side.
+//! The host's side of one call: what it can read, and where its log lines go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,55 +16,50 @@ use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
 use crate::telemetry::log::without_control;
 
-/// The receivers of what a call reads and logs.
 enum Audience {
-    /// The mount: a change of what was read concerns the parent. Lines go into the span.
+    /// The mount reconciles the parent when something that it read changes.
     Mount(Arc<Mount>, Span),
-    /// The log alone.
     Log(Span),
-    /// Nobody.
     None,
 }
 
-/// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
-/// that, and the span that log lines go into.
+/// The world of a call: children as of its start, and other objects as of their first read.
 pub(crate) struct CallContext {
     audience: Audience,
-    live: Arc<ActiveProgram>,
+    active: Arc<ActiveProgram>,
     parent: ObjectKey,
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
-    /// What was read, and what came of it: a call that asks twice is answered twice the same.
+    /// The answers so far: a call that reads the same twice gets the same answer.
     pub(crate) answers: BTreeMap<Read, ReadResult>,
-    /// The transcript, if the call is recorded.
     pub(crate) transcript: Option<Transcript>,
 }
 
 impl CallContext {
     pub(crate) fn new<'a>(
         mount: &Arc<Mount>,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
-        Self::before(Audience::Mount(Arc::clone(mount), Span::current()), live, parent, children, served)
+        Self::before(Audience::Mount(Arc::clone(mount), Span::current()), active, parent, children, served)
     }
 
-    /// Of a call that changes nothing of when the parent is reconciled; what it says goes into that span, or nowhere.
+    /// The context of a call that does not affect when the parent is reconciled.
     pub(crate) fn detached<'a>(
         span: Option<Span>,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
-        Self::before(span.map_or(Audience::None, Audience::Log), live, parent, children, served)
+        Self::before(span.map_or(Audience::None, Audience::Log), active, parent, children, served)
     }
 
     fn before<'a>(
         audience: Audience,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
@@ -75,7 +70,7 @@ impl CallContext {
         }
         Self {
             audience,
-            live: Arc::clone(live),
+            active: Arc::clone(active),
             parent,
             children: by_kind,
             served: served.cloned().collect(),
@@ -84,31 +79,29 @@ impl CallContext {
         }
     }
 
-    /// Records reads, texts and log lines from now on.
-    pub(crate) fn note_down(&mut self) {
+    pub(crate) fn start_transcript(&mut self) {
         self.transcript = Some(Transcript::default());
     }
 
-    /// The children that the call can see, of each kind that is served.
     pub(crate) fn shown_children(&self) -> BTreeMap<GroupVersionKind, Vec<Bytes>> {
         let of_kind = |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(bytes).collect();
         self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()
     }
 
-    fn note(&mut self, question: impl FnOnce() -> Question, reply: impl FnOnce() -> Reply) {
+    fn record_read(&mut self, question: impl FnOnce() -> Question, reply: impl FnOnce() -> Reply) {
         if let Some(transcript) = &mut self.transcript {
             transcript.read(question(), reply);
         }
     }
 
     fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
-        let (audience, live, parent) = (&self.audience, &self.live, &self.parent);
+        let (audience, active, parent) = (&self.audience, &self.active, &self.parent);
         let answer = self.answers.entry(question).or_insert_with_key(|question| {
-            // Before the look, so that no change falls in between.
+            // Recorded before the read, so that no change is missed in between.
             if let Audience::Mount(mount, _) = audience {
                 mount.reads(parent, question);
             }
-            live.lookup.answer(question, parent.namespace.as_deref())
+            active.lookup.answer(question, parent.namespace.as_deref())
         });
         match answer {
             ReadResult::Objects(objects) => Ok(objects.clone()),
@@ -124,17 +117,17 @@ fn bytes(object: &SharedObject) -> Bytes {
 impl HostImports for CallContext {
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         if !self.served.contains(kind) {
-            self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
+            self.record_read(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
             return Err(ReadError::NotServed);
         }
         Ok(self.children.get(kind).into_iter().flatten().map(bytes).collect())
     }
 
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
-        let question = self.live.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
+        let question = self.active.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
         let reply = self.ask(question).map(|found| found.first().map(bytes));
         let asked = || Question::Get { kind: kind.clone(), namespace: namespace.map(str::to_owned), name: name.to_owned() };
-        self.note(asked, || reply.clone().map(|found| found.into_iter().collect()));
+        self.record_read(asked, || reply.clone().map(|found| found.into_iter().collect()));
         reply
     }
 
@@ -147,7 +140,7 @@ impl HostImports for CallContext {
         let selector = label_selector.unwrap_or_default().parse::<Selector>();
         let reply: Reply = match selector {
             Ok(selector) => {
-                let question = self.live.lookup.list_question(kind, namespace, selector);
+                let question = self.active.lookup.list_question(kind, namespace, selector);
                 self.ask(question).map(|found| found.iter().map(bytes).collect())
             }
             Err(error) => Err(ReadError::InvalidSelector(error.to_string())),
@@ -157,7 +150,7 @@ impl HostImports for CallContext {
             namespace: namespace.map(str::to_owned),
             label_selector: label_selector.map(str::to_owned),
         };
-        self.note(asked, || reply.clone());
+        self.record_read(asked, || reply.clone());
         reply
     }
 
@@ -173,12 +166,12 @@ impl HostImports for CallContext {
         }
         let (Audience::Mount(_, span) | Audience::Log(span)) = &self.audience else { return };
         let LogLine { level, message, fields, .. } = line;
-        // What a plugin says stays in its line, and is none of another's.
+        // Control characters could forge other log lines.
         let message = without_control(&message);
         let fields = fields.iter().map(|(key, value)| format!("{}={value:?}", without_control(key)));
         let fields = fields.collect::<Vec<_>>().join(" ");
         let _entered = span.enter();
-        // A level is part of a call site, so each has its own.
+        // The level is part of a call site, so each level needs its own.
         macro_rules! line {
             ($level:expr) => {
                 if fields.is_empty() { event!(target: "plugin", $level, "{message}") } else { event!(target: "plugin", $level, fields, "{message}") }

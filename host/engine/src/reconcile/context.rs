@@ -7,10 +7,9 @@ use gyre_core::queue;
 use crate::mounts::services::HostServices;
 use crate::record::Recordings;
 
-/// The services of the host's mounts, and those that only reconciles use.
 pub(crate) struct Context {
     pub(crate) services: Arc<HostServices>,
-    /// The retries of keys that fail: a status says whether its object will be tried again.
+    /// The retries of failing keys, which a status mentions.
     pub(crate) retries: queue::Options,
     pub(crate) recordings: Recordings,
 }

@@ -1,4 +1,4 @@
-//! What a reconcile is decided from, and what is decided: all of it without a request.
+//! The inputs of a reconcile's decisions, and the decisions. Nothing here sends a request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::parent_state::ParentState;
 use crate::writes::finalizers;
 
-/// What the cluster holds of one parent, as the caches have it at one moment.
+/// One parent and its children in the caches at one moment.
 pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
@@ -24,51 +24,49 @@ pub(crate) struct ObservedState {
 }
 
 impl ObservedState {
-    pub(crate) fn of(live: &ActiveProgram, parent: SharedObject) -> Self {
-        let views = live.children();
-        let owner = live.parent(&parent);
+    pub(crate) fn of(active: &ActiveProgram, parent: SharedObject) -> Self {
+        let views = active.children();
+        let owner = active.parent(&parent);
         let mut children = Vec::new();
         for (kind, view) in &views {
-            let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(live, &owner, kind, child));
+            let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(active, &owner, kind, child));
             children.extend(owned.map(|child| (kind.clone(), child)));
         }
         Self { parent, children: children.into(), views }
     }
 
-    /// The parent as the plugin is shown it: without the host's list of its children, which would have it called again for nothing.
-    pub(crate) fn shown_parent(&self, live: &ActiveProgram) -> SharedObject {
-        finalizers::without_list(&self.parent, &live.program.manifest().name)
+    /// The parent without the host's list of its children, whose changes would cause needless
+    /// calls.
+    pub(crate) fn shown_parent(&self, active: &ActiveProgram) -> SharedObject {
+        finalizers::without_list(&self.parent, &active.program.manifest().name)
     }
 }
 
-/// Whether an object whose owner is said to be this parent is a child of it: a parent may have children of other plugins, too, and whoever
-/// may create objects may say that they are a parent's.
-fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
+/// Checks the labels, because everybody who may create objects can claim any owner.
+fn is_child(active: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
     let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
         Ownership::Reference => true,
         Ownership::Labels => object.label(OWNER_UID_LABEL).as_deref() == Some(&*parent.uid),
     };
-    says_so && live.is_ours(object) && parent.claims(kind, &object.key())
+    says_so && active.is_ours(object) && parent.claims(kind, &object.key())
 }
 
-/// The inputs of plans.
 pub(crate) struct PlanInputs {
     parent: Parent,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
-    /// Made when they are needed.
     keys: OnceLock<Vec<(ObjectKey, String)>>,
     scopes: BTreeMap<GroupVersionKind, Scope>,
     accepted: BTreeMap<String, AcceptedForm>,
 }
 
 impl PlanInputs {
-    pub(crate) fn of(live: &ActiveProgram, observed: &ObservedState, memory: &ParentState) -> Self {
+    pub(crate) fn of(active: &ActiveProgram, observed: &ObservedState, state: &ParentState) -> Self {
         Self {
-            parent: live.parent(&observed.parent),
+            parent: active.parent(&observed.parent),
             children: Arc::clone(&observed.children),
             keys: OnceLock::new(),
             scopes: observed.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
-            accepted: memory.accepted.clone(),
+            accepted: state.accepted.clone(),
         }
     }
 
@@ -90,28 +88,33 @@ impl PlanInputs {
 
     pub(crate) fn input<'a>(
         &'a self,
-        live: &'a ActiveProgram,
+        active: &'a ActiveProgram,
         desired: Option<&'a [Child]>,
         observed: &'a [Observed<'a>],
     ) -> Input<'a> {
-        let plugin = &live.program.manifest().name;
-        Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
+        let plugin = &active.program.manifest().name;
+        Input { plugin, parent: &self.parent, grants: &active.program.grants, scopes: &self.scopes, desired, observed }
     }
 
-    /// Decides what to do for a parent that lives. It takes longer the more children are desired and observed.
-    pub(crate) fn decide_live(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
+    /// Decides for a parent that lives. The time grows with its desired and observed children.
+    pub(crate) fn decide_live(&self, active: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
         let observed = self.observed();
-        let input = self.input(live, desired, &observed);
+        let input = self.input(active, desired, &observed);
         let plan = plan::plan(&input);
-        let needs_finalizer = plan::needs_finalizer(&input, &plan, live.program.manifest().finalizes);
+        let needs_finalizer = plan::needs_finalizer(&input, &plan, active.program.manifest().finalizes);
         let list = plan::child_list(&input, &plan);
         LiveDecision { plan, needs_finalizer, list }
     }
 
-    /// Decides what to do for a parent that is being deleted, as it is now. It takes as long as [`Self::decide_live`].
-    pub(crate) fn decide_deletion(&self, live: &ActiveProgram, parent: &Parent, answer: Option<&Response>) -> DeletionDecision {
+    /// Decides for a parent that is being deleted. The time grows as in [`Self::decide_live`].
+    pub(crate) fn decide_deletion(
+        &self,
+        active: &ActiveProgram,
+        parent: &Parent,
+        answer: Option<&Response>,
+    ) -> DeletionDecision {
         let observed = self.observed();
-        let input = Input { parent, ..self.input(live, None, &observed) };
+        let input = Input { parent, ..self.input(active, None, &observed) };
         let leaving = plan::plan_deletion(&input, answer);
         let desired = answer.and_then(|answer| answer.children.as_deref());
         let is_done = answer.is_none_or(|answer| answer.done);
@@ -120,30 +123,26 @@ impl PlanInputs {
         DeletionDecision { leaving, list }
     }
 
-    /// The parent as it was when the children were looked at.
+    /// The parent as it was when the children were observed.
     pub(crate) fn parent(&self) -> &Parent {
         &self.parent
     }
 }
 
-/// The decision about a plugin's answer.
 pub(crate) enum Decision {
     Live(LiveDecision),
     Deletion(DeletionDecision),
 }
 
-/// The decision for a parent that is not being deleted.
 pub(crate) struct LiveDecision {
     pub(crate) plan: Plan,
-    /// Whether the parent has to carry the finalizer first.
     pub(crate) needs_finalizer: bool,
-    /// The children that the parent has to list before the plan is carried out.
+    /// The children that the parent must list before the plan is carried out.
     pub(crate) list: ChildList,
 }
 
-/// The decision for a parent that is being deleted.
 pub(crate) struct DeletionDecision {
     pub(crate) leaving: DeletionPlan,
-    /// As [`LiveDecision::list`]; none: the plugin does not say which children there should be.
+    /// As [`LiveDecision::list`]; `None` if the plugin does not say which children there should be.
     pub(crate) list: Option<ChildList>,
 }

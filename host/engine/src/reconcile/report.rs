@@ -1,4 +1,4 @@
-//! How far a reconcile has come, and what that makes of it.
+//! The progress of a reconcile, and the outcome that follows from it.
 
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use gyre_core::{pace, queue};
 
 use crate::writes::apply::StepResult;
 
-/// See the module's documentation.
 pub(crate) struct ReconcileReport {
     pub(crate) changed: Changed,
     pub(crate) refusals: Refusals,
@@ -19,10 +18,8 @@ pub(crate) struct ReconcileReport {
     pub(crate) requeue: Option<Duration>,
     pub(crate) problem: Option<Problem>,
     /// The host's own events, besides problems and refusals.
-    pub(crate) notices: Vec<Event>,
-    /// Whether the finalizer was removed.
+    pub(crate) host_events: Vec<Event>,
     pub(crate) released: bool,
-    /// The number of consecutive failures of the key before.
     pub(crate) failures: u32,
 }
 
@@ -34,21 +31,20 @@ impl ReconcileReport {
             waits: None,
             requeue: None,
             problem: None,
-            notices: Vec::new(),
+            host_events: Vec::new(),
             released: false,
             failures,
         }
     }
 
-    /// Whether the cache was behind, or it is not this parent's turn. The retry that follows sees what is; there is nothing to tell anyone.
+    /// Returns whether a retry will see another state, so that nothing is reported.
     pub(crate) fn is_stale(&self) -> bool {
         self.problem
             .as_ref()
             .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
     }
 
-    /// Notes the result of a step.
-    pub(crate) fn note(&mut self, done: Result<StepResult, Problem>) {
+    pub(crate) fn record_step(&mut self, done: Result<StepResult, Problem>) {
         match done {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
             Ok(StepResult::Nothing) => {}
@@ -65,32 +61,27 @@ impl ReconcileReport {
         }
     }
 
-    /// Adds a Warning event.
     pub(crate) fn warn(&mut self, reason: &str, message: &str) {
-        self.notices.push(warning(reason, message));
+        self.host_events.push(warning(reason, message));
     }
 
-    /// Notes that something else has to happen first.
     pub(crate) fn wait(&mut self, message: String) {
         self.waits.get_or_insert(("Waiting", message));
     }
 
-    /// Requests another reconcile after that time, or sooner.
     pub(crate) fn requeue_after(&mut self, delay: Duration) {
         self.requeue = Some(self.requeue.map_or(delay, |before| before.min(delay)));
     }
 
-    /// The first problem is the one that is reported.
+    /// Records a problem; the first one is reported.
     pub(crate) fn fail(&mut self, problem: Problem) {
         self.problem.get_or_insert(problem);
     }
 
-    /// Whether the whole plan was carried out.
     pub(crate) fn is_carried_out(&self) -> bool {
         self.problem.is_none() && self.refusals.is_empty()
     }
 
-    /// The readiness for the status, with these refusals.
     pub(crate) fn readiness<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Readiness<'a> {
         match (&self.problem, &self.waits) {
             (Some(problem), _) => problem.readiness(retries, self.failures),
@@ -100,7 +91,7 @@ impl ReconcileReport {
         }
     }
 
-    /// The outcome of the reconcile, if the plugin requested the next call after that time.
+    /// `asked` is the time after which the plugin requested the next call.
     pub(crate) fn outcome(self, asked: Option<Duration>) -> Outcome {
         let Self { changed, refusals, requeue, problem, .. } = self;
         let requeue_after = match (asked, requeue) {
@@ -115,7 +106,6 @@ impl ReconcileReport {
     }
 }
 
-/// A Warning.
 pub(crate) fn warning(reason: &str, message: &str) -> Event {
     Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
 }
@@ -123,7 +113,7 @@ pub(crate) fn warning(reason: &str, message: &str) -> Event {
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub const SLOWED_DOWN: &str = "SlowedDown";
 
-/// It says the same each time, so it is published once for as long as it holds.
+/// The Event about a slowed-down object. Its text never varies, so it is published once.
 pub(crate) fn slowed_down() -> Event {
     let message = format!(
         "{} reconciles wrote although nothing but the time had changed: until something changes, there is one reconcile every {} s; return the same answer for the same inputs",

@@ -1,4 +1,4 @@
-//! The inputs of a call, as they are recorded, and repeating a recorded call.
+//! The inputs of a call, as they are recorded, and the repetition of a recorded call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub struct CallInputs {
     pub seed: Arc<str>,
     /// The time that the clocks show.
     pub now: SystemTime,
-    /// The children that it can see, of each kind that is served.
+    /// The children that it can see, by served kind.
     pub children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
-    /// The answers to what it may ask.
+    /// The answers to its reads.
     pub reads: BTreeMap<Question, Reply>,
 }
 
@@ -38,7 +38,8 @@ pub struct CallResult {
     pub answer: CallAnswer,
     /// The reads, and their answers.
     pub reads: BTreeMap<Question, Reply>,
-    /// What was asked and is not among [`CallInputs::reads`]. The plugin was told that such a kind is not served.
+    /// Reads that are not in [`CallInputs::reads`]. The plugin was told that their kinds are not
+    /// served.
     pub unanswered: BTreeSet<Question>,
     /// The resources that it used.
     pub usage: Usage,
@@ -59,7 +60,7 @@ impl CallInputs {
         }
     }
 
-    /// Makes the call, in this thread. It blocks as long as the plugin runs.
+    /// Makes the call in this thread, which blocks as long as the plugin runs.
     pub fn make(&self, plugin: &Plugin) -> CallResult {
         let imports = Recorded {
             children: self.children.clone(),
@@ -69,7 +70,6 @@ impl CallInputs {
         };
         let input = Input { parent: &self.parent, settings: &self.settings, seed: &self.seed, now: self.now };
         let Call { result, usage, imports } = call::make(plugin, self.ask, &input, &self.limits, Box::new(imports));
-        // It is the one that was given.
         let (transcript, unanswered) =
             imports.downcast::<Recorded>().map(|imports| (imports.transcript, imports.unanswered)).unwrap_or_default();
         let Transcript { reads, texts, log } = transcript;
@@ -77,7 +77,6 @@ impl CallInputs {
     }
 }
 
-/// The world of a call as it was recorded.
 struct Recorded {
     children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
     reads: BTreeMap<Question, Reply>,

@@ -1,5 +1,3 @@
-//! One call, as it is recorded.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::Ask;
 use crate::program::Program;
 
-/// One call: all that its answer depends on, and the answer. The texts are those that crossed, byte for byte.
+/// One call: everything that its answer depends on, and the answer. The texts are unchanged.
 #[derive(Clone)]
 pub struct CallRecord {
     /// The plugin, its settings and limits.
@@ -26,52 +24,52 @@ pub struct CallRecord {
     pub seed: Arc<str>,
     /// The time that the clocks showed.
     pub now: SystemTime,
-    /// The children that it could see, whether or not it looked, of each kind that is served.
+    /// The children that it could see, by served kind.
     pub children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
-    /// What it asked of the caches, and what it was told. A question that was asked twice is there once.
+    /// Its reads, each once, and their answers.
     pub reads: BTreeMap<Question, Reply>,
     /// The answer.
     pub answer: CallAnswer,
-    /// What the call took, and whether a clock was read.
+    /// The resources that it used, and whether it read a clock.
     pub usage: Usage,
 }
 
-/// A read of a plugin, in its own words.
+/// A read, as the plugin requested it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
-    /// The children of a kind that is not served: the others are in [`CallRecord::children`].
+    /// The children of a kind that is not served; the others are in [`CallRecord::children`].
     Children {
-        /// Their kind.
+        /// The kind.
         #[serde(with = "kind_text")]
         kind: GroupVersionKind,
     },
     /// One object.
     Get {
-        /// Its kind.
+        /// The kind.
         #[serde(with = "kind_text")]
         kind: GroupVersionKind,
-        /// Its namespace; none: that of the parent.
+        /// The namespace; the parent's if `None`.
         namespace: Option<String>,
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// All that match.
+    /// All objects that match.
     List {
-        /// Their kind.
+        /// The kind.
         #[serde(with = "kind_text")]
         kind: GroupVersionKind,
-        /// Their namespace; none: all that are granted.
+        /// The namespace; all granted ones if `None`.
         namespace: Option<String>,
-        /// What their labels match, unread.
+        /// The label selector, unparsed.
         label_selector: Option<String>,
     },
 }
 
-/// The answer to a read: the objects, of which a [`Question::Get`] has one or none.
+/// The answer to a read; a [`Question::Get`] has at most one object.
 pub type Reply = Result<Vec<Bytes>, ReadError>;
 
-/// `get ConfigMap.v1 team-a/settings`, `list Secret.v1 in team-a with app=web`.
+/// E.g. `get ConfigMap.v1 team-a/settings`, `list Secret.v1 in team-a with app=web`.
 impl fmt::Display for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -94,13 +92,12 @@ impl fmt::Display for Question {
 pub struct CallAnswer {
     /// The response, or the reason why there is none.
     pub result: Result<Response, call::Error>,
-    /// The JSON as the plugin wrote it: that of each child that it applies, in order, then that of the status.
+    /// The JSON that the plugin wrote: each child that it applies, in order, and the status.
     pub texts: Vec<Vec<u8>>,
     /// The lines that it logged.
     pub log: Vec<LogLine>,
 }
 
-/// The reads, texts and log lines of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) reads: BTreeMap<Question, Reply>,
@@ -109,12 +106,10 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// Adds a read and its answer.
     pub(crate) fn read(&mut self, question: Question, reply: impl FnOnce() -> Reply) {
         self.reads.entry(question).or_insert_with(reply);
     }
 
-    /// As [`gyre_sandbox::HostImports::answered`] has it.
     pub(crate) fn answered(&mut self, texts: &[&[u8]]) {
         self.texts = texts.iter().map(|text| text.to_vec()).collect();
     }

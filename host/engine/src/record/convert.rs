@@ -1,4 +1,4 @@
-//! Calls to lines of a recording, and back.
+//! Converts calls to lines of a recording, and back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ impl ProgramLine {
         }
     }
 
-    /// The limits of a call that is made again. It gets a fresh instance, because its answer may depend on nothing else.
+    /// The limits of a repeated call, which gets a fresh instance.
     fn limits(&self) -> Limits {
         Limits {
-            // No mount has a longer one, but a file can say anything.
+            // The file may contain any value.
             deadline: self.limits.deadline.min(*bounds::DEADLINE.end()),
             reuse: Reuse::Never,
             ..self.limits.clone()
@@ -41,7 +41,7 @@ impl ProgramLine {
 }
 
 impl CallLine {
-    /// The line of a call with these inputs, reads and answer.
+    /// The line of a call.
     pub fn of(
         (number, program): (u64, u32),
         inputs: &CallInputs,
@@ -55,7 +55,6 @@ impl CallLine {
             number,
             program,
             ask: inputs.ask,
-            // Plugins never get a time before 1970, and no host runs then.
             time: Timestamp::try_from(inputs.now).unwrap_or(Timestamp::UNIX_EPOCH),
             seed: inputs.seed.to_string(),
             parent: Text(Arc::clone(&inputs.parent)),
@@ -117,13 +116,13 @@ impl AnswerLine {
         }
     }
 
-    /// Whether the plugin was called. If not, a fault of the host prevented it.
+    /// Returns whether the plugin was called; otherwise a fault of the host prevented it.
     pub fn is_of_the_plugin(&self) -> bool {
-        // As `call::Error::fault` has it.
+        // As in `call::Error::fault`.
         !matches!(&self.result, ResultLine::Error { reason, .. } if ["PoolSaturated", "SandboxFailed"].contains(&reason.as_str()))
     }
 
-    /// `Success`, or the reason why there is no response.
+    /// Returns `Success`, or the reason why there is no response.
     pub fn outcome(&self) -> &str {
         match &self.result {
             ResultLine::Response(_) => "Success",
@@ -137,7 +136,6 @@ fn text(bytes: &[u8]) -> Text {
     Text(Arc::from(bytes))
 }
 
-/// The response with the texts as the plugin wrote them. There is one for each object.
 fn with_texts(response: &Response, texts: &[Vec<u8>]) -> Response<Text> {
     let mut texts = texts.iter().map(|bytes| text(bytes));
     let mut next = || texts.next().unwrap_or_else(|| text(&[]));

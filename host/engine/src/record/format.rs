@@ -1,15 +1,15 @@
-//! The file format of recordings: JSON, one value a line.
+//! The file format of recordings: JSON, one value per line.
 //!
 //! ```text
-//! {"recording": {"format": 1, "gyre": "0.1.0", "time": …, "secrets": "redacted"}}      the first line
-//! {"program": {"number": 0, "mount": …, "plugin": …, "digest": …, "settings": …, …}}   before the first of its calls
+//! {"recording": {"format": 1, "gyre": "0.1.0", "time": …, "secrets": "redacted"}}
+//! {"program": {"number": 0, "mount": …, "plugin": …, "digest": …, …}}   before its first call
 //! {"call": {"number": 1, "program": 0, "ask": "reconcile", "parent": …, "answer": …}}
 //! …
-//! {"end": {"calls": 1000, "dropped": 0, "because": "calls"}}                           the last line, unless it was cut off
+//! {"end": {"calls": 1000, "dropped": 0, "because": "calls"}}            unless it was cut off
 //! ```
 //!
-//! Objects are [`Text`]s: they stand there as they crossed, byte for byte. A reader ignores keys that it does not know; what it could not
-//! ignore comes with another `format`. The data of the contract is that of `gyre_core::response`, and its limits those of the sandbox.
+//! Objects are unchanged [`Text`]s. Readers ignore unknown keys; incompatible changes get another
+//! `format`. Responses are as in `gyre_core::response`, limits as in the sandbox.
 
 use gyre_core::object::{GroupVersionKind, kind_text};
 use gyre_core::response::{Failure, Response};
@@ -21,20 +21,20 @@ use super::call_record::Question;
 pub use super::text::Text;
 use crate::call::Ask;
 
-/// The `format` that is written here, and the only one that is read.
+/// The only `format` that is written and read.
 pub const FORMAT: u32 = 1;
 
 /// A line of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Line {
-    /// The first one.
+    /// The first line.
     Recording(HeadLine),
-    /// A program, before the first of its calls.
+    /// A program, before its first call.
     Program(Box<ProgramLine>),
     /// A call.
     Call(Box<CallLine>),
-    /// The last one.
+    /// The last line.
     End(EndLine),
 }
 
@@ -48,21 +48,21 @@ pub struct HeadLine {
     pub gyre: String,
     /// When it began.
     pub time: Timestamp,
-    /// Whether values of Secrets are in it.
+    /// Whether it contains values of Secrets.
     pub secrets: Secrets,
 }
 
-/// Whether a recording holds values of Secrets.
+/// Whether a recording contains values of Secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Secrets {
-    /// Others stand for them, and calls that saw any are recorded as the plugin answers to those.
+    /// No: values are replaced, and calls that saw any are repeated with the replacements.
     Redacted,
-    /// It does.
+    /// Yes.
     Kept,
 }
 
-/// A plugin with what its mount says of it.
+/// A plugin and its mount's configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramLine {
@@ -76,7 +76,7 @@ pub struct ProgramLine {
     pub version: String,
     /// The SHA-256 of its component.
     pub digest: String,
-    /// The version of the contract that it was called by.
+    /// The version of the contract that it uses.
     pub contract: String,
     /// The settings.
     pub settings: Text,
@@ -89,9 +89,9 @@ pub struct ProgramLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallLine {
-    /// From 1 on, in the order in which they ended.
+    /// The number, from 1, in the order in which calls ended.
     pub number: u64,
-    /// [`ProgramLine::number`].
+    /// See [`ProgramLine::number`].
     pub program: u32,
     /// The function that was called.
     pub ask: Ask,
@@ -101,13 +101,13 @@ pub struct CallLine {
     pub seed: String,
     /// The parent.
     pub parent: Text,
-    /// The children that the plugin could see, of each kind that is served.
+    /// The children that the plugin could see, by served kind.
     pub children: Vec<ChildrenLine>,
     /// The reads, and their answers.
     pub reads: Vec<ReadLine>,
     /// The answer.
     pub answer: AnswerLine,
-    /// How the call had ended before values of Secrets were redacted: `Success` or a reason. None: nothing was.
+    /// The outcome before redaction, `Success` or a reason, if something was redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
 }
@@ -122,12 +122,12 @@ pub struct ChildrenLine {
     pub objects: Vec<Text>,
 }
 
-/// A read, and its answer: one of `found` and `error`.
+/// A read, and its answer: either `found` or `error`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadLine {
     /// The question.
     pub question: Question,
-    /// The objects, of which a `get` has one or none.
+    /// The objects; a `get` has at most one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Vec<Text>>,
     /// The reason why there are none.
@@ -135,7 +135,7 @@ pub struct ReadLine {
     pub error: Option<ReadError>,
 }
 
-/// The answer of a plugin. Two answers are the same if these are, byte for byte.
+/// The answer of a plugin. Equal answers are equal byte for byte.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerLine {
@@ -147,7 +147,7 @@ pub struct AnswerLine {
     pub result: ResultLine,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ResultLine {
@@ -171,11 +171,11 @@ pub enum ResultLine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndLine {
-    /// How many calls are in it.
+    /// The number of calls in it.
     pub calls: u64,
-    /// How many came too fast, or could not be written.
+    /// The number of calls that came too fast, or could not be written.
     pub dropped: u64,
-    /// Why it ended.
+    /// The reason.
     pub because: Because,
 }
 
@@ -183,15 +183,15 @@ pub struct EndLine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
-    /// It had as many calls as were wanted,
+    /// The requested number of calls was reached.
     Calls,
-    /// or as many bytes,
+    /// The requested number of bytes was reached.
     Bytes,
-    /// or lasted as long.
+    /// The requested time was over.
     Time,
     /// The host ended.
     Stopped,
-    /// There were more values of Secrets than can be looked for.
+    /// There were too many values of Secrets to redact all.
     Secrets,
 }
 
@@ -199,7 +199,6 @@ pub enum Because {
 mod tests {
     use super::*;
 
-    /// The lines are those of gyre 0.1.0.
     #[test]
     fn recordings_of_this_format_are_read_and_written_unchanged() {
         let call = |result: &str| {

@@ -1,4 +1,4 @@
-//! Reading a recording.
+//! Reads recordings.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read as _};
@@ -9,27 +9,27 @@ use gyre_core::text::displayed;
 use super::format::{CallLine, EndLine, FORMAT, HeadLine, Line, ProgramLine};
 use crate::telemetry::log::without_control;
 
-/// The longest line that is read. An object has at most a few megabytes, and a call sees some thousands of them at the very most.
+/// The longest line. A call sees at most some thousands of objects of a few megabytes.
 const LONGEST_LINE: u64 = 1 << 30;
-/// How much is said of what is wrong with a line, in bytes: serde quotes what the line holds, of whatever length.
+/// The longest description of a bad line, in bytes, because serde quotes the line.
 const PROBLEM: usize = 1_024;
 
-/// Why a file cannot be read as a recording.
+/// The reason why a file cannot be read as a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file.
+    /// The file cannot be read.
     #[error("cannot read it")]
     Io(#[source] io::Error),
-    /// It holds something else.
+    /// It is no recording.
     #[error("line 1 is not the beginning of a recording; name a file that `gyre record` wrote")]
     NoRecording,
-    /// It was made by another gyre.
+    /// Another version of gyre wrote it.
     #[error("it has format {0}, and gyre {version} reads format {FORMAT}; use the version of gyre that recorded it", version = env!("CARGO_PKG_VERSION"))]
     Format(u32),
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("line {line} is not part of a recording: {message}; it was changed or damaged: remove the line, or record again")]
     Line {
-        /// From 1 on.
+        /// The number of the line, from 1.
         line: u64,
         /// The error in it.
         message: String,
@@ -37,7 +37,7 @@ pub enum Error {
     /// A line is longer than any that is written.
     #[error("line {line} is longer than {LONGEST_LINE} bytes; it was changed or damaged: remove the line, or record again")]
     TooLong {
-        /// From 1 on.
+        /// The number of the line, from 1.
         line: u64,
     },
 }
@@ -45,26 +45,24 @@ pub enum Error {
 /// The end of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As it should.
+    /// With the last line.
     Whole(EndLine),
-    /// Whoever wrote it was stopped.
+    /// The writer was stopped.
     CutOff {
-        /// The last line, if it is only a part of one: it was left out.
+        /// The last line, if it is incomplete and was ignored.
         within: Option<u64>,
     },
 }
 
-/// A recording, as it is read: one call after another.
+/// Reads a recording, one call after another.
 pub struct Reader<R> {
     input: R,
-    /// The number of the line that was read last.
     line: u64,
     head: HeadLine,
     programs: BTreeMap<u32, Arc<ProgramLine>>,
     ending: Option<Ending>,
 }
 
-/// A line, and whether it has its end.
 struct Read {
     bytes: Vec<u8>,
     is_whole: bool,
@@ -75,10 +73,10 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// When it is not that of a recording.
+    /// If it is not that of a recording.
     pub fn open(mut input: R) -> Result<Self, Error> {
         let first = read_line(&mut input, 1)?;
-        // Whatever else another format has, it says which it is.
+        // Every format has this field.
         #[derive(serde::Deserialize)]
         struct Any {
             recording: Format,
@@ -103,11 +101,11 @@ impl<R: BufRead> Reader<R> {
         &self.head
     }
 
-    /// The next call, with its program; none: there are no more.
+    /// Returns the next call, with its program; `None` at the end.
     ///
     /// # Errors
     ///
-    /// When a line cannot be read. The next one may be right.
+    /// If a line cannot be read. The next one may be valid.
     pub fn call(&mut self) -> Result<Option<(Arc<ProgramLine>, CallLine)>, Error> {
         while self.ending.is_none() {
             self.line += 1;
@@ -141,7 +139,7 @@ impl<R: BufRead> Reader<R> {
         Ok(None)
     }
 
-    /// How it ended, once there are no more calls.
+    /// Returns how it ended, once there are no more calls.
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
@@ -151,7 +149,6 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// What is wrong within a line, which serde takes for the first of many. It is one line too, whatever it quotes.
 fn in_line(error: &serde_json::Error) -> String {
     let text = displayed(error, PROBLEM);
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);

@@ -1,4 +1,4 @@
-//! Who listens to the calls of a host.
+//! The listeners to the calls of a host.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,28 +8,25 @@ use parking_lot::RwLock;
 
 use super::call_record::CallRecord;
 
-/// The listeners to the calls of a host. Clones are the same.
+/// The listeners to the calls of a host. Clones share them.
 #[derive(Clone, Default)]
 pub struct Recordings(Arc<RwLock<BTreeMap<u64, Listener>>>);
 
 struct Listener {
-    /// None: all.
     mount: Option<Arc<str>>,
     take: Arc<Take>,
     stay: Stay,
 }
 
-/// The time for which somebody listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
     UntilDropped,
     UntilHostEnds,
 }
 
-/// Takes a record.
 type Take = dyn Fn(&Arc<CallRecord>) + Send + Sync;
 
-/// Ends the listening when it is dropped.
+/// A registered listener, until this is dropped.
 #[must_use = "it listens for as long as this is kept"]
 pub struct Listening {
     recordings: Recordings,
@@ -43,12 +40,12 @@ impl Drop for Listening {
 }
 
 impl Recordings {
-    /// From now on `take` gets each call of that mount, or of all, as it ends. It is called where the reconcile runs, so it must not block.
+    /// Passes each finished call of that mount, or of all, to `take`, on the async thread: it must
+    /// not block.
     pub fn listen(&self, mount: Option<&str>, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
         self.add(Listener { mount: mount.map(Arc::from), take: Arc::new(take), stay: Stay::UntilDropped })
     }
 
-    /// As [`Recordings::listen`], until the host ends.
     pub(super) fn listen_to_host(&self, mount: &str, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
         self.add(Listener { mount: Some(mount.into()), take: Arc::new(take), stay: Stay::UntilHostEnds })
     }
@@ -60,24 +57,21 @@ impl Recordings {
         Listening { recordings: self.clone(), id }
     }
 
-    /// How many listen until the host ends.
     pub(super) fn sessions(&self) -> usize {
         let listeners = self.0.read();
         listeners.values().filter(|listener| listener.stay == Stay::UntilHostEnds).count()
     }
 
-    /// The host ends; whether anybody listened until then.
+    /// Returns whether there were any listeners until the host ends.
     pub(crate) fn end(&self) -> bool {
         let mut listeners = self.0.write();
         listeners.extract_if(.., |_, listener| listener.stay == Stay::UntilHostEnds).count() > 0
     }
 
-    /// Whether anybody listens to that mount.
     pub(crate) fn wants(&self, mount: &str) -> bool {
         self.0.read().values().any(|listener| listener.wants(mount))
     }
 
-    /// A call has ended.
     pub(crate) fn take(&self, record: CallRecord) {
         let record = Arc::new(record);
         let listeners = self.0.read();

@@ -1,15 +1,17 @@
-//! Keeping values of Secrets out of recordings.
+//! Keeps values of Secrets out of recordings.
 //!
-//! What a call was given is redacted: in Secrets each value (`data`, `stringData`, and what `kubectl apply` leaves of them in an
-//! annotation), in settings what their schema calls secret (`writeOnly`, `format: password`), and in every other text each string that holds such a value, as it is or in base64. Where nothing had to be replaced,
-//! the call saw no value of a Secret, so neither does its answer. Where something had, the call is made again with what stands there
-//! now, and *that* call is recorded: a plugin is a pure function, so it cannot answer with what it was not told, however it may have
-//! encoded, hashed or cut it.
+//! The inputs of a call are redacted: in Secrets each value (`data`, `stringData` and the
+//! annotation of `kubectl apply`), in settings what their schema marks as secret (`writeOnly`,
+//! `format: password`), and elsewhere each string that contains such a value, plain or in base64.
+//! If something was replaced, the call is repeated with the redacted inputs, and that call is
+//! recorded: a plugin is a pure function, so its answer cannot reveal what it was not given, in any
+//! encoding.
 //!
-//! Equal values stay equal in one recording, and differ between two.
+//! Equal values get equal placeholders within a recording, but different ones in another.
 //!
-//! What is not found: values of Secrets that the mount never sees; parts of values, other than lines of a text and strings of a JSON; what a
-//! plugin computed from a value and wrote into the cluster earlier; and names, which no Secret keeps (`metadata.name` and the like).
+//! Not found: values of Secrets that the mount never sees; parts of values, except lines of a text
+//! and strings of JSON; what a plugin derived from a value and wrote earlier; and names
+//! (`metadata.name` etc.).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -34,20 +36,17 @@ use super::format::{AnswerLine, ResultLine};
 use super::strings::{self, NotJson, Path, Step};
 use super::text::Text;
 
-/// A value of so many bytes is replaced wherever it occurs,
+/// Values of at least this many bytes are replaced wherever they occur.
 const ANYWHERE: usize = 8;
-/// and one of so many where it is a word of its own: `root` is not to be looked for in `rootless`. What is shorter says nothing.
+/// Values of at least this many bytes are replaced as whole words: not `root` in `rootless`.
 const AS_WORD: usize = 3;
-/// Of a longer value no more is kept. Where that much stands, all that follows in the string goes with it.
+/// The stored part of a value. After a match, the rest of the string is removed.
 const KEPT: usize = 256;
-/// How many bytes of values are kept in one recording, at most.
 const MOST_BYTES: usize = 4 << 20;
-/// What is looked for are the beginnings of values: what finds them takes some tens of bytes for each byte.
+/// The search needs some tens of bytes per byte, so only beginnings are searched for.
 const BEGINNING: usize = 16;
-/// What `kubectl apply` keeps of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// There are more values than can be looked for, so that nothing more can be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
     #[error("there are too many values of Secrets to hide all of them")]
@@ -56,12 +55,11 @@ pub(super) enum Error {
     NotJson(#[from] NotJson),
 }
 
-/// What placeholders are derived from, beside the values: whoever does not know it cannot try values out.
+/// The key of placeholders. Without it, nobody can test guessed values.
 #[derive(Clone)]
 pub(super) struct Key([u8; 32]);
 
 impl Key {
-    /// A new one, from what the standard library seeds its tables with.
     pub(super) fn random() -> Self {
         let state = RandomState::new();
         let mut key = [0; 32];
@@ -71,33 +69,29 @@ impl Key {
         Self(key)
     }
 
-    /// What stands for a value: a valid name, so that it can stand wherever a value may.
+    /// Returns the placeholder of a value: a valid name, so it can replace any string.
     fn placeholder(&self, value: &[u8]) -> String {
         let digest = Digest::of(&[&self.0, value].concat()).to_string();
         format!("redacted-{}", digest.get(..16).unwrap_or_default())
     }
 }
 
-/// Knows the values that were seen so far.
 pub(super) struct Redactor {
     key: Key,
-    /// What is looked for, and what stands for it.
     known: BTreeMap<String, Known>,
     known_bytes: usize,
-    /// For what is known; none: something has been learned since it was made.
     search: Option<Search>,
 }
 
 #[derive(Clone)]
 struct Known {
     placeholder: String,
-    /// Whether the value is longer than the part that is kept.
     is_cut: bool,
 }
 
 struct Search {
     beginnings: AhoCorasick,
-    /// By pattern: what begins like that.
+    /// The values with each beginning, by pattern.
     values: Vec<Vec<(String, Known)>>,
 }
 
@@ -106,7 +100,7 @@ impl Redactor {
         Self { key, known: BTreeMap::new(), known_bytes: 0, search: None }
     }
 
-    /// Looks for the values of a Secret from now on. What is none has none.
+    /// Redacts the values of this Secret from now on; other objects are ignored.
     pub(super) fn learn(&mut self, json: &[u8]) -> Result<(), Error> {
         let text = str::from_utf8(json).map_err(|_| NotJson)?;
         if !is_secret(text) {
@@ -127,7 +121,6 @@ impl Redactor {
         Ok(())
     }
 
-    /// Looks for the settings that their schema calls secret: by `writeOnly`, or `format: password`.
     pub(super) fn learn_settings(&mut self, schema: Option<&Value>, settings: &[u8]) -> Result<(), Error> {
         let (Some(schema), Ok(settings)) = (schema, serde_json::from_slice::<Value>(settings)) else { return Ok(()) };
         let mut values = Vec::new();
@@ -163,12 +156,12 @@ impl Redactor {
         Ok(())
     }
 
-    /// Whether half of what can be looked for is: what is learned beforehand must leave room for what calls see.
+    /// Values that are learned first must leave room for those of calls.
     pub(super) fn is_half_full(&self) -> bool {
         self.known_bytes > MOST_BYTES / 2
     }
 
-    /// What a call was given without the values of Secrets; none: there were none in it.
+    /// Returns the inputs without values of Secrets; `None` if there were none.
     pub(super) fn redact(&mut self, inputs: &CallInputs) -> Result<Option<CallInputs>, Error> {
         let read = || inputs.reads.values().flatten().flatten();
         for object in [&inputs.parent].into_iter().chain(inputs.children.values().flatten()).chain(read()) {
@@ -187,14 +180,13 @@ impl Redactor {
             for object in reply.iter_mut().flatten() {
                 is_changed |= self.redact_object(object)?;
             }
-            // A plugin that was told of a name by a text asks for what stands in that text now.
+            // A plugin that got a redacted name reads by that name.
             let asked = self.redact_question(&question)?;
             insert_both(&mut redacted.reads, asked, question, reply);
         }
         Ok(is_changed.then_some(redacted))
     }
 
-    /// Whether anything was replaced.
     fn redact_object(&mut self, object: &mut Bytes) -> Result<bool, Error> {
         let text = str::from_utf8(object).map_err(|_| NotJson)?;
         let is_secret = is_secret(text);
@@ -246,12 +238,12 @@ impl Redactor {
     }
 }
 
-/// Keeps values of Secrets, and settings that a schema calls secret, out of what people are shown of objects: as far as they are there as
-/// they are, or in base64.
+/// Removes values of Secrets, and secret settings, from what is shown to people, plain and in
+/// base64.
 pub struct Redaction(Redactor);
 
 impl Redaction {
-    /// Of what these objects hold that are Secrets, and of these programs' settings; none: it is more than can be looked for.
+    /// Learns the Secrets among these objects, and secret settings; `None` if there are too many.
     pub fn new<'a>(objects: impl Iterator<Item = &'a [u8]>, programs: &[&Program]) -> Option<Self> {
         let mut redactor = Redactor::new(Key::random());
         for object in objects {
@@ -267,7 +259,7 @@ impl Redaction {
         Some(Self(redactor))
     }
 
-    /// The object without them; null, if it cannot be read.
+    /// Returns the redacted object; null if it cannot be read.
     pub fn object(&mut self, object: &Value) -> Value {
         let mut text = Bytes::from(object.to_string().into_bytes());
         match self.0.redact_object(&mut text) {
@@ -276,7 +268,7 @@ impl Redaction {
         }
     }
 
-    /// An answer without them. What is no JSON in it is left out.
+    /// Returns the redacted answer, without texts that are not JSON.
     pub fn answer(&mut self, mut answer: AnswerLine) -> AnswerLine {
         let mut sentences: Vec<&mut String> = Vec::new();
         for line in &mut answer.log {
@@ -284,7 +276,7 @@ impl Redaction {
             sentences.extend(line.fields.iter_mut().map(|(_, value)| value));
         }
         match &mut answer.result {
-            // Without `..`, so that a new field does not compile until it is decided here whether it is redacted.
+            // Without `..`, so that each new field needs a decision here.
             ResultLine::Response(Response { children, status, conditions, events, requeue_after: _, done: _ }) => {
                 let applied = children.iter_mut().flatten().filter_map(|child| match child {
                     Child::Apply(text) => Some(text),
@@ -313,7 +305,7 @@ impl Redaction {
         }
     }
 
-    /// The sentence without them.
+    /// Returns the redacted sentence.
     pub fn sentence(&mut self, text: &str) -> String {
         self.0.search().map_or_else(|_| String::new(), |search| search.replace(text).unwrap_or_else(|| text.to_owned()))
     }
@@ -331,7 +323,7 @@ impl Search {
         Ok(Self { beginnings: beginnings.map_err(|_| Error::TooMany)?, values: by_beginning.into_values().collect() })
     }
 
-    /// The string without what is known; none: there was nothing.
+    /// Returns the redacted string; `None` if nothing was found.
     fn replace(&self, string: &str) -> Option<String> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         for beginning in self.beginnings.find_overlapping_iter(string) {
@@ -348,7 +340,6 @@ impl Search {
         if found.is_empty() {
             return None;
         }
-        // Of those that begin at one place, the longest first.
         found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut replaced = String::new();
         let mut copied = 0;
@@ -357,7 +348,7 @@ impl Search {
                 replaced.push_str(string.get(copied..range.start).unwrap_or_default());
                 replaced.push_str(placeholder);
             }
-            // Of one that overlaps with the one before, the rest goes without a placeholder of its own.
+            // The rest of an overlapping match is removed without a second placeholder.
             copied = copied.max(range.end);
         }
         replaced.push_str(string.get(copied..).unwrap_or_default());
@@ -366,7 +357,6 @@ impl Search {
 }
 
 impl CallInputs {
-    /// Whether there are Secrets in it, if only by their metadata.
     fn has_secrets(&self) -> bool {
         let read = self.reads.values().flatten().flatten();
         let mut objects = [&self.parent].into_iter().chain(self.children.values().flatten()).chain(read);
@@ -379,14 +369,13 @@ fn insert_both(reads: &mut BTreeMap<Question, Reply>, redacted: Question, origin
     reads.insert(original, reply);
 }
 
-/// Whether what stands on either side of a match belongs to no word.
 fn is_word(string: &str, range: Range<usize>) -> bool {
     let before = string.get(..range.start).and_then(|before| before.chars().next_back());
     let after = string.get(range.end..).and_then(|after| after.chars().next());
     !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
 }
 
-/// What of a value may be copied by itself: the lines of a text, and the strings of a JSON.
+/// The parts of a value that may be copied alone: lines of a text, strings of JSON.
 fn parts(value: &str) -> BTreeSet<String> {
     let mut parts: BTreeSet<String> = value.lines().map(str::trim).map(str::to_owned).collect();
     if value.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok() {
@@ -396,12 +385,12 @@ fn parts(value: &str) -> BTreeSet<String> {
         });
     }
     parts.retain(|part| part.len() >= ANYWHERE && part != value);
-    // Files often end with a line break, which readers take off.
+    // Readers often remove the line break at the end of files.
     parts.insert(value.trim().to_owned());
     parts
 }
 
-/// The strings that a schema calls secret. As deep as the settings, which serde_json read.
+/// Collects the strings that a schema marks as secret. serde_json has limited the depth.
 fn secret_settings<'a>(schema: &Value, settings: &'a Value, found: &mut Vec<&'a str>) {
     let is = |key: &str, expected: Value| schema.get(key) == Some(&expected);
     match settings {
@@ -423,7 +412,6 @@ fn secret_settings<'a>(schema: &Value, settings: &'a Value, found: &mut Vec<&'a 
     }
 }
 
-/// Names say where something is, and stay.
 fn is_name(path: &Path<'_>) -> bool {
     match path {
         [field] => field.is("apiVersion") || field.is("kind"),
@@ -437,9 +425,8 @@ fn is_name(path: &Path<'_>) -> bool {
     }
 }
 
-/// Whether it is one, or a list of them, however it is spelled.
+/// Returns whether the text is a Secret or a list of them, in any spelling.
 fn is_secret(json: &str) -> bool {
-    // Most texts are none, and to read one takes longer than to look.
     if !json.contains("Secret") && !json.contains(r"\u") {
         return false;
     }

@@ -1,10 +1,10 @@
-//! A recording of a running host: from its calls, through a thread of its own, to whoever asked for it.
+//! A recording of a running host, from its calls to the client.
 //!
 //! ```text
-//!   reconcile ── CallRecord ──▶ queue (bounded; what finds no room is counted) ──▶ Writer, on a thread ── lines ──▶ response
+//!   reconcile ─ CallRecord ─▶ queue (bounded; drops counted) ─▶ Writer, on a thread ─▶ response
 //! ```
 //!
-//! A reconcile never waits for it: neither for the thread, which may call the plugin again, nor for a client that reads slowly.
+//! No reconcile waits for the thread, which may call the plugin again, or for a slow client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,16 +21,13 @@ use super::recordings::{Listening, Recordings};
 use super::writer::{Bounds, Writer};
 use crate::telemetry::metrics::Metrics;
 
-/// So many calls may wait to be written,
 const MOST_WAITING: usize = 1_000;
-/// of so many bytes. The objects are those of the caches, so most of it is held anyhow.
+/// The maximum size of calls that wait. Most objects are in the caches anyway.
 const MOST_WAITING_BYTES: usize = 32 << 20;
-/// So many lines may wait to be sent.
+/// The maximum number of lines that wait to be sent.
 const MOST_LINES: usize = 16;
-/// Recordings at once in a host.
 const MOST_SESSIONS: usize = 4;
 
-/// A request for a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordingRequest {
     pub(crate) mount: Arc<str>,
@@ -39,7 +36,6 @@ pub(crate) struct RecordingRequest {
     pub(crate) secrets: Secrets,
 }
 
-/// The reason why nothing is recorded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{MOST_SESSIONS} recordings are in progress in this host; wait for one of them to end")]
@@ -48,20 +44,15 @@ pub(crate) enum Error {
     NoThread(std::io::Error),
 }
 
-/// What waits to be written.
 #[derive(Default)]
 struct Waiting {
     bytes: AtomicUsize,
-    /// Calls that found no room, and are not told of yet.
+    /// Dropped calls that are not reported yet.
     dropped: AtomicU64,
 }
 
-/// Begins to record, and returns the lines as they come. It ends when they are not wanted any more. The values of these Secrets are
-/// looked for from the start.
-///
-/// # Errors
-///
-/// When there are too many recordings already.
+/// Starts a recording, which ends when the receiver is dropped. Values of the Secrets in `known`
+/// are redacted from the start.
 pub(crate) fn start(
     recordings: &Recordings,
     wanted: RecordingRequest,
@@ -90,7 +81,6 @@ pub(crate) fn start(
     Ok(receiver)
 }
 
-/// Takes a call, if there is room for it.
 fn take(waiting: &Waiting, metrics: &Metrics, calls: &SyncSender<Arc<CallRecord>>, record: &Arc<CallRecord>) {
     let bytes = record.bytes();
     let has_room = waiting.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_WAITING_BYTES;
@@ -109,11 +99,9 @@ struct Session {
     waiting: Arc<Waiting>,
     queue: Receiver<Arc<CallRecord>>,
     lines: mpsc::Sender<Vec<u8>>,
-    /// What has the other end of the queue.
     _listening: Listening,
 }
 
-/// Nobody wants the lines any more.
 struct Unwanted;
 
 impl Session {
@@ -135,7 +123,6 @@ impl Session {
             if left.is_zero() {
                 return Ok(Because::Time);
             }
-            // Looks now and then whether anybody is still there.
             match self.queue.recv_timeout(left.min(Duration::from_secs(1))) {
                 Ok(record) => {
                     let lines = self.writer.call(&record);
@@ -160,7 +147,6 @@ impl Session {
 }
 
 impl CallRecord {
-    /// What its texts weigh.
     fn bytes(&self) -> usize {
         let read = self.reads.values().flatten().flatten();
         let objects = self.children.values().flatten().chain(read).chain([&self.parent]).map(|object| object.len());
@@ -212,9 +198,8 @@ mod tests {
         }
     }
 
-    /// Nobody reads the lines until all calls are made, which nevertheless are made one after the other without a pause.
     #[test]
-    fn who_reads_slowly_loses_calls_and_holds_up_none() {
+    fn a_slow_reader_loses_calls_and_delays_no_reconcile() {
         let (recordings, metrics) = (Recordings::default(), Arc::new(Metrics::default()));
         let lines = start(&recordings, wanted(u64::MAX), Vec::new(), &metrics).unwrap();
         let record = record();

@@ -1,16 +1,14 @@
-//! Looking at the strings of a JSON text, and putting others in their places, with every other byte as it was.
+//! Replaces strings in a JSON text, and leaves every other byte unchanged.
 
 use std::borrow::Cow;
 
-/// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not JSON")]
 pub(super) struct NotJson;
 
-/// Where a string stands: the keys and places in lists that lead to it.
+/// The position of a string: the keys and list elements that lead to it.
 pub(super) type Path<'a> = [Step<'a>];
 
-/// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step<'a> {
     Key(Cow<'a, str>),
@@ -18,23 +16,20 @@ pub(super) enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// Whether it is that key.
     pub(super) fn is(&self, key: &str) -> bool {
         matches!(self, Self::Key(own) if own == key)
     }
 }
 
-/// Shows each string that is a value, not a key, and replaces it by what comes back; none if nothing is replaced. Does not recurse, as
-/// texts may nest as deep as they are long. The text is JSON that somebody else has read before: of what is not, not all is noticed.
+/// Replaces string values by the results of `with`; `None` if nothing was replaced. Does not
+/// recurse, because texts may nest deeply, and assumes valid JSON.
 pub(super) fn replace<'a>(
     text: &'a str,
     mut with: impl FnMut(&Path<'_>, &str) -> Option<String>,
 ) -> Result<Option<String>, NotJson> {
     let mut path: Vec<Step<'a>> = Vec::new();
     let mut replaced: Option<String> = None;
-    // Everything up to here is in `replaced`, if there is one.
     let mut copied = 0;
-    // Whether the next string is a key.
     let mut is_key = false;
     let mut at = 0;
     while let Some(rest) = text.get(at..) {
@@ -79,7 +74,6 @@ pub(super) fn replace<'a>(
     if path.is_empty() { Ok(replaced) } else { Err(NotJson) }
 }
 
-/// The bytes of the string literal that the text begins with, both quotes included.
 fn string_length(text: &str) -> Result<usize, NotJson> {
     let mut is_escaped = false;
     for (index, byte) in text.bytes().enumerate().skip(1) {

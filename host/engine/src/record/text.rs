@@ -1,5 +1,4 @@
-//! Texts of plugins and API servers in a record: as JSON where they can stand as they are, so that `jq` reads them, and else so that no
-//! byte is lost.
+//! Texts of plugins and API servers, without a loss of bytes, and as JSON where possible.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +10,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A text, byte for byte. In a record it is
+/// An unchanged text. It is serialized as
 ///
-/// - a JSON object: that text as it stands;
-/// - a string: a text that is none, or has line breaks;
-/// - a list of one string: what is not even UTF-8, in base64.
+/// - a JSON object: that text;
+/// - a string: a text that is no object, or has line breaks;
+/// - a list of one string: invalid UTF-8, in base64.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text(pub Bytes);
 
@@ -26,13 +25,12 @@ impl fmt::Debug for Text {
 }
 
 impl Text {
-    /// A text that is an object's JSON on one line, and nothing else.
     fn plain(&self) -> Option<&RawValue> {
         let text = str::from_utf8(&self.0).ok()?;
         if !text.starts_with('{') || text.contains(['\n', '\r']) {
             return None;
         }
-        // White space around it would be lost.
+        // Surrounding white space would be lost.
         serde_json::from_str::<&RawValue>(text).ok().filter(|value| value.get().len() == text.len())
     }
 }
@@ -66,7 +64,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A value on one line: JSON has no line breaks but those that a [`Text`] keeps out.
+/// A value on one line: [`Text`] excludes other line breaks.
 pub(super) fn to_line(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Writing a recording: redaction, lines, bounds.
+//! Writes recordings: redaction, lines, limits.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::program::Program;
 /// The limits of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Calls, at most.
+    /// The maximum number of calls.
     pub calls: u64,
-    /// Bytes, at most, but for the last line.
+    /// The maximum number of bytes, without the last line.
     pub bytes: u64,
 }
 
@@ -24,8 +24,8 @@ pub struct Bounds {
 ///
 /// # Guarantees
 ///
-/// It never makes more than its bounds. Each line ends with a line break and has no other. Without [`Secrets::Kept`], no value of a Secret
-/// that was seen is in a line, but for those that are too short to tell.
+/// Never exceeds its limits. Each line has exactly one line break. Without [`Secrets::Kept`], lines
+/// contain no value of a Secret that was seen, except very short ones.
 pub struct Writer {
     bounds: Bounds,
     secrets: Secrets,
@@ -37,7 +37,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Of a recording with these bounds.
+    /// A writer with these limits.
     pub fn new(bounds: Bounds, secrets: Secrets) -> Self {
         let redactor = match secrets {
             Secrets::Kept => None,
@@ -46,11 +46,11 @@ impl Writer {
         Self { bounds, secrets, redactor, programs: Vec::new(), calls: 0, bytes: 0, dropped: 0 }
     }
 
-    /// The values of a Secret are looked for from now on, as long as there is ample room for those that calls see. What is no Secret makes
-    /// no difference.
+    /// Redacts the values of a Secret from now on, unless half of the room is used. Other objects
+    /// are ignored.
     pub fn learn_before(&mut self, object: &[u8]) {
         if let Some(redactor) = self.redactor.as_mut().filter(|redactor| !redactor.is_half_full()) {
-            // What cannot be read cannot be recorded either, and what finds no room ends the recording when a call sees it.
+            // An unreadable object is never recorded; missing room ends the recording later.
             let _ = redactor.learn(object);
         }
     }
@@ -63,11 +63,11 @@ impl Writer {
         line
     }
 
-    /// The lines of a call. Blocks while the plugin runs, if values of Secrets have to be kept out of its answer.
+    /// Returns the lines of a call. Blocks while the plugin runs, if its answer must be redacted.
     ///
     /// # Errors
     ///
-    /// Why the recording is at its end; this call is not in it.
+    /// The reason why the recording is at its end, without this call.
     pub fn call(&mut self, record: &CallRecord) -> Result<Vec<u8>, Because> {
         if self.calls >= self.bounds.calls {
             return Err(Because::Calls);
@@ -111,7 +111,7 @@ impl Writer {
         Ok(lines)
     }
 
-    /// A call came too fast to be recorded.
+    /// Counts calls that came too fast to be recorded.
     pub fn drop_calls(&mut self, calls: u64) {
         self.dropped += calls;
     }
@@ -121,17 +121,16 @@ impl Writer {
         line(&Line::End(EndLine { calls: self.calls, dropped: self.dropped, because }))
     }
 
-    /// Whether there is room for another call.
+    /// Returns whether the maximum number of calls is reached.
     pub fn is_full(&self) -> bool {
         self.calls >= self.bounds.calls
     }
 
-    /// How many calls are in it.
+    /// The number of recorded calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// The number of a program, and its line if it has none yet.
     fn program(&mut self, program: &Arc<Program>, settings: &Arc<[u8]>) -> (u32, Vec<u8>) {
         let known = self.programs.iter().rev();
         let same = known.clone().find(|(known, line)| Arc::ptr_eq(known, program) && line.settings.0 == *settings);
@@ -147,7 +146,7 @@ impl Writer {
     }
 }
 
-/// A line that cannot be written would be a defect of this module; the reader says that it is empty.
+/// Failure would be a defect of this module; the reader would report an empty line.
 fn line(line: &Line) -> Vec<u8> {
     to_line(line).unwrap_or_else(|_| b"\n".to_vec())
 }

@@ -1,5 +1,5 @@
-//! What a shadow would do otherwise: both plugins are asked about the same parent in the same world at the same time, and what would be
-//! done for each is decided by the code that decides it for a mount.
+//! Compares a shadow with its mount: calls both plugins with the same inputs, and decides for each
+//! what a host would do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,48 +28,40 @@ use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
 use crate::reconcile::report::ReconcileReport;
 use crate::writes::status::{decide, status_of};
 
-/// Such a call may take so many times as long as one of the mount's: its thread gets what nobody else needs, and on a busy machine the
-/// deadline would be that of the machine.
+/// The factor of deadlines: on a busy machine, idle threads would exceed the usual ones.
 const PATIENCE: u32 = 10;
 
-/// A program, and what it sees of one parent.
 pub(super) struct Side {
-    pub(super) live: Arc<ActiveProgram>,
+    pub(super) active: Arc<ActiveProgram>,
     pub(super) observed: ObservedState,
-    /// Where its plugin's lines go; none: nowhere.
     pub(super) span: Option<Span>,
 }
 
-/// The inputs of a comparison.
 pub(super) struct Pair {
     pub(super) ask: Ask,
-    /// Whether the parent carries the finalizer.
     pub(super) has_finalizer: bool,
     pub(super) now: Timestamp,
     pub(super) retries: Options,
-    pub(super) memory: ParentState,
-    /// Why the mount's plugin is not called; none: it is.
+    pub(super) state: ParentState,
+    /// The reason why the mount's plugin is not called, if it is quarantined.
     pub(super) held: Option<Problem>,
     pub(super) mounted: Side,
     pub(super) shadow: Side,
 }
 
-/// How it came out, and how the call of the shadow ended.
 pub(super) struct Comparison {
-    /// None: there was nothing to call it for.
     pub(super) end: Option<CallEnd>,
     pub(super) outcome: ComparisonResult,
 }
 
-/// What a plugin said, and what it took.
 struct Asked {
     result: Result<Response, call::Error>,
-    /// Whether it would have been ended, had it been the mount's.
+    /// Whether it exceeded the deadline of a mount.
     is_late: bool,
 }
 
 impl Pair {
-    /// Blocks, for as long as both plugins run. None: the host could not call one of them.
+    /// Compares, and blocks while both plugins run; `None` if the host could not call one of them.
     pub(super) fn compare(self) -> Option<Comparison> {
         let mounted = match &self.held {
             Some(problem) => self.intent(&self.mounted, Some(Err(problem.clone()))),
@@ -89,43 +81,42 @@ impl Pair {
         let shadow = self.intent(&self.shadow, asked.map(|asked| asked.result.map_err(problem)));
         let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| side.observed.children.iter());
         let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), whole(kind, child))).collect();
-        let parent = Subject::of(&whole(&self.mounted.live.program.manifest().parent, &self.mounted.observed.parent));
+        let parent = Subject::of(&whole(&self.mounted.active.program.manifest().parent, &self.mounted.observed.parent));
         let changes = changes(&parent, &observed, &mounted, &shadow);
-        // What is kept outlives the Secrets that there are now.
-        let changes = if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.live, &self.shadow.live]).0 };
+        // Redacted now, because changes are kept longer than Secrets exist.
+        let changes =
+            if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.active, &self.shadow.active]).0 };
         Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late) })
     }
 
-    /// The answer of the plugin; none: it does not implement the function.
     fn asked(&self, side: &Side) -> Option<Asked> {
-        let Side { live, observed, span } = side;
-        let program = &live.program;
+        let Side { active, observed, span } = side;
+        let program = &active.program;
         if self.ask == Ask::Finalize && !program.manifest().finalizes {
             return None;
         }
         let parent = &observed.parent;
-        let imports = CallContext::detached(span.clone(), live, parent.key(), &observed.children, observed.views.keys());
+        let imports = CallContext::detached(span.clone(), active, parent.key(), &observed.children, observed.views.keys());
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
-        let shown = observed.shown_parent(live);
+        let shown = observed.shown_parent(active);
         let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(imports));
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }
 
-    /// The intent that follows from an answer.
     fn intent(&self, side: &Side, answer: Option<Result<Response, Problem>>) -> Intent {
-        let Side { live, observed, .. } = side;
-        let plan_inputs = PlanInputs::of(live, observed, &self.memory);
+        let Side { active, observed, .. } = side;
+        let plan_inputs = PlanInputs::of(active, observed, &self.state);
         let observed = plan_inputs.observed();
-        let finalizes = live.program.manifest().finalizes;
+        let finalizes = active.program.manifest().finalizes;
         let (response, failure) = match answer {
             Some(Ok(response)) => (Some(response), None),
             Some(Err(problem)) => (None, Some(problem)),
             None => (None, None),
         };
         let children = response.as_ref().and_then(|response| response.children.as_deref());
-        let input = plan_inputs.input(live, children, &observed);
+        let input = plan_inputs.input(active, children, &observed);
         let (plan, has_finalizer) = match self.ask {
             Ask::Reconcile => {
                 let plan = plan::plan(&input);
@@ -148,7 +139,6 @@ impl Pair {
         Intent { desired, plan, refused, status, has_finalizer, failure }
     }
 
-    /// The status that would be written.
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
         let mut report = ReconcileReport::new(0);
         report.refusals.extend(plan.refusals.iter().cloned());
@@ -158,15 +148,14 @@ impl Pair {
         if let Some(problem) = failure {
             report.fail(problem.clone());
         }
-        let (parent, live) = (&side.observed.parent, status_of(&side.observed.parent));
+        let (parent, current) = (&side.observed.parent, status_of(&side.observed.parent));
         let refusals = report.refusals.reported();
         let readiness = report.readiness(&self.retries, &refusals);
-        let decided = decide(live.as_ref(), parent, response, readiness, side.live.status_capabilities, self.now);
-        decided.map(Value::Object).or(live).unwrap_or_default()
+        let decided = decide(current.as_ref(), parent, response, readiness, side.active.status_capabilities, self.now);
+        decided.map(Value::Object).or(current).unwrap_or_default()
     }
 }
 
-/// The end of a call; none: there was none.
 fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     Some(match &asked?.result {
         Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
@@ -175,21 +164,18 @@ fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     })
 }
 
-/// The writes that would be made for one parent.
+/// What would be done for one parent.
 struct Intent {
-    /// The desired children, whether or not they have to be written.
+    /// The desired children, including unchanged ones.
     desired: BTreeMap<Identity, Desired>,
     plan: Plan,
-    /// The children that are refused.
     refused: BTreeSet<Identity>,
-    /// The status at the end.
     status: Value,
-    /// Whether the parent carries the finalizer in the end.
     has_finalizer: bool,
     failure: Option<Problem>,
 }
 
-/// Names an object whatever the version.
+/// Identifies an object in any version.
 type Identity = (String, String, ObjectKey);
 
 fn identity(kind: &GroupVersionKind, key: &ObjectKey) -> Identity {
@@ -200,7 +186,6 @@ fn identity_of(child: &ObjectRef) -> Identity {
     identity(&child.kind, &child.key)
 }
 
-/// An object with what items of lists do not carry.
 fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     let mut object: Value = serde_json::from_str(object.json()).unwrap_or_default();
     if let Some(fields) = object.as_object_mut() {
@@ -210,23 +195,19 @@ fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     object
 }
 
-/// The fate of a child.
+/// What happens to a child.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
-    /// It is not there.
     Absent,
-    /// It stays as it is.
     AsIs,
     Written(&'a Desired),
-    /// It is deleted and recreated.
     Replaced(&'a Desired),
 }
 
 impl Intent {
-    /// The children that something becomes of.
     fn fates(&self) -> BTreeMap<Identity, Fate<'_>> {
         let steps = self.plan.steps.iter().filter_map(|step| Some((identity_of(step.child()), Fate::after(step)?)));
-        // What goes comes back.
+        // They are recreated after their deletion.
         let waiting = self.plan.waiting.iter().map(identity_of);
         let waiting = waiting.filter_map(|child| {
             let desired = self.desired.get(&child)?;
@@ -238,7 +219,7 @@ impl Intent {
 }
 
 impl<'a> Fate<'a> {
-    /// None: nothing that the plugin has a say in.
+    /// `None` if the step does not depend on the plugin.
     fn after(step: &'a Step) -> Option<Self> {
         match step {
             Step::Create { desired } | Step::Apply { desired, .. } => Some(Self::Written(desired)),
@@ -263,7 +244,7 @@ impl<'a> Fate<'a> {
     }
 }
 
-/// What the shadow would do otherwise than the mount: from what there is once that one has had its way.
+/// Returns what the shadow would change in the state that the mount leads to.
 fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Intent, shadow: &Intent) -> Vec<Change> {
     let (own, fates) = (mounted.fates(), shadow.fates());
     let children: BTreeSet<&Identity> = observed.keys().chain(own.keys()).chain(fates.keys()).collect();
@@ -321,7 +302,7 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
     changes
 }
 
-/// What both want, one something else than the other, of a child that neither would touch, as it is created only once.
+/// Returns both desired states of a child that is created only once, if they differ.
 fn made_anew<'a>(child: &Identity, mounted: &'a Intent, shadow: &'a Intent) -> Option<[&'a Desired; 2]> {
     let wanted = |intent: &'a Intent| intent.desired.get(child).filter(|_| !intent.refused.contains(child));
     let (was, now) = (wanted(mounted)?, wanted(shadow)?);
@@ -338,8 +319,8 @@ fn subject_of(child: &ObjectRef) -> Subject {
     }
 }
 
-/// A child, as far as its plugin says what it is; else as it is observed. What is over `before` has its other fields, too, where that was
-/// observed: the API server's defaults are no difference.
+/// A child in the plugin's words, or as observed. Fields of an observed `before` are added, so that
+/// the API server's defaults are no difference.
 fn state(fate: Fate<'_>, child: &Identity, observed: &BTreeMap<Identity, Value>, intent: &Intent, before: &Value) -> Value {
     let there = observed.get(child).unwrap_or(&Value::Null);
     let desired = match fate {
@@ -357,7 +338,7 @@ fn digest_of(object: &Value) -> Option<&str> {
     object.pointer("/metadata/annotations")?.get(DIGEST_ANNOTATION)?.as_str()
 }
 
-/// Without what tells nothing about what a plugin wants.
+/// Removes fields that do not depend on the plugin.
 fn plain(object: Value) -> Value {
     let mut object = without_bookkeeping(object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -372,7 +353,7 @@ fn plain(object: Value) -> Value {
     object
 }
 
-/// `object`, with fields of `base` that it does not have.
+/// Returns `object` with the fields of `base` that it lacks.
 fn over(base: &Value, object: &Value) -> Value {
     let (Value::Object(base), Value::Object(fields)) = (base, object) else { return object.clone() };
     let mut merged = base.clone();

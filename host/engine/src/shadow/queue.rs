@@ -1,4 +1,4 @@
-//! What is known of each parent: whether it waits to be compared, and how the last comparison came out.
+//! The parents that wait to be compared, and the results of their last comparisons.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -7,26 +7,22 @@ use gyre_core::object::ObjectKey;
 use crate::difference::{Change, Counts, Verb};
 use crate::telemetry::metrics::{DIFFERENT, FAILED, SAME, Shadowed};
 
-/// The changes of so many parents are kept; more is read by nobody. All are counted.
+/// The number of parents whose changes are kept; more are only counted.
 const MOST_PARENTS: usize = 1_000;
-/// Fewer of those with changes only to recreated children, which are alike.
+/// The same for changes only to recreated children, which are alike.
 const MOST_RECREATED: usize = 20;
-/// As much JSON as is kept of all changes together,
+/// The maximum size of all changes, as JSON.
 const MOST_BYTES: usize = 16 << 20;
-/// and of those of one parent: a few objects as large as people write them.
+/// The maximum size of one parent's changes: a few large objects.
 const MOST_BYTES_OF_ONE: usize = 256 << 10;
 
-/// Those that have gone stay in the queue while they are few.
 const SLACK: usize = 64;
 
-/// The result of the comparison of one parent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ComparisonResult {
-    /// Of what the shadow would do otherwise.
     pub(super) counts: Counts,
-    /// The JSON of the changes; none: there are none, or they are too large.
     pub(super) details: Option<Box<str>>,
-    /// Whether the shadow's call took longer than a mount lets it.
+    /// Whether the shadow's call exceeded the deadline of a mount.
     pub(super) is_late: bool,
 }
 
@@ -38,7 +34,6 @@ impl ComparisonResult {
         Self { counts, details, is_late }
     }
 
-    /// One word for metrics.
     pub(super) fn word(&self) -> &'static str {
         match (self.counts.is_empty(), self.counts.get(Verb::Fail)) {
             (true, _) => SAME,
@@ -48,34 +43,28 @@ impl ComparisonResult {
     }
 }
 
-/// See the module's documentation. What is kept of a parent is small, but for the changes, which are bounded.
 #[derive(Default)]
 pub(super) struct ComparisonQueue {
-    /// In turn; also some that have gone meanwhile.
+    /// In order; may contain deleted parents.
     waiting: VecDeque<ObjectKey>,
-    /// Those that have not.
     waits: HashSet<ObjectKey>,
-    /// The one that is compared; none also if it went meanwhile.
+    /// The parent that is being compared, unless it was deleted.
     current: Option<ObjectKey>,
-    /// None: nothing differs.
     compared: HashMap<ObjectKey, Option<Box<Counts>>>,
     diverging: usize,
     counts: Counts,
     details: BTreeMap<ObjectKey, Box<str>>,
     details_bytes: usize,
-    /// Those about which the shadow's call took longer than a mount lets it.
     late: HashSet<ObjectKey>,
 }
 
 impl ComparisonQueue {
-    /// A parent waits from now on, unless it does already.
     pub(super) fn add(&mut self, parent: &ObjectKey) {
         if self.waits.insert(parent.clone()) {
             self.waiting.push_back(parent.clone());
         }
     }
 
-    /// The parent whose turn it is. From now on it may be added again.
     pub(super) fn next(&mut self) -> Option<ObjectKey> {
         self.current = loop {
             match self.waiting.pop_front() {
@@ -86,13 +75,13 @@ impl ComparisonQueue {
         self.current.clone()
     }
 
-    /// Leaves out those that have gone, and the later turns of those that came back.
+    /// Removes deleted parents, and later duplicates.
     fn tidy(&mut self) {
         let mut kept = HashSet::new();
         self.waiting.retain(|parent| self.waits.contains(parent) && kept.insert(parent.clone()));
     }
 
-    /// How the comparison of the parent came out whose turn it was. It says nothing of one that is gone.
+    /// Ignores a parent that was deleted during its comparison.
     pub(super) fn record(&mut self, parent: &ObjectKey, outcome: ComparisonResult) {
         if self.current.take_if(|current| current == parent).is_none() {
             return;
@@ -113,7 +102,6 @@ impl ComparisonQueue {
         }
     }
 
-    /// A parent is gone.
     pub(super) fn forget(&mut self, parent: &ObjectKey) {
         self.forget_outcome(parent);
         self.compared.remove(parent);
@@ -144,7 +132,6 @@ impl ComparisonQueue {
         }
     }
 
-    /// About how many parents the shadow's call took too long.
     pub(super) fn late(&self) -> usize {
         self.late.len()
     }
@@ -153,12 +140,10 @@ impl ComparisonQueue {
         &self.counts
     }
 
-    /// How many parents there are changes of.
     pub(super) fn differing(&self) -> usize {
         self.compared.values().flatten().count()
     }
 
-    /// The changes that are kept, by parent.
     pub(super) fn details(&self) -> impl Iterator<Item = &str> {
         self.details.values().map(|details| &**details)
     }
@@ -228,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_waits_once_and_not_any_more_when_it_is_gone() {
+    fn a_parent_waits_once_and_not_after_its_deletion() {
         let mut comparisons = ComparisonQueue::default();
         for number in [1, 2, 1, 3, 2, 1] {
             comparisons.add(&key(number));
@@ -242,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_all_is_counted() {
+    fn kept_changes_are_bounded_and_all_changes_are_counted() {
         let mut comparisons = ComparisonQueue::default();
         for number in 0..3 * MOST_PARENTS {
             compared(&mut comparisons, number, outcome(Verb::Create, 1));
@@ -259,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_come_and_go_take_no_room_without_end() {
+    fn parents_that_come_and_go_take_bounded_memory() {
         let mut comparisons = ComparisonQueue::default();
         comparisons.add(&key(0));
         for number in 1..10_000 {

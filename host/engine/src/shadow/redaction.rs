@@ -1,4 +1,4 @@
-//! What is shown of changes without values of Secrets.
+//! Redacts changes.
 
 use std::sync::Arc;
 
@@ -8,14 +8,13 @@ use crate::difference::{self, Change};
 use crate::mounts::active_program::ActiveProgram;
 use crate::program::Program;
 
-/// [`difference::redacted`], of the Secrets that these see.
 pub(super) fn redacted<'a>(
     changes: Vec<Change>,
-    lives: impl IntoIterator<Item = &'a Arc<ActiveProgram>>,
+    active_programs: impl IntoIterator<Item = &'a Arc<ActiveProgram>>,
 ) -> (Vec<Change>, bool) {
-    let lives: Vec<&Arc<ActiveProgram>> = lives.into_iter().collect();
-    let seen: Vec<Bytes> = lives.iter().flat_map(|live| live.secrets()).collect();
+    let active_programs: Vec<&Arc<ActiveProgram>> = active_programs.into_iter().collect();
+    let seen: Vec<Bytes> = active_programs.iter().flat_map(|active| active.secrets()).collect();
     let seen: Vec<&[u8]> = seen.iter().map(|secret| &**secret).collect();
-    let programs: Vec<&Program> = lives.iter().map(|live| &*live.program).collect();
+    let programs: Vec<&Program> = active_programs.iter().map(|active| &*active.program).collect();
     difference::redacted(changes, &seen, &programs)
 }

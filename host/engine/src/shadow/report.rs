@@ -1,4 +1,4 @@
-//! What is reported of a shadow.
+//! The report about a shadow.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,28 +9,21 @@ use super::runner::Shadow;
 use crate::difference::{Change, Difference, NOT_SHOWN};
 use crate::program::Program;
 
-/// See the module's documentation.
+/// The comparison of a shadow with its mount's plugin.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     pub(super) mount: String,
-    /// The mount's plugin.
     pub(super) plugin: Version,
-    /// The plugin that it is compared with.
     pub(super) shadow: Version,
-    /// The time at which the comparison began.
     pub(super) since: Timestamp,
-    /// The number of parents that were compared at least once.
     pub(super) compared: usize,
-    /// How many wait to be compared, for the first time or once more.
     pub(super) waiting: usize,
-    /// The quarantine of the shadow; none: it is not quarantined.
     pub(super) quarantine: Option<String>,
     #[serde(flatten)]
     /// The differences between the shadow and the mount's plugin.
     pub difference: Difference,
 }
 
-/// A version of a plugin.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Version {
     pub(super) version: String,
@@ -44,9 +37,8 @@ impl Version {
 }
 
 impl Report {
-    /// As it stands, without values of Secrets.
     pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
-        let Shadow { mounted, program, live, since, .. } = shadow;
+        let Shadow { mounted, program, active, since, .. } = shadow;
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
         let comparisons = shadow.comparisons();
         let moment = comparisons.moment();
@@ -55,9 +47,9 @@ impl Report {
         drop(comparisons);
         let kept = details.len();
         let (changes, is_redacted) = changes(&details, shadow);
-        let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
+        let quarantine = active.get().and_then(|active| active.call_guard.quarantined());
         let mut remarks = Vec::new();
-        if live.get().is_none() {
+        if active.get().is_none() {
             remarks.push("the caches of the shadow have not synced yet".to_owned());
         }
         if moment.compared < parents {
@@ -91,12 +83,12 @@ impl Report {
         }
     }
 
-    /// Whether all parents were compared.
+    /// Returns whether all parents were compared.
     pub fn is_complete(&self) -> bool {
         self.compared >= self.difference.parents && self.waiting == 0
     }
 
-    /// For programs.
+    /// Returns the report as JSON, for programs.
     pub fn json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = json.as_object_mut() {
@@ -107,14 +99,13 @@ impl Report {
 }
 
 impl Shadow {
-    /// For `/debug/state`.
     pub(crate) fn state(&self) -> Value {
         let moment = self.comparisons().moment();
         let Version { version, digest } = Version::of(&self.program);
         json!({
             "version": version,
             "digest": digest,
-            "isReady": self.live.get().is_some(),
+            "isReady": self.active.get().is_some(),
             "compared": moment.compared,
             "waiting": moment.waiting,
             "diverging": moment.diverging,
@@ -122,9 +113,8 @@ impl Shadow {
     }
 }
 
-/// Without values of Secrets; without objects, if these cannot all be looked for. The second says which.
 fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     let changes: Vec<Change> =
         details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();
-    redacted(changes, [Some(&shadow.mounted), shadow.live.get()].into_iter().flatten())
+    redacted(changes, [Some(&shadow.mounted), shadow.active.get()].into_iter().flatten())
 }

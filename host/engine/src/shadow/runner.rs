@@ -1,4 +1,4 @@
-//! A shadow that runs: who waits to be compared, and the comparisons one after the other.
+//! A running shadow: it compares one parent after the other.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -35,64 +35,56 @@ use crate::reconcile::plan_inputs::ObservedState;
 use crate::telemetry::metrics::Shadowed;
 use crate::writes::finalizers;
 
-/// What the machine was too busy for is tried again so much later.
+/// The delay before a comparison that the host could not make is retried.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// While the shadow is quarantined for all parents that wait, it is checked so often whether it may be probed. The first probe comes after 30 s.
+/// How often a completely quarantined shadow is checked. The first probe comes after 30 s.
 const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 
-/// A shadow, and what is known of how it differs from its mount's program. A change of either program discards this.
+/// A shadow, and its differences so far. A change of either program discards them.
 pub(crate) struct Shadow {
     pub(super) mounted: Arc<ActiveProgram>,
     pub(super) program: Arc<Program>,
-    /// Set once its caches are filled.
-    pub(super) live: OnceLock<Arc<ActiveProgram>>,
+    pub(super) active: OnceLock<Arc<ActiveProgram>>,
     pub(super) since: Timestamp,
     comparisons: Mutex<ComparisonQueue>,
     added: Notify,
 }
 
-/// The result of looking for something to compare.
-enum Found {
+enum Candidate {
     Pair(Box<Pair>),
-    /// Not all of it can be seen yet.
     Later,
-    /// The parent is not the mount's, or nobody is called about it.
     Nothing,
 }
 
 impl Shadow {
     fn new(mounted: Arc<ActiveProgram>, program: Arc<Program>, since: Timestamp) -> Self {
-        Self { mounted, program, live: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
+        Self { mounted, program, active: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
     }
 
-    /// The shadow of that mount; none: it has none.
     pub(crate) fn of(mount: &Mount) -> Option<Arc<Self>> {
         let observer: Arc<dyn Any + Send + Sync> = mount.observer()?;
         observer.downcast().ok()
     }
 
-    /// A parent is compared when its turn comes.
     fn add(&self, parent: &ObjectKey) {
         self.comparisons().add(parent);
         self.added.notify_one();
     }
 
-    /// A parent is gone.
     fn forget(&self, parent: &ObjectKey, now: Time) {
         self.comparisons().forget(parent);
-        if let Some(live) = self.live.get() {
-            live.call_guard.forget(parent, now);
+        if let Some(active) = self.active.get() {
+            active.call_guard.forget(parent, now);
         }
     }
 
-    /// The counters of the shadow.
     pub(crate) fn moment(&self) -> Shadowed {
         self.comparisons().moment()
     }
 
-    /// Compares one parent after the other, all of them once at first. Never ends.
-    async fn follow(&self, live: &Arc<ActiveProgram>, mount: &Mount, services: &HostServices) {
-        // Where another replica leads, nobody is called; the one that comes to lead calls its plugin about each.
+    /// Compares one parent after the other, at first all. Never returns.
+    async fn compare_parents(&self, active: &Arc<ActiveProgram>, mount: &Mount, services: &HostServices) {
+        // Only the leader compares; a new leader calls its plugin about all parents.
         if mount.leads() == Lead::Yes {
             let parents = self.mounted.parents.list(None);
             parents.iter().filter(|parent| self.mounted.selects(parent)).for_each(|parent| self.add(&parent.key()));
@@ -100,21 +92,19 @@ impl Shadow {
         let mut held_in_a_row = 0;
         loop {
             let key = self.next().await;
-            let Ok(admitted) = live.call_guard.admit(&key, services.queue.now()) else {
+            let Ok(admitted) = active.call_guard.admit(&key, services.queue.now()) else {
                 self.add(&key);
                 held_in_a_row += 1;
-                // Others may be admitted. If none is, only time changes that.
                 if held_in_a_row >= self.moment().waiting {
                     held_in_a_row = 0;
                     sleep(ALL_HELD_PAUSE).await;
                 } else {
-                    // There may be many of them, and others on this thread.
                     yield_now().await;
                 }
                 continue;
             };
             held_in_a_row = 0;
-            self.compare(live, key, admitted, mount, services).await;
+            self.compare(active, key, admitted, mount, services).await;
         }
     }
 
@@ -131,19 +121,18 @@ impl Shadow {
         self.comparisons.lock()
     }
 
-    /// Compares what the programs want for one parent.
     async fn compare(
         &self,
-        live: &Arc<ActiveProgram>,
+        active: &Arc<ActiveProgram>,
         key: ObjectKey,
         admitted: Admitted,
         mount: &Mount,
         services: &HostServices,
     ) {
-        let compared = match self.pair(live, &key, mount, services) {
-            Found::Pair(pair) => services.caller.run(Priority::Idle, move || pair.compare()).await,
-            Found::Later => Ok(None),
-            Found::Nothing => {
+        let compared = match self.pair(active, &key, mount, services) {
+            Candidate::Pair(pair) => services.caller.run(Priority::Idle, move || pair.compare()).await,
+            Candidate::Later => Ok(None),
+            Candidate::Nothing => {
                 drop(admitted);
                 return self.forget(&key, services.queue.now());
             }
@@ -153,7 +142,6 @@ impl Shadow {
             undone => {
                 drop(admitted);
                 if let Err(error) = undone {
-                    // A defect of the host, which would be there the next time, too.
                     return error!(mount = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
@@ -162,53 +150,49 @@ impl Shadow {
         };
         services.metrics.shadowed(&mount.name, outcome.word());
         self.comparisons().record(&key, outcome);
-        // Where there was nothing to call it for, nothing is known of it.
         for change in admitted.ended(end.unwrap_or(CallEnd::HostFault), services.queue.now()).changes {
             match change {
                 Change::Quarantined(Extent::Mount) => {
                     warn!(mount = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
                 }
                 Change::Recovered(Extent::Mount) => info!(mount = %mount.name, "the shadow answers again"),
-                // Whoever asks for the report sees what the shadow fails about.
                 Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
             }
         }
         if self.mounted.parents.get(&key).is_none() {
-            // It went during the comparison.
             self.forget(&key, services.queue.now());
         }
     }
 
-    /// The inputs of a comparison of a parent.
-    fn pair(&self, live: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Found {
+    fn pair(&self, active: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Candidate {
         let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
-        let Some(parent) = parent else { return Found::Nothing };
+        let Some(parent) = parent else { return Candidate::Nothing };
         let has_finalizer = finalizers::has_finalizer(&parent, &self.mounted.program.manifest().name);
         let ask = match parent.is_deleting() {
             false => Ask::Reconcile,
             true if has_finalizer && !is_released(parent.annotation(RELEASE_ANNOTATION).as_deref()) => Ask::Finalize,
-            true => return Found::Nothing,
+            true => return Candidate::Nothing,
         };
-        let is_same_version = self.mounted.program.manifest().parent == live.program.manifest().parent;
-        let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { live.parents.get(key) };
-        // The cache of the one version may be ahead of that of the other.
-        let Some(shadowed) = shadowed else { return Found::Later };
-        let memory = mount.parent_state(key);
-        let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
+        let is_same_version = self.mounted.program.manifest().parent == active.program.manifest().parent;
+        let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { active.parents.get(key) };
+        // The caches of two versions may differ in age.
+        let Some(shadowed) = shadowed else { return Candidate::Later };
+        let state = mount.parent_state(key);
+        let state = if state.uid == parent.uid() { state } else { Default::default() };
         let retries = mount.retries(&Options::default());
         let queue_now = services.queue.now();
         let held = self.mounted.call_guard.holds(key, queue_now);
-        Found::Pair(Box::new(Pair {
+        Candidate::Pair(Box::new(Pair {
             held,
             ask,
             has_finalizer,
             now: services.caller.clock.now(),
             retries,
-            memory,
-            mounted: Side { observed: ObservedState::of(&self.mounted, parent), live: Arc::clone(&self.mounted), span: None },
+            state,
+            mounted: Side { observed: ObservedState::of(&self.mounted, parent), active: Arc::clone(&self.mounted), span: None },
             shadow: Side {
-                observed: ObservedState::of(live, shadowed),
-                live: Arc::clone(live),
+                observed: ObservedState::of(active, shadowed),
+                active: Arc::clone(active),
                 span: Some(error_span!("shadow", mount = %mount.name, object = %key)),
             },
         }))
@@ -225,10 +209,9 @@ impl Observer for Shadow {
     }
 }
 
-/// Compares with the shadow that a mount's program has, for as long as it is polled. Ends if there is none, or none can be.
-pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
+pub(crate) fn run_shadow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
     Box::pin(async move {
-        // A defect of the host in here is none of the mount's.
+        // A defect of the host here must not affect the mount.
         if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
             error!(mount = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
             mount.set_observer(None);
@@ -238,22 +221,22 @@ pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a H
 
 async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) {
     let Some(wanted) = &program.shadow else { return };
-    let Some(mounted) = mount.live().filter(|live| live.program.same_except_shadow(program)) else { return };
+    let Some(mounted) = mount.active().filter(|active| active.program.same_except_shadow(program)) else { return };
     services.metrics.has_shadow(&mount.name);
     loop {
         let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), services.caller.clock.now()));
         mount.set_observer(Some(Arc::clone(&shadow) as Arc<dyn Observer>));
-        let live = match prepare(wanted, &mounted, mount, services).await {
-            Ok(live) => Arc::new(live),
+        let active = match prepare(wanted, &mounted, mount, services).await {
+            Ok(active) => Arc::new(active),
             Err(reason) => return error!(mount = %mount.name, "no shadow: {reason}"),
         };
-        let _ = shadow.live.set(Arc::clone(&live));
+        let _ = shadow.active.set(Arc::clone(&active));
         let manifest = wanted.manifest();
         info!(mount = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
         tokio::select! {
-            () = shadow.follow(&live, mount, services) => {}
-            // Much that was refused can be done then.
-            () = one_served(live.unserved_kinds(), mount, services) => {}
+            () = shadow.compare_parents(&active, mount, services) => {}
+            // Refused steps may succeed then.
+            () = one_served(active.unserved_kinds(), mount, services) => {}
         }
     }
 }
@@ -265,12 +248,10 @@ async fn prepare(
     services: &HostServices,
 ) -> Result<ActiveProgram, active_program::Error> {
     let parents = kinds::wait_for(&services.client, &wanted.manifest().parent, &mount.name).await;
-    // It would take over what the program before it has made.
     let former = services.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
     ActiveProgram::prepare(Arc::clone(wanted), services, parents, &former, &Claim::never()).await
 }
 
-/// Ends once the API server serves one of the kinds. Without any, never.
 async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, services: &HostServices) {
     let waiting = kinds.iter().map(|kind| Box::pin(kinds::wait_for(&services.client, kind, &mount.name)));
     let waiting: Vec<_> = waiting.collect();

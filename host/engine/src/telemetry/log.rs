@@ -20,8 +20,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Checks a filter; an empty one says nothing. To [`EnvFilter`], a word that is no level is a module, of which all is logged, and of the
-/// others nothing.
+/// Checks a log filter. To [`EnvFilter`], a word that is no level is a module, and would silence
+/// all others; here it is an error.
 pub fn check_filter(text: &str) -> Result<(), String> {
     const EXPECTED: &str = "expected a level such as info, or levels by target such as info,gyre=debug";
     let is_module = |directive: &str| directive.contains(['=', '[']) || directive.contains("::");
@@ -36,14 +36,13 @@ pub fn check_filter(text: &str) -> Result<(), String> {
     }
 }
 
-/// What fails of a watch we say ourselves, and in plainer words. What the filter says of it goes before.
+/// The host reports failed watches itself; the user's filter takes precedence.
 fn with_quiet(filter: &str) -> String {
     format!("kube_runtime=error,{filter}")
 }
 
-/// Logs to standard error from now on what the filter lets through, in that format; and traces, if there is something that sends them.
-///
-/// Errors: a filter that is none.
+/// Starts logging to standard error, and traces, if there is an exporter. Fails if the filter is
+/// invalid.
 pub fn start(filter: &str, format: LogFormat, traces: Option<&Traces>) -> anyhow::Result<()> {
     let filter = EnvFilter::builder().parse(with_quiet(filter)).context("the log filter is invalid")?;
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
@@ -55,7 +54,7 @@ pub fn start(filter: &str, format: LogFormat, traces: Option<&Traces>) -> anyhow
     all.try_init().map_err(|error| anyhow!("cannot start logging: {error}"))
 }
 
-/// With control characters as Rust writes them: in text, a line break would begin a line that looks like one of the host's.
+/// Escapes control characters: a line break could begin a forged log line.
 pub fn without_control(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);

@@ -1,5 +1,5 @@
-//! Metrics. Those that controller-runtime has keep its names and labels, so that dashboards go on; what is gyre's own is
-//! called `gyre_*`. No label grows with the number of objects.
+//! Metrics, with controller-runtime's names and labels where it has them, and otherwise `gyre_*`.
+//! No label grows with the number of objects.
 
 mod exposition;
 mod labels;
@@ -33,7 +33,7 @@ const RECONCILE_SECONDS: [f64; 40] = [
 ];
 /// The buckets of client-go's `workqueue_*_duration_seconds`: powers of ten from 10 ns to 1000 s.
 const QUEUE_SECONDS: [f64; 12] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
-/// A call into a plugin takes tens of microseconds; its deadline is seconds.
+/// Calls take tens of microseconds; their deadline is seconds.
 const CALL_SECONDS: [f64; 14] = [1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 0.1, 1.0, 5.0, 30.0];
 
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl MetricConstructor<Histogram> for Buckets {
 type Histograms<Labels> = Family<Labels, Histogram, Buckets>;
 type Seconds = Gauge<f64, AtomicU64>;
 
-/// All metrics of a host. See the module's documentation.
+/// All metrics of a host.
 pub struct Metrics {
     registry: Registry,
     reconciles: Family<ControllerResult, Counter>,
@@ -271,19 +271,15 @@ impl Metrics {
         );
     }
 
-    /// The text of `/metrics`.
-    ///
-    /// # Errors
-    ///
-    /// Never, as the text is written into memory.
+    /// Returns the text of `/metrics`. It never fails, because it writes to memory.
     pub fn encode(&self, form: Form) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
         Ok(form.of(text))
     }
 
-    /// Adds a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
-    /// first increment `rate` would not see it.
+    /// Adds a mount. Its counters start at 0, because `rate` would not see a counter that begins
+    /// with its first increment.
     pub fn mounted(&self, mount: &str) {
         let (controller, queue) = (Controller { controller: mount.to_owned() }, queue(mount));
         for result in ["success", "error", "requeue", "requeue_after"] {
@@ -310,7 +306,7 @@ impl Metrics {
         self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
     }
 
-    /// Removes the gauges of a mount, which would never change again.
+    /// Removes the gauges of a mount.
     pub fn unmounted(&self, mount: &str) {
         let controller = Controller { controller: mount.to_owned() };
         self.workers.remove(&controller);
@@ -328,7 +324,7 @@ impl Metrics {
         self.parked.get_or_create(&Mount::new(mount)).set(parked as i64);
     }
 
-    /// A key was added to the queue.
+    /// Counts a key that was added to the queue.
     pub fn added(&self, mount: &str) {
         self.queue_adds.get_or_create(&queue(mount)).inc();
     }
@@ -343,12 +339,12 @@ impl Metrics {
         self.active_workers.get_or_create(&Controller { controller: mount.to_owned() }).set(active as i64);
     }
 
-    /// A worker took a key.
+    /// Records how long a key waited.
     pub fn taken(&self, mount: &str, waited: Duration) {
         self.queue_seconds.get_or_create(&queue(mount)).observe(waited.as_secs_f64());
     }
 
-    /// A reconcile ended.
+    /// Records the end of a reconcile.
     pub fn reconciled(&self, mount: &str, result: &'static str, error: ReconcileError, took: Duration) {
         let controller = Controller { controller: mount.to_owned() };
         self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }).inc();
@@ -367,19 +363,19 @@ impl Metrics {
         }
     }
 
-    /// The host panicked in a reconcile.
+    /// Counts a panic of the host in a reconcile.
     pub fn panicked(&self, mount: &str) {
         self.panics.get_or_create(&Controller { controller: mount.to_owned() }).inc();
     }
 
-    /// The API server at `host` has answered a request with that status, or, without one, has not.
+    /// Counts a request to the API server at `host`, with its status if it was answered.
     pub fn requested(&self, code: Option<u16>, method: &str, host: &str) {
-        // As client-go has it.
+        // As in client-go.
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
         self.requests.get_or_create(&ClientRequest { code, method: method.to_owned(), host: host.to_owned() }).inc();
     }
 
-    /// A call into a plugin ended. `outcome` is [`ANSWERED`] or the reason of the error.
+    /// Records the end of a call. `outcome` is [`ANSWERED`] or the reason of the error.
     pub fn called(&self, mount: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
         self.calls.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
         let labels = Mount::new(mount);
@@ -391,29 +387,29 @@ impl Metrics {
         }
     }
 
-    /// No input of a reconcile had changed.
+    /// Counts a reconcile without a call.
     pub fn memo_hit(&self, mount: &str) {
         self.memo_hits.get_or_create(&Mount::new(mount)).inc();
     }
 
-    /// A call was `recorded`, or `dropped` since it came too fast.
+    /// Counts a call that was `recorded`, or `dropped` because calls came too fast.
     pub fn recorded(&self, mount: &str, outcome: &'static str) {
         self.recorded.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
-    /// A mount has a shadow: its counters are shown from the beginning.
+    /// Adds the counters of a mount's shadow.
     pub fn has_shadow(&self, mount: &str) {
         for outcome in [SAME, DIFFERENT, FAILED] {
             drop(self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }));
         }
     }
 
-    /// A plugin was compared with its mount's shadow, and it came out like that: [`SAME`], [`DIFFERENT`] or [`FAILED`].
+    /// Counts a comparison: [`SAME`], [`DIFFERENT`] or [`FAILED`].
     pub fn shadowed(&self, mount: &str, outcome: &'static str) {
         self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
-    /// Sets the gauges of shadows. Those that are gone are no longer shown.
+    /// Replaces the gauges of all shadows.
     pub fn shadows<'a>(&self, shadows: impl Iterator<Item = (&'a str, Shadowed)>) {
         self.shadowed_parents.clear();
         self.shadowed_changes.clear();
@@ -427,17 +423,17 @@ impl Metrics {
         }
     }
 
-    /// Something that a plugin wanted was refused, or a reconcile failed.
+    /// Counts a refusal or a failure.
     pub fn problem(&self, mount: &str, reason: &'static str) {
         self.problems_of(mount, reason, 1);
     }
 
-    /// As [`Self::problem`], so many times.
+    /// As [`Self::problem`], `count` times.
     pub fn problems_of(&self, mount: &str, reason: &'static str, count: usize) {
         self.problems.get_or_create(&MountReason { mount: Mount::new(mount), reason }).inc_by(count as u64);
     }
 
-    /// A request that writes was sent.
+    /// Counts a write request.
     pub fn wrote(&self, mount: &str, verb: &'static str) {
         self.writes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).inc();
     }
@@ -456,7 +452,7 @@ impl Metrics {
         self.unpublished_events.get_or_create(&Mount::new(mount)).set(count as i64);
     }
 
-    /// Removes the gauge of a mount that is removed.
+    /// Removes the gauge of a removed mount.
     pub fn without_events(&self, mount: &str) {
         self.unpublished_events.remove(&Mount::new(mount));
     }
@@ -467,34 +463,34 @@ impl Metrics {
         drop(self.left_out.get_or_create(&watch(target)));
     }
 
-    /// A watch failed.
+    /// Counts a failed watch.
     pub fn watch_failed(&self, target: &Target) {
         self.watch_failures.get_or_create(&watch(target)).inc();
     }
 
-    /// The configuration or a plugin has changed, and the change is in force.
+    /// Counts a change of the configuration or a plugin that is in force.
     pub fn configuration_taken(&self) {
         self.config_reloads.get_or_create(&ReloadResult { result: TAKEN }).inc();
         self.config_refused.set(0);
     }
 
-    /// The configuration or a plugin has changed, and the change is refused.
+    /// Counts a refused change of the configuration or a plugin.
     pub fn configuration_refused(&self) {
         self.config_reloads.get_or_create(&ReloadResult { result: REFUSED }).inc();
         self.config_refused.set(1);
     }
 
-    /// An object of a watch could not be read.
+    /// Counts an object of a watch that could not be read.
     pub fn left_out(&self, target: &Target) {
         self.left_out.get_or_create(&watch(target)).inc();
     }
 
-    /// Nothing is watched there any more: the gauge would stand still for ever.
+    /// Removes the gauge of a watch that has ended.
     pub fn unwatched(&self, target: &Target) {
         self.cached.remove(&watch(target));
     }
 
-    /// Sets the gauges of watches. Those that have ended are no longer shown.
+    /// Replaces the gauges of all watches.
     pub fn watched<'a>(&self, watches: impl Iterator<Item = (&'a Target, &'a Health)>) {
         self.watch_silence.clear();
         self.watch_up.clear();
@@ -504,15 +500,15 @@ impl Metrics {
         }
     }
 
-    /// Sets the gauges of mounts. Those that are gone are no longer shown.
-    pub fn moments<'a>(&self, moments: impl Iterator<Item = (&'a str, Moment)>) {
+    /// Replaces the gauges of all mounts.
+    pub fn mounts<'a>(&self, mounts: impl Iterator<Item = (&'a str, MountGauges)>) {
         self.compile_seconds.clear();
         self.instances.clear();
         self.unfinished_seconds.clear();
         self.longest_seconds.clear();
         self.quarantined.clear();
         self.quarantined_namespaces.clear();
-        for (mount, Moment { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in moments {
+        for (mount, MountGauges { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in mounts {
             let labels = Mount::new(mount);
             self.compile_seconds.get_or_create(&labels).set(compile.duration.as_secs_f64());
             self.quarantined.get_or_create(&labels).set(i64::from(is_quarantined));
@@ -525,12 +521,12 @@ impl Metrics {
         }
     }
 
-    /// Whether this host has that lease.
+    /// Sets whether this host has that lease.
     pub fn leads(&self, lease: &str, leads: bool) {
         self.leads.get_or_create(&LeaseName { name: lease.to_owned() }).set(i64::from(leads));
     }
 
-    /// This host does not stand for that lease any more.
+    /// Removes the gauge of a lease that this host no longer competes for.
     pub fn stands_no_more(&self, lease: &str) {
         self.leads.remove(&LeaseName { name: lease.to_owned() });
     }
@@ -541,10 +537,10 @@ impl Metrics {
     }
 }
 
-/// The error of a reconcile, as metrics count it.
+/// The error of a reconcile, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileError {
-    /// None.
+    /// No error.
     None,
     /// An error that is retried.
     Retried,
@@ -552,20 +548,20 @@ pub enum ReconcileError {
     Terminal,
 }
 
-/// What became of an Event.
+/// The outcome of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventOutcome {
     /// It was created.
     Created,
     /// The count of its series was written.
     Counted,
-    /// It was counted in its series without a request. The count is written with the next publication of the series, if there is one.
+    /// It was counted in its series without a request; the next publication writes the count.
     Merged,
     /// It was dropped: too many about its object.
     ObjectLimit,
-    /// It was dropped: too many wait to be published.
+    /// It was dropped: too many wait for publication.
     QueueFull,
-    /// It was dropped: this host does not lead its mount any more, or stopped before it was published.
+    /// It was dropped: this host lost the mount, or stopped, before the publication.
     Abandoned,
     /// It was dropped: the API server refused it, or did not answer.
     Failed,
@@ -585,14 +581,14 @@ impl EventOutcome {
     }
 }
 
-/// The `outcome` of a call that has an answer.
+/// The `outcome` of an answered call.
 pub const ANSWERED: &str = "Success";
 
 /// The `outcome` of a comparison without a difference.
 pub const SAME: &str = "same";
 /// The `outcome` of a comparison with differences.
 pub const DIFFERENT: &str = "different";
-/// The `outcome` of a comparison in which the shadow has no answer.
+/// The `outcome` of a comparison without an answer of the shadow.
 pub const FAILED: &str = "failed";
 
 const TAKEN: &str = "taken";
@@ -600,36 +596,36 @@ const REFUSED: &str = "refused";
 
 /// The gauges of a mount.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct MountGauges {
     /// The compilation of its plugin.
     pub compile: CompileReport,
-    /// The number of instances of its plugin that run,
+    /// The running instances of its plugin.
     pub running: usize,
-    /// and the number that wait to be reused.
+    /// The idle instances of its plugin.
     pub idle: usize,
     /// The keys in progress.
     pub in_progress: InProgress,
-    /// Whether its plugin is quarantined as a whole,
+    /// Whether the whole mount is quarantined.
     pub is_quarantined: bool,
-    /// and for how many namespaces and single cluster-scoped objects it is.
+    /// The number of quarantined namespaces and cluster-scoped objects.
     pub quarantined_scopes: usize,
 }
 
 /// The gauges of a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shadowed {
-    /// The number of parents that were compared,
+    /// The parents that were compared.
     pub compared: usize,
-    /// and so many wait, for the first time or once more.
+    /// The parents that wait.
     pub waiting: usize,
-    /// Of those that were compared so many differ.
+    /// The compared parents that differ.
     pub diverging: usize,
-    /// What would be done otherwise, by verb.
+    /// The differences, by verb.
     pub changes: Vec<(&'static str, usize)>,
 }
 
 fn queue_priority(mount: &str, priority: Priority) -> QueuePriority {
-    // The numbers that controller-runtime has for them (`handler.LowPriority`).
+    // The numbers of controller-runtime (`handler.LowPriority`).
     let priority = match priority {
         Priority::Normal => "0",
         Priority::Low => "-100",
@@ -642,7 +638,7 @@ fn queue(mount: &str) -> QueueName {
 }
 
 fn watch(target: &Target) -> Watch {
-    // All that tells targets apart: two that shared a gauge would take turns in it.
+    // All fields, because two targets must not share a gauge.
     let Target { kind, namespace, label_selector, projection } = target;
     Watch {
         kind: kind.to_string(),

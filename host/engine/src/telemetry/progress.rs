@@ -1,30 +1,29 @@
-//! How far a long command is, in one line of a terminal that is written over and does not stay.
+//! The progress of a long command, in one line of a terminal that is overwritten.
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 
-/// Such a line on standard error, which is taken away when this is dropped. In a pipe there is none, but for what is announced.
+/// A progress line on a terminal. Without a terminal, only announcements are shown.
 #[derive(Debug)]
 pub struct Progress {
     is_watched: bool,
 }
 
 impl Default for Progress {
-    /// An empty one.
     fn default() -> Self {
         Self { is_watched: std::io::stderr().is_terminal() }
     }
 }
 
 impl Progress {
-    /// Says this instead of what was said before.
+    /// Replaces the text.
     pub fn say(&self, text: fmt::Arguments<'_>) {
         if self.is_watched {
             let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
         }
     }
 
-    /// Says this at the beginning of what may take minutes: in a pipe, as a line that stays, so that nobody takes the silence for an end.
+    /// Announces a step that may take minutes. Without a terminal, this line stays.
     pub fn announce(&self, text: fmt::Arguments<'_>) {
         if self.is_watched {
             self.say(text);
@@ -33,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// Leaves the line to others, until something is said again.
+    /// Clears the line until the next text.
     pub fn clear(&self) {
         if self.is_watched {
             let _ = write!(std::io::stderr(), "\r\x1b[K");

@@ -9,7 +9,7 @@ pub struct Took(pub Duration);
 
 impl fmt::Display for Took {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As rounded, so that nothing is 1000.0 ms.
+        // Rounded first, so that nothing is 1000.0 ms.
         let tenths = (self.0.as_secs_f64() * 1e4).round();
         if tenths < 1e4 { write!(f, "{:.1} ms", tenths / 10.0) } else { write!(f, "{:.1} s", self.0.as_secs_f64()) }
     }

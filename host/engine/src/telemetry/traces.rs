@@ -1,10 +1,10 @@
-//! Traces: what a reconcile did, as a span with its log lines in it, sent to an OpenTelemetry collector.
+//! Traces: each reconcile is a span with its log lines, sent to an OpenTelemetry collector.
 //!
 //! ```text
-//!   tracing ──▶ layer ──▶ the SDK's batches ──▶ otlp (JSON) ──▶ POST /v1/traces
+//!   tracing ─▶ layer ─▶ the SDK's batches ─▶ otlp (JSON) ─▶ POST /v1/traces
 //! ```
 //!
-//! An option: without an endpoint nothing of this is there. With one that does not answer, spans are dropped once the SDK's queue is full;
+//! Optional. If the collector does not answer, spans are dropped once the SDK's queue is full;
 //! reconciles never wait.
 
 mod otlp;
@@ -23,26 +23,20 @@ use tracing_subscriber::registry::LookupSpan;
 
 use otlp::Exporter;
 
-/// How long the end of the process waits for the last spans to be sent.
 const FLUSHED_WITHIN: Duration = Duration::from_secs(3);
 
-/// An exporter of traces. When it is dropped, the last ones are sent.
+/// An exporter of traces. It sends the last ones when it is dropped.
 #[derive(Debug)]
 pub struct Traces(SdkTracerProvider);
 
 impl Drop for Traces {
     fn drop(&mut self) {
-        // A collector that is gone is nothing to fail for.
         let _ = self.0.shutdown_with_timeout(FLUSHED_WITHIN);
     }
 }
 
 impl Traces {
-    /// What sends traces of the host with that name to a collector, with these headers.
-    ///
-    /// # Errors
-    ///
-    /// When the connections cannot be set up. Nothing is sent yet.
+    /// An exporter to a collector. Fails if the connections cannot be set up.
     pub fn to(endpoint: Uri, headers: Vec<(HeaderName, HeaderValue)>, instance: &str) -> anyhow::Result<Self> {
         let mut resource = Resource::builder().with_attributes([
             KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
@@ -55,7 +49,7 @@ impl Traces {
         Ok(Self(SdkTracerProvider::builder().with_resource(resource.build()).with_batch_exporter(exporter).build()))
     }
 
-    /// Where spans and log lines go in. What is logged is another matter: a host that logs little may well be traced.
+    /// Independent of the log filter.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,

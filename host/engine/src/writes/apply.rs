@@ -1,8 +1,8 @@
-//! Carries out the steps of a plan. What to do is decided in `gyre_core::plan`; here it is sent, and the answers are read.
+//! Carries out the steps of a plan, which `gyre_core::plan` has decided.
 //!
 //! ```text
-//!   create: POST ── 409 AlreadyExists ──▶ GET ──▶ plan::on_existing ──▶ a refusal, nothing, or one of the steps below
-//!   apply:  created by POST, and never applied? ──▶ upgrade of its managedFields ──▶ server-side apply
+//!   create: POST ─ 409 AlreadyExists ─▶ GET ─▶ plan::on_existing ─▶ refusal, nothing, or a step
+//!   apply:  created by POST, never applied? ─▶ upgrade of managedFields ─▶ server-side apply
 //! ```
 
 mod create;
@@ -35,46 +35,35 @@ use crate::telemetry::metrics::Metrics;
 
 pub use self::violations::schema_violations;
 
-/// The time after which an object with a child's name, which is being deleted, is checked again.
+/// When a child's name is checked again while another object of that name is being deleted.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// The result of one step.
 #[derive(Debug)]
 pub(crate) enum StepResult {
-    /// The cluster changed.
     Wrote,
-    /// There was nothing to do after all.
     Nothing,
-    /// It will not be done.
     Refused(Refusal),
-    /// Something has to happen first, of which a watch will tell; the message says what.
+    /// Something else must happen first, which a watch will report; the message says what.
     Waits(String),
     /// As [`StepResult::Waits`], but no watch reports it.
     Requeue(Duration, String),
 }
 
-/// How a child that is replaced, and not changed in place, differs from what is desired.
 enum Drift {
-    /// None.
     None,
-    /// Somebody has changed it.
     Real,
-    /// Somebody stands for another value, and would set it again.
+    /// Another field manager owns the field, and would set it again.
     Contested(Refusal),
 }
 
-/// The means to carry out the steps of one plan.
 pub(crate) struct Applier<'a> {
     pub(crate) client: &'a Client,
     pub(crate) metrics: &'a Metrics,
-    /// Counts the writes.
     pub(crate) mount: &'a str,
-    /// Makes them: the field manager.
     pub(crate) plugin: &'a str,
     pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
-    /// By the UID of a child.
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
     pub(crate) now: Time,
 }
@@ -84,12 +73,8 @@ impl Applier<'_> {
     ///
     /// # Guarantees
     ///
-    /// - What exists is changed or deleted only if it has the UID that the step names.
-    /// - What is created did not exist: no object of others is taken over.
-    ///
-    /// # Errors
-    ///
-    /// What kept it from being done, to be tried again.
+    /// - Existing objects are changed or deleted only if they have the UID of the step.
+    /// - A creation never takes over an existing object.
     pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<StepResult, Problem> {
         match step {
             Step::Create { desired } => self.create(desired, input).await,
@@ -101,7 +86,6 @@ impl Applier<'_> {
         }
     }
 
-    /// Carries out a step about an object that exists, and is known in this state.
     async fn change(&mut self, step: &Step, known: Option<&Object>) -> Result<StepResult, Problem> {
         let known = known.filter(|known| step.uid() == Some(known.uid()));
         match step {
@@ -126,7 +110,7 @@ impl Applier<'_> {
                 }
                 info!(child = %desired.child, ?cause, "replacing");
                 self.delete(&desired.child, uid, *propagation).await?;
-                // The end of the object brings the parent back, and then there is nothing of that name.
+                // The watch reports the deletion, and then the name is free.
                 Ok(StepResult::Waits(format!("{} is being deleted, and will be created once it is gone", desired.child)))
             }
             Step::Delete { child, uid, propagation } => {
@@ -185,13 +169,11 @@ impl Applier<'_> {
         Ok(StepResult::Wrote)
     }
 
-    /// Whether the fields in conflict are to be taken back by force; if so, it counts.
     fn may_take_back(&mut self, conflicts: &[Conflict], uid: &str) -> bool {
         let forced_applies = self.forced_applies.entry(uid.to_owned()).or_default();
         forced_applies.resolve(conflicts, self.now) == Resolution::ForceApply
     }
 
-    /// Remembers what the API server made of what was desired, where it spells it otherwise.
     fn settle(&mut self, desired: &Desired, answer: &Value, uid: &str) {
         if first_difference(&Value::Object(desired.object.clone()), answer).is_some() {
             self.accepted.insert(uid.to_owned(), AcceptedForm::of(&desired.digest, answer));
@@ -200,11 +182,10 @@ impl Applier<'_> {
         }
     }
 
-    /// Whether a child that is to be replaced differs from what is desired, or is only spelt otherwise by the API server.
     async fn drift(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Drift, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
-        // Another way to write the same would conflict with the plugin's own update.
+        // Otherwise the Update entry would conflict with our own apply.
         self.upgrade_if_needed(child, uid, known).await?;
         let live = match answered(api.get(&child.key.name)).await {
             Ok(live) => parsed(live, child)?.1,
@@ -252,8 +233,6 @@ impl Applier<'_> {
                 Ok(StepResult::Wrote)
             }
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(StepResult::Nothing),
-            // A conflict may say that another object has the name, and may say that the server was too busy with this one: the next look
-            // at the cache tells.
             Err(error) => Err(problem(&error, child)),
         }
     }
@@ -270,12 +249,11 @@ impl Applier<'_> {
     }
 }
 
-/// The field manager of a plugin's writes.
 pub(crate) fn field_manager(plugin: &str) -> String {
     format!("{FIELD_MANAGER_PREFIX}{plugin}")
 }
 
-/// What the API server said no to for good, as far as we can tell; what may pass is an error instead.
+/// Returns the refusal if the answer is permanent, and otherwise a problem.
 fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     let conflicts: Vec<String> =
         conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
@@ -305,12 +283,10 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     Ok(Refusal { child: Some(child.clone()), reason, message })
 }
 
-/// Whether nothing can be created any more where it was to be created.
 fn is_terminating(status: &Status) -> bool {
     status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// The fields that others manage, as the answer to an apply names them.
 fn conflicts(status: &Status) -> Vec<Conflict> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes
@@ -319,7 +295,6 @@ fn conflicts(status: &Status) -> Vec<Conflict> {
         .collect()
 }
 
-/// The problem of a reconcile whose request failed.
 pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     match error {
         kube::Error::Api(status) => problem_of(status, subject),
@@ -349,7 +324,6 @@ fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
     }
 }
 
-/// The object in an answer, as the store and as the plan know it.
 fn parsed(answer: Received, child: &ObjectRef) -> Result<(SharedObject, Value), Problem> {
     let odd = |error: &dyn std::fmt::Display| {
         Problem::new(ProblemKind::Other, format!("the API server's answer about {child}: {error}"))
@@ -363,7 +337,7 @@ fn parsed(answer: Received, child: &ObjectRef) -> Result<(SharedObject, Value), 
 mod tests {
     use super::*;
 
-    /// What an API server of version 1.36 says.
+    /// Answers of an API server of version 1.36.
     const ANSWERS: &[(u16, &str, &str)] = &[
         (
             500,
@@ -378,7 +352,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_does_not_fit_the_schema_is_rejected_and_not_an_outage() {
+    fn schema_violations_are_rejections_and_not_outages() {
         let child = ObjectRef {
             kind: GroupVersionKind::from_api_version("apps/v1", "Deployment"),
             key: gyre_core::object::ObjectKey::new(Some("default"), "it"),

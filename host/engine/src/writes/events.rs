@@ -1,13 +1,8 @@
-//! Kubernetes Events about parents.
+//! Kubernetes Events about parents, which report transitions.
 //!
-//! An Event reports a transition. A plugin returns the same events at each call; [`to_publish`] selects those that are new. The reconcile adds
-//! them to a queue, and does not wait until they are published:
-//!
-//! ```text
-//!   reconcile ── add ──▶ gyre_core::event_queue ── run: when no key of the mount waits, else one per second ──▶ Recorder ──▶ API server
-//! ```
-//!
-//! Like all writes they are fenced, and those that were added before the claim was last obtained are dropped.
+//! Plugins return the same events at each call, and [`to_publish`] selects the new ones. They are
+//! queued, so that no reconcile waits; `run` publishes them when no key of the mount waits, and
+//! otherwise one per second. They are fenced, and those from before the current claim are dropped.
 
 mod recorder;
 
@@ -38,17 +33,15 @@ use crate::telemetry::metrics::{EventOutcome, Metrics};
 use crate::work::WorkQueue;
 use recorder::Recorder;
 
-/// The maximum number of publications in progress, each of a different mount.
 const AT_ONCE: usize = 4;
 
-/// While keys of a mount wait in the work queue, one of its Events is published in each such interval, so that none waits for ever.
+/// While keys of a mount wait, one of its Events is published per interval.
 const BESIDE_BACKLOG: Duration = Duration::from_secs(1);
 
-/// The time limit for publishing an Event. A handover of the mount may have to wait this long.
+/// The time limit of a publication. A handover of the mount may wait this long.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Selects the new events: those that the previous reconcile did not return. If these are unknown, e.g. after a restart, all events are new if
-/// the reconcile changed something, otherwise none, so that a restart writes nothing.
+/// Returns the new events. If the previous ones are unknown, all are new if something changed.
 pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
     match (changed, last) {
         (Changed::Yes, None) => events.iter().collect(),
@@ -57,32 +50,26 @@ pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, change
     }
 }
 
-/// When an Event was added.
 #[derive(Clone, Copy, Debug)]
 struct AddedAt {
     time: Timestamp,
     moment: Moment,
 }
 
-/// Gives access to a mount for publishing its Events.
 pub(crate) trait WriteAccess: Send + Sync {
-    /// Waits until the mount allows a write; none: this host does not lead the mount, or the mount has ended.
+    /// Waits for permission; `None` if this host does not lead the mount, or the mount has ended.
     fn write_permit(&self) -> BoxFuture<'_, Option<WritePermit>>;
 }
 
-/// While it is held, the mount is neither handed over nor removed.
+/// A permission to write: while it is held, the mount is neither handed over nor removed.
 pub(crate) struct WritePermit {
-    /// The client of the mount's program.
     pub(crate) client: Client,
     pub(crate) publishing: OwnedRwLockReadGuard<()>,
 }
 
-/// The Events of a host that wait to be published; see the module's documentation.
 pub(crate) struct Events {
     waiting: Mutex<Waiting>,
-    /// An Event was added, or the host stops.
     changed: Notify,
-    /// Set when the host stops: waiting Events are published until then.
     stops: Mutex<Option<Instant>>,
     recorder: Recorder,
     work: Arc<WorkQueue>,
@@ -93,26 +80,21 @@ pub(crate) struct Events {
 #[derive(Default)]
 struct Waiting {
     queue: EventQueue<MountName, AddedAt>,
-    /// Those of the queue.
     mounts: BTreeMap<MountName, Known>,
 }
 
-/// A mount that has added Events.
 struct Known {
     access: Arc<dyn WriteAccess>,
-    /// When an Event may be published although keys of the mount wait; none: none wait, or one was just published.
+    /// When the next Event may be published beside a backlog.
     beside_backlog: Option<Instant>,
 }
 
-/// What [`Events::run`] does next.
-enum Next {
+enum NextAction {
     Publish(Box<Publication<MountName, AddedAt>>),
-    /// Nothing until then; none: until something happens.
     At(Option<Instant>),
 }
 
 impl Events {
-    /// None yet. `instance` is the reporting instance: the name of the pod, if there is one.
     pub(crate) fn new(
         instance: String,
         clock: Clock,
@@ -131,7 +113,6 @@ impl Events {
         })
     }
 
-    /// Adds an Event of the mount `name` about a parent, to be published later.
     pub(crate) fn add(
         &self,
         name: &MountName,
@@ -145,29 +126,28 @@ impl Events {
             uid: parent.uid().to_owned(),
             resource_version: parent.resource_version().to_string(),
         };
-        // As it is published: what waits has a limit in bytes, and what is the same then is the same Event.
+        // Cut to its published form, on which the queue's size limit and merging depend.
         let event = Event {
             severity: event.severity,
-            reason: recorder::reason(&event.reason).to_owned(),
-            message: recorder::note(&event.message),
+            reason: recorder::truncated_reason(&event.reason).to_owned(),
+            message: recorder::truncated_note(&event.message),
         };
         let moment = Moment::now();
         let added = AddedAt { time: self.recorder.now(), moment };
         let (is_first, result) = {
             let mut waiting = self.waiting.lock();
-            // It may be another mount of that name than before.
             match waiting.mounts.get_mut(name) {
                 Some(known) => known.access = mount,
                 None => drop(waiting.mounts.insert(Arc::clone(name), Known { access: mount, beside_backlog: None })),
             }
             let is_first = waiting.queue.unpublished_of(name) == 0;
             let result = waiting.queue.add(name, subject, event, added, self.work.now());
-            self.show(&waiting.queue, name);
+            self.update_gauge(&waiting.queue, name);
             (is_first, result)
         };
         let (outcome, dropped) = match result {
             AddResult::Waits { displaced } => {
-                // While the mount has a backlog, the first one has made [`Self::run`] wait for its end.
+                // [`Self::run`] waits for the end of a backlog since the mount's first Event.
                 if is_first || !self.work.has_backlog_of(name) {
                     self.changed.notify_one();
                 }
@@ -180,7 +160,6 @@ impl Events {
         self.metrics.events(name, outcome, dropped);
     }
 
-    /// Forgets a mount. Nothing is published for it after that, if none of its reconciles and publications is in progress.
     pub(crate) fn remove_mount(&self, mount: &MountName) {
         let mut waiting = self.waiting.lock();
         waiting.mounts.remove(mount);
@@ -190,18 +169,17 @@ impl Events {
         self.metrics.without_events(mount);
     }
 
-    /// Publishes Events until the host stops, and then those that wait.
     pub(crate) async fn run(&self) {
         let mut in_progress = FuturesUnordered::new();
         loop {
-            // From before the queues are looked at: what happens after that is not missed.
+            // Before the queues are read, so that no change is missed.
             let caught_up = self.work.caught_up();
             let stops = *self.stops.lock();
             let mut wakeup = None;
             while in_progress.len() < AT_ONCE {
                 match self.take(stops) {
-                    Next::Publish(publication) => in_progress.push(self.publish(*publication)),
-                    Next::At(at) => {
+                    NextAction::Publish(publication) => in_progress.push(self.publish(*publication)),
+                    NextAction::At(at) => {
                         wakeup = at;
                         break;
                     }
@@ -226,13 +204,12 @@ impl Events {
         }
     }
 
-    /// Ends the publications: [`Self::run`] begins new ones for at most `within`, finishes those in progress, and returns.
+    /// [`Self::run`] starts publications for at most `within`, finishes all, and returns.
     pub(crate) fn stop(&self, within: Duration) {
         *self.stops.lock() = Some(Instant::now() + within);
         self.changed.notify_one();
     }
 
-    /// Counts those that still wait as dropped, since the host ends. Returns how many.
     pub(crate) fn drop_waiting(&self) -> usize {
         let waiting = self.waiting.lock();
         for (mount, count) in waiting.queue.waiting_by_mount() {
@@ -241,14 +218,13 @@ impl Events {
         waiting.queue.waiting()
     }
 
-    /// The next Event to publish. While keys of a mount wait, one of its Events in each [`BESIDE_BACKLOG`].
-    fn take(&self, stops: Option<Instant>) -> Next {
+    fn take(&self, stops: Option<Instant>) -> NextAction {
         let (now, time) = (Instant::now(), self.work.now());
         let mut waiting = self.waiting.lock();
         let Waiting { queue, mounts } = &mut *waiting;
         if let Some(until) = stops {
             let taken = if now < until { queue.take(MountLimit::Ignored, time, |_| true) } else { None };
-            return taken.map_or(Next::At(None), |publication| Next::Publish(Box::new(publication)));
+            return taken.map_or(NextAction::At(None), |publication| NextAction::Publish(Box::new(publication)));
         }
         let (mut due, mut wakeup) = (BTreeSet::new(), None);
         for (name, ready) in queue.ready_at(time) {
@@ -267,17 +243,15 @@ impl Events {
             }
         }
         let Some(publication) = queue.take(MountLimit::Enforced, time, |name| due.contains(name)) else {
-            return Next::At(wakeup);
+            return NextAction::At(wakeup);
         };
-        // The next one beside this backlog waits as long again.
         if let Some(mount) = mounts.get_mut(&publication.mount) {
             mount.beside_backlog = None;
         }
-        Next::Publish(Box::new(publication))
+        NextAction::Publish(Box::new(publication))
     }
 
-    /// Shows how many Events of a mount are not published yet.
-    fn show(&self, queue: &EventQueue<MountName, AddedAt>, mount: &MountName) {
+    fn update_gauge(&self, queue: &EventQueue<MountName, AddedAt>, mount: &MountName) {
         self.metrics.unpublished_events(mount, queue.unpublished_of(mount));
     }
 
@@ -285,10 +259,9 @@ impl Events {
         let name = self.send(&publication).await;
         let mut waiting = self.waiting.lock();
         waiting.queue.done(&publication, name);
-        self.show(&waiting.queue, &publication.mount);
+        self.update_gauge(&waiting.queue, &publication.mount);
     }
 
-    /// Sends an Event, if it may still be sent. Returns the name of the Event.
     async fn send(&self, publication: &Publication<MountName, AddedAt>) -> Option<String> {
         let Publication { mount: name, subject, event, .. } = publication;
         let failed = match tokio::time::timeout(PUBLISHED_WITHIN, self.send_once(publication)).await {
@@ -308,8 +281,7 @@ impl Events {
         None
     }
 
-    /// Returns none if this host no longer leads the mount, or did not all the time since the Event was added. Then it also drops the waiting
-    /// Events of that time.
+    /// Returns `None` if the claim was lost since the Event was added.
     async fn send_once(
         &self,
         publication: &Publication<MountName, AddedAt>,

@@ -1,5 +1,5 @@
-//! What a parent carries while something has to be seen to before it may go: the finalizer, and the list of children that no ownerReference
-//! can name. When they are needed, and what is on the list, is decided in `gyre_core::plan`.
+//! The marks on a parent that must wait for work before its deletion: the finalizer, and the list
+//! of children that no ownerReference can name. `gyre_core::plan` decides about both.
 
 use std::sync::Arc;
 
@@ -14,26 +14,19 @@ use crate::cluster::object::{Object, Received, SharedObject};
 use crate::writes::apply::problem;
 use crate::writes::parent::{At, ParentWriter};
 
-/// Whether a parent carries the finalizer of a plugin.
 pub(crate) fn has_finalizer(parent: &Object, plugin: &str) -> bool {
     parent.finalizers().contains(&finalizer(plugin))
 }
 
-/// The children that a parent lists as a plugin's.
 pub(crate) fn child_list(parent: &Object, plugin: &str) -> ChildList {
     ChildList::read(parent.annotation(&list_annotation(plugin)).as_deref(), has_finalizer(parent, plugin))
 }
 
-/// The parent without a plugin's list of children.
 pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject {
     parent.without_annotation(&list_annotation(plugin)).map_or_else(|| Arc::clone(parent), Arc::new)
 }
 
-/// Has the parent carry the finalizer and this list, and returns the parent as it is then.
-///
-/// # Errors
-///
-/// What the request came to. The parent is written over the state that is known, or not at all.
+/// Sets the finalizer and the list, only over the known state.
 pub(crate) async fn add_finalizer(
     writer: &ParentWriter<'_>,
     parent: &Object,
@@ -51,20 +44,14 @@ pub(crate) async fn add_finalizer(
     answer.ok_or_else(|| Problem::new(ProblemKind::Other, "the API server's answer to a new finalizer cannot be read"))
 }
 
-/// The treatment of the list when the finalizer is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
-    /// Nothing is on it any more.
     Remove,
-    /// The children stay, and are the parent's again if it is held again.
+    /// The children stay, and belong to the parent again if the finalizer returns.
     Keep,
 }
 
-/// Takes the finalizer away, and returns the parent as it is then. A parent that is gone is as good.
-///
-/// # Errors
-///
-/// As for [`add_finalizer`].
+/// Removes the finalizer. A parent that is gone is a success.
 pub(crate) async fn remove_finalizer(
     writer: &ParentWriter<'_>,
     parent: &Object,
@@ -85,11 +72,6 @@ pub(crate) async fn remove_finalizer(
     }
 }
 
-/// As [`remove_finalizer`], where there is no mount any more.
-///
-/// # Errors
-///
-/// What the request came to.
 pub(crate) async fn remove_finalizer_without_mount(
     client: &Client,
     resource: &Resource,

@@ -1,7 +1,5 @@
-//! Tells our own writes to a parent's status from changes that others make.
-//!
-//! The watch brings both. If our own counted as changes, a failing reconcile that says so in the status would cause the next one at
-//! once, past all back-off.
+//! Distinguishes our own writes to a parent's status from others' changes. If the watch's events of
+//! our own writes counted, a failing reconcile that reports so would cause the next one at once.
 
 use std::collections::HashMap;
 
@@ -10,19 +8,16 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::cluster::object::Object;
 
-/// See the module's documentation.
 #[derive(Default)]
-pub(crate) struct OwnWrites(Mutex<State>);
+pub(crate) struct OwnWrites(Mutex<WriteVersions>);
 
 #[derive(Default)]
-struct State {
-    /// The writes under way, and the newest version of each object that was noticed meanwhile.
+struct WriteVersions {
+    /// The newest version of each object that was noticed during a write to it.
     under_way: HashMap<ObjectKey, Option<u64>>,
-    /// The versions that writes made and that have not been noticed yet: while the cache is being filled it does not take answers in.
     to_come: HashMap<ObjectKey, u64>,
 }
 
-/// Whether somebody else changed an object while we wrote to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
     Changed,
@@ -30,14 +25,13 @@ pub(crate) enum Others {
 }
 
 impl OwnWrites {
-    /// A write is about to be sent.
     pub(crate) fn begin(&self, key: &ObjectKey) {
         let mut state = self.state();
         state.to_come.remove(key);
         state.under_way.insert(key.clone(), None);
     }
 
-    /// Whether a notice about this object is of our own write, or kept for [`OwnWrites::end`] to judge.
+    /// Returns whether an event is of our own write, or is left to [`OwnWrites::end`].
     pub(crate) fn suppresses(&self, object: &Object) -> bool {
         let (key, version) = (object.key(), object.resource_version());
         let mut state = self.state();
@@ -45,7 +39,7 @@ impl OwnWrites {
             *noticed = (*noticed).max(Some(version));
             return true;
         }
-        // Each write is over the version that we knew, so that what comes before it is not new either.
+        // Each write replaces the version that we knew, so earlier events are not new either.
         match state.to_come.get(&key) {
             Some(made) if version < *made => true,
             Some(made) => {
@@ -57,10 +51,9 @@ impl OwnWrites {
         }
     }
 
-    /// The write has ended: with the version that it made, or without one.
     pub(crate) fn end(&self, key: &ObjectKey, made: Option<u64>) -> Others {
         let mut state = self.state();
-        // The write was over the version that we knew, so what was noticed is either our own or newer.
+        // The write replaced the version that we knew, so the noticed one is its own or newer.
         let noticed = state.under_way.remove(key).flatten();
         if let Some(made) = made.filter(|made| noticed < Some(*made)) {
             state.to_come.insert(key.clone(), made);
@@ -68,17 +61,15 @@ impl OwnWrites {
         if noticed > made { Others::Changed } else { Others::Silent }
     }
 
-    /// The object is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.state().to_come.remove(key);
     }
 
-    /// The objects of which the watch has yet to bring what was written.
     pub(crate) fn written(&self) -> Vec<ObjectKey> {
         self.state().to_come.keys().cloned().collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WriteVersions> {
         self.0.lock()
     }
 }

@@ -17,16 +17,11 @@ use crate::work::WorkQueue;
 use crate::writes::apply::field_manager;
 use crate::writes::own_writes::{Others, OwnWrites};
 
-/// See the module's documentation.
 pub(crate) struct ParentWriter<'a> {
     pub(crate) mount: &'a MountName,
-    /// The kind of the parents.
     pub(crate) kind: &'a GroupVersionKind,
-    /// The plugin's name: the field manager, the finalizer.
     pub(crate) plugin: &'a str,
-    /// The fields of the host that the status of parents can hold.
     pub(crate) status_capabilities: StatusCapabilities,
-    /// The caches of the parents.
     pub(crate) parents: &'a View,
     pub(crate) client: &'a Client,
     pub(crate) own_writes: &'a OwnWrites,
@@ -34,35 +29,19 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) metrics: &'a Metrics,
 }
 
-/// The part of a parent that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Object,
     Status,
 }
 
-/// The state of a cached parent on the API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// It is as the cache has it.
-    Same,
-    /// It is there, and the cache was behind.
-    Changed,
-    /// It is deleted or being deleted, which the cache did not show.
-    Gone,
-}
-
 impl ParentWriter<'_> {
-    /// Sends a JSON merge patch (RFC 7396); returns the parent as it is then, if the answer can be read.
+    /// Sends a JSON merge patch (RFC 7396), and returns the new parent, if it is readable.
     ///
     /// # Guarantees
     ///
-    /// - It is written over the state that is given, or not at all: the request carries UID and resource version.
-    /// - The answer goes into the cache, and the watch's notice of it queues nothing; what others change meanwhile does.
-    ///
-    /// # Errors
-    ///
-    /// What the request came to; a conflict means that the cache was behind.
+    /// - Writes only over the given state: the request carries UID and resource version.
+    /// - The answer is cached, and the watch's event of it queues nothing; others' changes do.
     pub(crate) async fn patch(
         &self,
         parent: &Object,
@@ -99,30 +78,6 @@ impl ParentWriter<'_> {
         answer
     }
 
-    /// Asks the API server whether a parent is still as the cache has it. If it has changed, the cache has it then.
-    ///
-    /// # Errors
-    ///
-    /// What the request came to.
-    pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
-        let parents = self.parents;
-        let epoch = parents.write_epoch(parent.namespace());
-        let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
-        let found = answered(api.get_opt(parent.name())).await?;
-        let found = found.and_then(|found| found.object.ok());
-        // One that was going already is expected to be.
-        let goes_on = |found: &SharedObject| found.uid() == parent.uid() && (parent.is_deleting() || !found.is_deleting());
-        Ok(match found.filter(goes_on) {
-            None => Found::Gone,
-            Some(found) if found.resource_version() == parent.resource_version() => Found::Same,
-            Some(found) => {
-                parents.insert_written(&found, epoch);
-                Found::Changed
-            }
-        })
-    }
-
-    /// Names a parent in messages.
     pub(crate) fn subject(&self, parent: &Object) -> ObjectRef {
         ObjectRef { kind: self.kind.clone(), key: parent.key() }
     }

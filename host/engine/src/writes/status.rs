@@ -1,4 +1,4 @@
-//! Writes the status of a parent. What it should say is decided in `gyre_core::status`.
+//! Writes the status of a parent, which `gyre_core::status` decides.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -11,27 +11,25 @@ use crate::clock::Clock;
 use crate::cluster::object::{Object, SharedObject};
 use crate::writes::parent::{At, ParentWriter};
 
-/// Whether a request changed the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     No,
-    /// The host's part of it: conditions and the like.
     Conditions,
-    /// What the plugin says, which is an input of its next call.
+    /// The plugin's part changed, which is an input of its next call.
     PluginStatus,
 }
 
-/// Brings the status to what it should say. Returns the parent, too, as it is after a request that was answered with it.
+/// Writes the desired status. Returns the new parent, too, if a request was answered with it.
 ///
 /// # Guarantees
 ///
-/// - If it says so already, no request is sent.
-/// - It is written over the state that it was decided from, or not at all.
-/// - Fields that the kind has no room for, which the API server drops, are not sent again and again.
+/// - If the status is as desired, no request is sent.
+/// - Writes only over the state that it was decided from.
+/// - Fields that the API server drops, because the CRD lacks them, are not sent repeatedly.
 ///
 /// # Errors
 ///
-/// What the request came to; a conflict means that the cache was behind.
+/// The error of the request; a conflict means that the cache was behind.
 pub(crate) async fn write(
     writer: &ParentWriter<'_>,
     clock: &Clock,
@@ -65,7 +63,6 @@ pub(crate) async fn write(
     Ok((written, Some(answer)))
 }
 
-/// The status that is to be written; none: it says all that already.
 pub(crate) fn decide(
     live: Option<&Value>,
     parent: &Object,
@@ -85,7 +82,6 @@ pub(crate) fn decide(
     })
 }
 
-/// The status of an object, if it has one.
 pub(crate) fn status_of(object: &Object) -> Option<Value> {
     #[derive(serde::Deserialize)]
     struct WithStatus {
@@ -94,13 +90,12 @@ pub(crate) fn status_of(object: &Object) -> Option<Value> {
     serde_json::from_str::<WithStatus>(object.json()).ok()?.status
 }
 
-/// What of a status is the plugin's own to say.
 fn plugins_part(status: Option<&Map<String, Value>>) -> Vec<(&String, &Value)> {
     let fields = status.into_iter().flatten();
     fields.filter(|(field, _)| !matches!(field.as_str(), "conditions" | "observedGeneration")).collect()
 }
 
-/// A JSON merge patch (RFC 7396) that makes `desired` of `live`.
+/// A JSON merge patch (RFC 7396) from `live` to `desired`.
 fn merge_patch(live: Option<&Map<String, Value>>, desired: &Map<String, Value>) -> Value {
     let mut patch = Map::new();
     for (key, value) in desired {
@@ -120,7 +115,7 @@ fn merge_patch(live: Option<&Map<String, Value>>, desired: &Map<String, Value>) 
     Value::Object(patch)
 }
 
-/// Two attempts to say the same differ in when they were made.
+/// Removes the times, in which two attempts at the same status differ.
 fn without_transition_times(status: &Map<String, Value>) -> Map<String, Value> {
     let mut status = status.clone();
     for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -131,7 +126,6 @@ fn without_transition_times(status: &Map<String, Value>) -> Map<String, Value> {
     status
 }
 
-/// A fingerprint of a status.
 pub(crate) fn status_hash(status: Option<&Map<String, Value>>) -> u64 {
     let mut hasher = DefaultHasher::new();
     status.map(|status| serde_json::to_string(status).unwrap_or_default()).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Whatever an object holds, its watch goes on: through kube's own watcher, which drops a watch that brings an object without a version.
+//! Odd objects through kube's own watcher, which fails on an object without a version.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -24,7 +24,6 @@ use crate::telemetry::metrics::Form;
 
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Answers the first list with one text and each watch with another, which stays open; keeps what it was asked.
 #[derive(Clone)]
 struct Server {
     list: Bytes,
@@ -54,7 +53,6 @@ impl Service<Request<Body>> for Server {
     }
 }
 
-/// An informer that was brought these objects: those of a list first, then those of a watch.
 struct Followed {
     informer: Arc<Informer>,
     metrics: Arc<Metrics>,
@@ -63,8 +61,7 @@ struct Followed {
 
 const LAST: &str = r#"{"metadata":{"name":"last","resourceVersion":"999999"}}"#;
 
-/// Lists `initial` and then watches `changes`, and after them an object named `last`.
-async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[String]) -> Followed {
+async fn run_informer(strategy: InitialListStrategy, initial: &[String], changes: &[String]) -> Followed {
     let event = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
     let mut watch = String::new();
     if strategy == InitialListStrategy::StreamingList {
@@ -90,8 +87,8 @@ async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[St
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
     let informer = informers.get(&resource, WatchScope::default());
     let (told, mut last) = tokio::sync::watch::channel(false);
-    let subscription = informer.subscribe(move |notice| {
-        if notice.object().name() == "last" {
+    let subscription = informer.subscribe(move |event| {
+        if event.object().name() == "last" {
             told.send_replace(true);
         }
     });
@@ -105,7 +102,6 @@ impl Followed {
         self.informer.store().get(&ObjectKey::new(namespace, name))
     }
 
-    /// What is wrong with the watch; `left_out` is how many objects cannot be read.
     fn wrongs(&self, strategy: &InitialListStrategy, left_out: usize) -> Vec<String> {
         let requests = self.requests.lock().clone();
         let text = self.metrics.encode(Form::Text).unwrap();
@@ -129,20 +125,20 @@ impl Followed {
 
 const STRATEGIES: [InitialListStrategy; 2] = [InitialListStrategy::StreamingList, InitialListStrategy::ListWatch];
 
-/// In lists and in watches these objects, of which so many cannot be read, stop nothing; looks at what came of them.
-async fn check(objects: &[String], left_out: usize, look: impl Fn(&Followed)) {
+/// Checks that objects, `left_out` of them unreadable, do not stop the watch.
+async fn check(objects: &[String], left_out: usize, inspect: impl Fn(&Followed)) {
     for strategy in STRATEGIES {
         for (initial, changes) in [(objects, &[][..]), (&[][..], objects)] {
-            let followed = follow(strategy.clone(), initial, changes).await;
+            let followed = run_informer(strategy.clone(), initial, changes).await;
             assert_eq!(followed.wrongs(&strategy, left_out), Vec::<String>::new(), "{strategy:?} {initial:?} {changes:?}");
             assert_eq!(followed.informer.store().len(), objects.len() - left_out + 1, "{strategy:?}");
-            look(&followed);
+            inspect(&followed);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_goes_on_whatever_its_objects_hold() {
+async fn odd_objects_do_not_stop_a_watch() {
     let object = |number: usize, metadata: &str, rest: &str| {
         format!(
             r#"{{"metadata":{{"name":"odd-{number}","namespace":"ns","resourceVersion":"{}"{metadata}}}{rest}}}"#,
@@ -153,13 +149,13 @@ async fn a_watch_goes_on_whatever_its_objects_hold() {
     let huge: Vec<String> = (0..20_000).map(|number| format!(r#""key-{number}":"value""#)).collect();
     let huge = format!("{{{}}}", huge.join(","));
     let metadata = [
-        // What the API servers of Kubernetes accept.
+        // Metadata that the API servers of Kubernetes accept.
         r#","ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"a\"b"}]"#,
         r#","ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x\u003c","uid":"a\\b\u0000","controller":true}]"#,
         r#","annotations":{"a":"\ud83d\ude00\u2028\n\\","b":""},"labels":{"gyre.dev/owner-uid":"","gyre.dev/plugin":""}"#,
         r#","finalizers":["a/\"b\""],"generateName":"\"","selfLink":"\\""#,
         &format!(r#","annotations":{huge},"labels":{huge}"#),
-        // What others might send.
+        // Metadata that other servers might send.
         r#","labels":null,"annotations":null,"ownerReferences":null,"finalizers":null,"managedFields":null"#,
         r#","labels":[],"annotations":7,"ownerReferences":{},"finalizers":"x","managedFields":7,"uid":{},"generation":"x""#,
         r#","labels":{"a":null,"\ud83d":"\udc00"},"annotations":{"gyre.dev/release":["true"]},"uid":"\ud800""#,
@@ -189,7 +185,7 @@ async fn a_watch_goes_on_whatever_its_objects_hold() {
 
 #[tokio::test(start_paused = true)]
 async fn names_of_any_letters_are_kept() {
-    // Roles and role bindings may have any name without `/` and `%`, and Go escapes `<`, `>` and `&`.
+    // Roles may have any name without `/` and `%`; Go escapes `<`, `>` and `&`.
     let objects = [r#"a\u003cb\u0026"#, r#"q\"uote"#, r#"back\\slash"#, "s pace", "\u{fc}"]
         .map(|name| format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"5"}}}}"#));
     check(&objects, 0, |followed| {
@@ -201,7 +197,7 @@ async fn names_of_any_letters_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_is_left_out_and_the_others_go_on() {
+async fn an_unreadable_object_is_ignored_and_the_watch_continues() {
     let objects = [
         r#"{"metadata":{"resourceVersion":"11"}}"#,
         r#"{"metadata":{"name":7,"resourceVersion":"12"}}"#,
@@ -212,7 +208,6 @@ async fn an_object_that_cannot_be_read_is_left_out_and_the_others_go_on() {
     check(&objects, 3, |followed| assert!(followed.get(None, "fine").is_some())).await;
 }
 
-/// A JSON string, as a text.
 fn string() -> impl Strategy<Value = String> {
     let parts = [
         "a",
@@ -233,7 +228,6 @@ fn string() -> impl Strategy<Value = String> {
         .prop_map(|parts| format!("\"{}\"", parts.concat()))
 }
 
-/// Any JSON value, as a text, with keys that may occur twice.
 fn value() -> impl Strategy<Value = String> {
     let scalars =
         ["null", "true", "false", "0", "-1", "0.5", "1e999", "-9223372036854775809", "18446744073709551616", "[]", "{}"];
@@ -272,7 +266,6 @@ fn object(members: Vec<(String, String)>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Something that has at least a name and a version.
 fn named() -> impl Strategy<Value = String> {
     let members = || proptest::collection::vec((key(), value()), 0..6);
     (members(), members()).prop_map(|(mut outer, mut metadata)| {
@@ -289,20 +282,20 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_an_object_holds_it_comes_through_the_watch_and_reads_as_a_document_does(text in named(), is_streamed: bool, is_change: bool) {
+    fn any_object_passes_the_watch_and_reads_like_a_parsed_document(text in named(), is_streamed: bool, is_change: bool) {
         let strategy = STRATEGIES[usize::from(is_streamed)].clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let objects = [text.clone()];
         let (initial, changes) = if is_change { (&[][..], &objects[..]) } else { (&objects[..], &[][..]) };
         let (found, wrongs) = runtime.block_on(async {
-            let followed = follow(strategy.clone(), initial, changes).await;
+            let followed = run_informer(strategy.clone(), initial, changes).await;
             (followed.get(Some("ns"), "it"), followed.wrongs(&strategy, 0))
         });
         prop_assert_eq!(wrongs, Vec::<String>::new());
         let found = found.expect("it is there");
         prop_assert_eq!(found.resource_version(), 5);
         prop_assert!(found.metadata_alone(&GroupVersionKind::new("", "v1", "ConfigMap")).is_ok());
-        // A document cannot have halves of surrogate pairs, or numbers that are too large.
+        // serde_json rejects halves of surrogate pairs, and numbers that are too large.
         if let Ok(document) = serde_json::from_str::<Value>(&text) {
             let metadata = &document["metadata"];
             let string = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);

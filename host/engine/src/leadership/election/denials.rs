@@ -1,4 +1,4 @@
-//! What a host that stands for election was not permitted to do: it can neither lead nor take over, and says so when it is asked.
+//! The requests of an election that were forbidden: such a host can neither lead nor take over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 use crate::error::error_chain;
 
-/// What is still wanted is asked for again within a retry period, of seconds. Of what has not been for so long nothing is known.
+/// How long a denial counts. Requests are repeated every retry period, of seconds.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
 
-/// See the module's documentation. By verb, the last answer that denied it.
+/// The last denial of each verb.
 #[derive(Debug, Default)]
 pub struct Denials(Mutex<BTreeMap<&'static str, Denial>>);
 
@@ -22,19 +22,17 @@ struct Denial {
 }
 
 impl Denials {
-    /// Notes how a request with this verb ended.
-    pub(super) fn note<T>(&self, verb: &'static str, ended: &Result<T, kube::Error>) {
+    pub(super) fn record_result<T>(&self, verb: &'static str, ended: &Result<T, kube::Error>) {
         match ended {
             Err(error @ kube::Error::Api(status)) if status.is_forbidden() => {
                 self.denials().insert(verb, Denial { at: Instant::now(), error: error_chain(error) });
             }
-            // Whether it is permitted is not known.
+            // Not an answer, so the permission is unknown.
             Err(kube::Error::Service(_)) => {}
             _ => drop(self.denials().remove(verb)),
         }
     }
 
-    /// The denied requests, in the words of the API server.
     pub(crate) fn current(&self) -> Option<String> {
         let mut denials = self.denials();
         denials.retain(|_, denial| denial.at.elapsed() < KNOWN_FOR);
@@ -57,17 +55,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_denied_is_known_until_it_is_permitted_or_no_longer_asked_for() {
+    async fn a_denial_is_known_until_the_request_is_permitted_or_no_longer_made() {
         let denials = Denials::default();
         assert_eq!(denials.current(), None);
-        denials.note("update", &denied());
-        denials.note("get", &Ok(()));
+        denials.record_result("update", &denied());
+        denials.record_result("get", &Ok(()));
         assert_eq!(denials.current().as_deref(), Some("no (403 Forbidden)"));
-        denials.note("update", &Err::<(), _>(kube::Error::Service("no answer".into())));
+        denials.record_result("update", &Err::<(), _>(kube::Error::Service("no answer".into())));
         assert!(denials.current().is_some());
-        denials.note("update", &Ok(()));
+        denials.record_result("update", &Ok(()));
         assert_eq!(denials.current(), None);
-        denials.note("list", &denied());
+        denials.record_result("list", &denied());
         tokio::time::advance(KNOWN_FOR).await;
         assert_eq!(denials.current(), None);
     }

@@ -1,52 +1,44 @@
-//! The leaders that the Leases name, for clients that ask another replica.
+//! The leaders according to the Leases, for clients that ask another replica.
 
 use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// See the module's documentation.
+/// The holders of the Leases of one election.
 #[derive(Debug)]
 pub struct Leaders {
     namespace: String,
-    /// Of this replica.
     identity: String,
     holders: Mutex<Holders>,
 }
 
-/// The identities that the Leases name.
 #[derive(Debug, Default)]
 struct Holders {
-    /// By the one Lease for all mounts.
     all: Option<String>,
-    /// By the Leases of single mounts.
     mounts: BTreeMap<String, String>,
 }
 
 impl Leaders {
-    /// Of the election whose Leases are in that namespace, in which this replica has that identity.
+    /// The leaders of an election with Leases in `namespace`, seen by the replica `identity`.
     pub fn new(namespace: &str, identity: &str) -> Self {
         Self { namespace: namespace.to_owned(), identity: identity.to_owned(), holders: Mutex::default() }
     }
 
-    /// The namespace of the Leases, which is that of the Pods.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The name of the replica that leads a mount, in a cluster that of its Pod; none: no Lease names another replica than this.
+    /// Returns the Pod of the replica that leads a mount; `None` if no Lease names another replica.
     pub(crate) fn of(&self, mount: &str) -> Option<String> {
         let holders = self.holders();
         let holder = holders.mounts.get(mount).or(holders.all.as_ref()).filter(|holder| **holder != self.identity)?;
-        // An identity ends in a random number: see `identity`.
         Some(holder.rsplit_once('_').map_or(holder.as_str(), |(name, _)| name).to_owned())
     }
 
-    /// The Lease for all mounts names this holder.
     pub(super) fn set_all(&self, holder: Option<&str>) {
         self.holders().all = holder.map(str::to_owned);
     }
 
-    /// The Lease of a mount names this holder.
     pub(super) fn set(&self, mount: &str, holder: Option<&str>) {
         let mut holders = self.holders();
         match holder {
@@ -65,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lease_of_a_mount_goes_before_that_of_all_and_this_replica_is_nobody_else() {
+    fn the_lease_of_a_mount_takes_precedence_and_this_replica_is_never_another_leader() {
         let leaders = Leaders::new("gyre-system", "gyre-1_00ff");
         assert_eq!(leaders.of("echo"), None);
         leaders.set_all(Some("gyre-2_0a0b"));

@@ -1,4 +1,4 @@
-//! Leases in the cluster: reading and writing them.
+//! Reads and writes Leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,29 +17,23 @@ use super::options::Options;
 use crate::clock::Clock;
 use crate::error::error_chain;
 
-/// Which deployment a Lease of a replica or a mount is of.
 const ELECTION_LABEL: &str = "gyre.dev/election";
-/// Of the Lease of a replica: the mounts that it can lead, with commas between.
+/// On a replica's Lease: the mounts that it can lead, separated by commas.
 const MOUNTS_ANNOTATION: &str = "gyre.dev/mounts";
 
-/// The Leases of a deployment, as they were when they were last seen.
 pub(super) struct Leases {
     api: Api<Lease>,
     timeout: Duration,
     clock: Clock,
     labels: Labels,
     denials: Arc<Denials>,
-    /// By name. What is written is what was read but for what is to change: labels, owners and the UID stay. By the UID, a Lease that
-    /// was deleted is not recreated by a PUT, which would otherwise create a Lease.
+    /// The base of writes: labels and owners stay, and the UID prevents recreations by PUT.
     known: BTreeMap<String, Lease>,
 }
 
-/// The labels of Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Labels {
-    /// By name alone.
     None,
-    /// By the label of their deployment.
     Election(String),
 }
 
@@ -55,7 +49,7 @@ impl Leases {
         }
     }
 
-    /// Sends a request. The Lease that comes of it is to be told to [`Self::know`].
+    /// Sends a request. Pass the returned Lease to [`Self::record`].
     pub(super) fn send(
         &self,
         name: &str,
@@ -87,12 +81,11 @@ impl Leases {
             };
             let ended = tokio::time::timeout(timeout, sent).await;
             let ended = ended.unwrap_or_else(|_| Err(kube::Error::Service(format!("no answer within {timeout:?}").into())));
-            denials.note(verb, &ended);
+            denials.record_result(verb, &ended);
             answer(&name, ended)
         }
     }
 
-    /// Lists the Leases of the deployment; none: they cannot be had.
     pub(super) fn list(&self) -> impl Future<Output = Option<Vec<Lease>>> + Send + use<> {
         let (api, timeout, labels) = (self.api.clone(), self.timeout, self.labels.clone());
         let denials = Arc::clone(&self.denials);
@@ -103,7 +96,7 @@ impl Leases {
             };
             let ended = tokio::time::timeout(timeout, api.list(&parameters)).await;
             if let Ok(answer) = &ended {
-                denials.note("list", answer);
+                denials.record_result("list", answer);
             }
             match ended {
                 Ok(Ok(list)) => Some(list.items),
@@ -119,7 +112,7 @@ impl Leases {
         }
     }
 
-    /// Deletes just this version. It is done again later if need be.
+    /// Deletes exactly this version. An error is ignored: the deletion is retried later.
     pub(super) fn delete(&self, name: &str, resource_version: String) -> impl Future<Output = ()> + Send + use<> {
         let (api, name, timeout) = (self.api.clone(), name.to_owned(), self.timeout);
         let preconditions = Preconditions { resource_version: Some(resource_version), uid: None };
@@ -131,14 +124,14 @@ impl Leases {
         }
     }
 
-    pub(super) fn know(&mut self, name: &str, found: Option<Lease>) {
+    pub(super) fn record(&mut self, name: &str, found: Option<Lease>) {
         if let Some(lease) = found {
             self.known.insert(name.to_owned(), lease);
         }
     }
 
-    /// There are these, and no others. What was written while they were listed may be newer.
-    pub(super) fn know_all(&mut self, listed: Vec<Lease>) -> Vec<ListedLease> {
+    /// Replaces the known Leases, except those that were written since.
+    pub(super) fn record_all(&mut self, listed: Vec<Lease>) -> Vec<ListedLease> {
         let mut before = std::mem::take(&mut self.known);
         let found = listed.iter().filter_map(|lease| found_lease(&lease.name_any(), lease)).collect();
         for lease in listed {
@@ -186,7 +179,6 @@ impl Leases {
     }
 }
 
-/// The result of a request, as the elector understands it.
 fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (RequestResult, Option<Lease>) {
     let error = match ended {
         Ok(None) => return (RequestResult::NotFound, None),

@@ -1,4 +1,4 @@
-//! The state of a host's lease, as it is reported to writers, logs and metrics, and how its election is stopped.
+//! The state of a host's lease, for writers, logs and metrics, and the end of its election.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Release {
     done: oneshot::Receiver<()>,
 }
 
-/// That the election is to end; and, when it is dropped, that it has.
+/// The election's end of a [`Release`].
 #[derive(Debug)]
 pub(super) struct Asked {
     asked: Option<oneshot::Receiver<()>>,
@@ -34,25 +34,22 @@ impl Release {
         (Self { ask, done }, Asked { asked: Some(asked), _done: has_ended })
     }
 
-    /// Gives up the claim and gives the lease back, so that another need not wait for it to expire. Waits until that is done, or has
-    /// been tried for a renew deadline.
+    /// Gives up the claim and releases the lease. Waits until that is done, at most a renew
+    /// deadline.
     ///
     /// # Assumptions
     ///
-    /// Nobody writes any more, and nothing that was sent is on its way. The election still runs.
+    /// Nobody writes any more, no request is in flight, and the election still runs.
     pub async fn release(self) {
         drop(self.ask);
-        // That the other end is gone says that there is nothing to wait for.
         let _ = self.done.await;
     }
 }
 
 impl Asked {
-    /// Waits until the election is to end; says so once.
     pub(super) async fn wait(&mut self) {
         match &mut self.asked {
             Some(asked) => {
-                // Whether it is sent or dropped.
                 let _ = asked.await;
                 self.asked = None;
             }
@@ -61,13 +58,11 @@ impl Asked {
     }
 }
 
-/// Reports the state of one lease to writers, logs and metrics.
 pub(super) struct LeaseState {
     pub(super) name: String,
     pub(super) sender: ClaimSender,
     metrics: Arc<Metrics>,
     pub(super) claim: Option<Time>,
-    /// The last holder of the lease.
     leader: Option<String>,
 }
 
@@ -77,7 +72,7 @@ impl LeaseState {
         Self { name, sender, metrics, claim: None, leader: None }
     }
 
-    pub(super) fn tell(&mut self, claim: Option<Time>, origin: Instant, goal: Goal) {
+    pub(super) fn set_claim(&mut self, claim: Option<Time>, origin: Instant, goal: Goal) {
         if claim == self.claim {
             return;
         }
@@ -111,9 +106,7 @@ pub(super) fn now(origin: Instant) -> Time {
     Time::from_duration(origin.elapsed())
 }
 
-/// Waits until then; without a time, for ever.
 pub(super) async fn until(origin: Instant, time: Option<Time>) {
-    /// A moment that is further away never comes.
     const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     match time {
         Some(time) => tokio::time::sleep_until(origin + time.as_duration().min(origin.elapsed() + FOR_EVER)).await,
@@ -121,7 +114,6 @@ pub(super) async fn until(origin: Instant, time: Option<Time>) {
     }
 }
 
-/// Hosts with different identities do not act in step.
 pub(super) fn seed_of(identity: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     identity.hash(&mut hasher);

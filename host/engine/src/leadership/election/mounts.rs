@@ -22,7 +22,7 @@ use super::options::Options;
 use crate::leadership::claim::{Claim, ClaimSender};
 use crate::telemetry::metrics::Metrics;
 
-/// Has no more work begun for the mount of that name, and ends when what was in progress has ended: its claim is about to go.
+/// Ends the work of a mount before its claim goes.
 pub type Drains = Box<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The claims of all mounts.
@@ -37,13 +37,12 @@ struct Inner {
 }
 
 impl MountClaims {
-    /// The claim to write for that mount. It may be asked for before the mount is among those of the election, and is not held until
-    /// then.
+    /// Returns the claim to a mount, even before the election has it.
     pub fn of(&self, mount: &str) -> Claim {
         self.leases().entry(mount.to_owned()).or_insert_with(|| self.0.lease(mount)).sender.claim()
     }
 
-    fn tell(&self, elector: &MountElector, leadable: &BTreeSet<String>, origin: Instant) {
+    fn update_claims(&self, elector: &MountElector, leadable: &BTreeSet<String>, origin: Instant) {
         let mut leases = self.leases();
         for mount in leadable {
             leases.entry(mount.clone()).or_insert_with(|| self.0.lease(mount));
@@ -54,7 +53,7 @@ impl MountClaims {
             } else {
                 Goal::Follow
             };
-            lease.tell(elector.claim(mount), origin, goal);
+            lease.set_claim(elector.claim(mount), origin, goal);
             self.0.leaders.set(mount, elector.holder(mount));
             let stays = leadable.contains(mount) || lease.claim.is_some() || lease.sender.is_asked();
             if !stays {
@@ -76,25 +75,25 @@ impl Inner {
     }
 }
 
-/// A lease for each mount.
+/// The election with a lease for each mount.
 #[derive(Debug)]
 pub struct MountElection;
 
 impl MountElection {
-    /// The claims of a replica to the mounts that it can lead, the election, and how to end it.
+    /// Returns the claims to mounts, the election, and the handle to end it.
     ///
     /// # Guarantees
     ///
-    /// As for [`Election::start`](super::Election::start), of each mount. Before a claim is given up since another replica is to have
-    /// the mount, it is drained, and the claim is still held meanwhile.
+    /// As [`Election::start`](super::Election::start) for each mount. Before a claim goes to
+    /// another replica, its mount is drained under that claim.
     ///
     /// # Assumptions
     ///
-    /// The future is polled promptly. What `drains` gives ends.
+    /// The future is polled promptly. The futures of `drains` end.
     ///
     /// # Errors
     ///
-    /// Without an identity.
+    /// If the identity is empty.
     pub fn start(
         client: &Client,
         options: Options,
@@ -135,7 +134,6 @@ struct MountElectionTask {
     sent: FuturesUnordered<BoxFuture<'static, Ended>>,
 }
 
-/// The end of a task.
 enum Ended {
     List(Option<Vec<Lease>>),
     Request(String, RequestResult, Option<Box<Lease>>),
@@ -161,18 +159,17 @@ impl MountElectionTask {
                 () = until(self.origin, wakeup) => Input::Tick,
             };
         }
-        // What is left is the deletion of what says that this replica is there, and each request ends in time.
         while self.sent.next().await.is_some() {}
         info!("left the election");
         drop(asked);
     }
 
-    /// Whether this replica has left. The clock is read after an answer has arrived, and before the next request is sent.
+    /// Returns whether this replica has left.
     fn step(&mut self, input: Input) -> bool {
         let mut has_left = false;
         let actions = self.elector.step(input, now(self.origin));
-        // Before anything is sent: who gives back has no claim any more.
-        self.claims.tell(&self.elector, &self.leadable, self.origin);
+        // Before the requests: a replica that releases a lease must have lost the claim.
+        self.claims.update_claims(&self.elector, &self.leadable, self.origin);
         for action in actions {
             let sent: BoxFuture<'static, Ended> = match action {
                 Action::List => {
@@ -213,9 +210,9 @@ impl MountElectionTask {
 
     fn ended(&mut self, ended: Ended) -> Input {
         match ended {
-            Ended::List(found) => Input::Listed(found.map(|found| self.leases.know_all(found))),
+            Ended::List(found) => Input::Listed(found.map(|found| self.leases.record_all(found))),
             Ended::Request(name, answer, lease) => {
-                self.leases.know(&name, lease.map(|lease| *lease));
+                self.leases.record(&name, lease.map(|lease| *lease));
                 Input::Answered(name, answer)
             }
             Ended::Delete => Input::Tick,

@@ -1,4 +1,4 @@
-//! What is elected, for whom, and with which times.
+//! The scope, names and times of an election.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -26,22 +26,20 @@ pub struct Options {
     pub namespace: String,
     /// The name of the Lease, or the prefix of the names of all Leases.
     pub name: String,
-    /// The identity of this process. No other process may have the same: see [`identity`].
+    /// The identity of this process, unique as from [`identity`].
     pub identity: String,
     /// The times of the election.
     pub timing: Timing,
-    /// The time of day, which goes into Leases for people to read. Nothing is decided by it.
+    /// The time of day in Leases, for people. No decision depends on it.
     pub clock: Clock,
     /// The requests that were denied.
     pub denials: Arc<Denials>,
-    /// The holders that the Leases name.
+    /// The holders of the Leases.
     pub leaders: Arc<Leaders>,
 }
 
-/// An identity that no other process has: the name of the node or the pod, and a random number, as controller-runtime makes it.
-///
-/// Also if the name is given: two replicas that are given the same one would take each other's lease for their own.
+/// A unique identity: a name and a random number, as in controller-runtime. Replicas with the same
+/// identity would take each other's lease for their own.
 pub fn identity(node: &str) -> String {
-    // Seeded by the operating system.
     format!("{node}_{:016x}", RandomState::new().hash_one(std::process::id()))
 }

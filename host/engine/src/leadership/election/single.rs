@@ -1,5 +1,3 @@
-//! One lease for all that a host does.
-
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -16,25 +14,26 @@ use super::options::Options;
 use crate::leadership::claim::{Claim, ClaimSender};
 use crate::telemetry::metrics::Metrics;
 
-/// One lease for all that a host does.
+/// The election with one lease for the whole host.
 #[derive(Debug)]
 pub struct Election;
 
 impl Election {
-    /// The claim of a host that stands for election as soon as `ready` ends, the election itself, and how to end it.
+    /// Returns the claim, the election, and the handle to end it. The host is a candidate once
+    /// `ready` completes, and only follows before.
     ///
     /// # Guarantees
     ///
-    /// Before it is ready the host follows who leads. The claim is held while the lease is this host's, and it is certain that nobody else has it. When it is lost, the host goes on
-    /// standing for election. When the future is dropped, the claim is lost.
+    /// The claim is held only while nobody else can have the lease. After a loss, the host stays a
+    /// candidate. When the future is dropped, the claim is lost.
     ///
     /// # Assumptions
     ///
-    /// The future is polled promptly: it is not blocked by what else its task does.
+    /// The future is polled promptly: nothing blocks its task.
     ///
     /// # Errors
     ///
-    /// Without an identity.
+    /// If the identity is empty.
     pub fn start(
         client: &Client,
         options: Options,
@@ -80,7 +79,7 @@ impl Single {
                             () = until(self.origin, claim_ends) => drop(self.step(Input::Tick)),
                         }
                     };
-                    self.leases.know(&self.name, found);
+                    self.leases.record(&self.name, found);
                     Input::Answer(answer)
                 }
                 Action::Wait(time) => tokio::select! {
@@ -89,7 +88,7 @@ impl Single {
                     () = &mut ready => self.stand(),
                     () = until(self.origin, Some(time)) => Input::Tick,
                 },
-                // There is none: each request is waited for.
+                // Unreachable, because each request is awaited.
                 Action::Pending => Input::Answer(RequestResult::Unknown),
                 Action::Left => break,
             };
@@ -103,10 +102,10 @@ impl Single {
         Input::Goal(Goal::Lead)
     }
 
-    /// The clock is read after an answer has arrived, and before the next request is sent.
+    /// The clock is read between an answer and the next request.
     fn step(&mut self, input: Input) -> Action {
         let action = self.elector.step(input, now(self.origin));
-        self.lease.tell(self.elector.claim(), self.origin, self.elector.goal());
+        self.lease.set_claim(self.elector.claim(), self.origin, self.elector.goal());
         self.lease.name_leader(self.elector.holder(), self.elector.identity());
         self.leaders.set_all(self.elector.holder());
         action

@@ -1,4 +1,4 @@
-//! Elections against devcluster. Time only passes when everybody waits.
+//! Elections against devcluster, in simulated time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -24,10 +24,10 @@ use crate::clock::Clock;
 use crate::leadership::claim::Claim;
 use crate::telemetry::metrics::Metrics;
 
-/// More than requests take, and less than anything that is waited for.
+/// Longer than requests take, and shorter than any wait.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// A network that can be cut off: then requests have no answer.
+/// A network that can be cut off, so that requests get no answer.
 #[derive(Clone)]
 struct Network {
     inner: Service,
@@ -109,7 +109,6 @@ async fn lease(service: &Service) -> Lease {
     Api::<Lease>::namespaced(Client::new(service.clone(), "default"), "default").get("gyre").await.unwrap()
 }
 
-/// How long it takes until one of them leads. Never two do.
 async fn time_to_lead(hosts: &[&Host], limit: Duration) -> Duration {
     let start = Instant::now();
     loop {
@@ -141,7 +140,6 @@ async fn a_replica_that_is_cut_off_loses_the_claim_before_another_gets_it_and_be
     assert_eq!(lease(&service).await.spec.unwrap().lease_transitions, Some(1));
 
     leader.is_cut_off.store(false, Ordering::Relaxed);
-    // It finds out once the request that it was cut off in has had its time.
     sleep(Duration::from_secs(20)).await;
     other.running.abort();
     other.claim.lost().await;
@@ -163,13 +161,12 @@ async fn a_replica_that_is_not_ready_leaves_the_lease_to_others_and_knows_the_le
     let other = Host::start(&service, "another");
     time_to_lead(&[&unready, &other], MOMENT).await;
     other.is_cut_off.store(true, Ordering::Relaxed);
-    // When it comes to be ready, the lease has been over for long, and it knows.
     sleep(Duration::from_secs(20) + MOMENT * 4).await;
     assert!(unready.leads());
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_releases_is_followed_within_a_retry_period() {
+async fn a_released_lease_is_taken_within_a_retry_period() {
     let service = service();
     let mut first = Host::start(&service, "first");
     first.claim.held().await;
@@ -268,7 +265,6 @@ fn all_mounts() -> BTreeSet<String> {
     (0..12).map(|mount| format!("mount-{mount}")).collect()
 }
 
-/// Each mount has one leader, and they have so many.
 fn expect_spread(replicas: &[&Replica], expected: &[usize]) {
     let led: Vec<BTreeSet<String>> = replicas.iter().map(|replica| replica.leads()).collect();
     let loads: Vec<usize> = led.iter().map(BTreeSet::len).collect();

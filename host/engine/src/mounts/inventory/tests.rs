@@ -15,7 +15,7 @@ fn entry(namespaces: Option<&[&str]>, except: &[&str]) -> Entry {
     }
 }
 
-/// What becomes of writes.
+/// The answers to writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writes {
     Unanswered,
@@ -23,7 +23,6 @@ enum Writes {
     Accepted,
 }
 
-/// An API server that has no ConfigMap yet.
 #[derive(Clone)]
 struct Server(watch::Receiver<Writes>);
 
@@ -61,24 +60,23 @@ impl tower_service::Service<http::Request<Body>> for Server {
     }
 }
 
-/// An inventory that is kept in a ConfigMap, and what decides about the writes to it.
 fn kept() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
     let (writes, receiver) = watch::channel(Writes::Unanswered);
     let place = Place { namespace: "home".to_owned(), name: "it-inventory".to_owned() };
     let inventory = std::sync::Arc::new(Inventory::new(Client::new(Server(receiver), "default"), Some(place)));
     tokio::spawn({
         let inventory = std::sync::Arc::clone(&inventory);
-        async move { inventory.keep(&Claim::always()).await }
+        async move { inventory.write_changes(&Claim::always()).await }
     });
     (inventory, writes)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_other_one() {
+async fn a_mount_waits_for_an_attempt_to_write_only_its_own_entry() {
     let (inventory, writes) = kept();
     let claim = Claim::always();
     let a_while = Duration::from_secs(30);
-    inventory.note("new", entry(None, &[]));
+    inventory.record_entry("new", entry(None, &[]));
     assert_eq!(inventory.tried("other", &claim).await, Going::On);
     assert!(tokio::time::timeout(a_while, inventory.tried("new", &claim)).await.is_err(), "the write has no answer yet");
     assert!(inventory.knows("new").is_err() && inventory.knows("other").is_ok());
@@ -92,15 +90,15 @@ async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_othe
     );
     assert!(inventory.knows("new").is_err());
 
-    // What comes to be mounted now is tried at once, not after a back-off that has grown.
+    // A new entry is attempted at once, despite the back-off that has grown.
     tokio::time::sleep(TRY_AGAIN_AT_MOST_AFTER * 5).await;
     let noted_at = tokio::time::Instant::now();
-    inventory.note("newer", entry(None, &[]));
+    inventory.record_entry("newer", entry(None, &[]));
     assert_eq!(inventory.tried("newer", &claim).await, Going::On);
     assert_eq!(noted_at.elapsed(), Duration::ZERO);
 
     writes.send_replace(Writes::Accepted);
-    // The next attempt is due at the end of this time, and both would wake at once.
+    // Twice the delay, because at one delay this and the next attempt would wake together.
     tokio::time::sleep(TRY_AGAIN_AT_MOST_AFTER * 2).await;
     assert_eq!((inventory.check(), inventory.knows("new"), inventory.knows("newer")), (Ok(()), Ok(()), Ok(())));
 }
@@ -108,7 +106,7 @@ async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_othe
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_inventory_ends_when_the_host_stops_or_loses_its_claim() {
     let (inventory, _writes) = kept();
-    inventory.note("new", entry(None, &[]));
+    inventory.record_entry("new", entry(None, &[]));
     assert_eq!(inventory.tried("new", &Claim::never()).await, Going::On);
     let claim = Claim::always();
     let (going, ()) = tokio::join!(inventory.tried("new", &claim), async { inventory.stop() });
@@ -121,7 +119,7 @@ fn entries_without_and_with_others_are_their_difference_and_union() {
     let some = sets.iter().map(|names| entry(Some(names), &[]));
     let all = sets.iter().map(|except| entry(None, except));
     let entries: Vec<Entry> = some.chain(all).collect();
-    // What no entry names stands for all the rest.
+    // A name in no entry represents all others.
     let everywhere = ["a", "b", "c", "elsewhere"];
     for one in &entries {
         for other in &entries {

@@ -1,5 +1,3 @@
-//! Laws of redaction.
-
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -42,7 +40,6 @@ fn secret(data: &[(&str, &str)]) -> Value {
     })
 }
 
-/// All that is left of a call, as text.
 fn redacted(parent: &Value, children: &[Value]) -> Option<String> {
     let inputs = Redactor::new(KEY).redact(&inputs(parent, children)).unwrap()?;
     let all = [&inputs.parent, &inputs.settings]
@@ -74,7 +71,7 @@ fn a_value_is_found_wherever_it_was_copied_to() {
 }
 
 #[test]
-fn a_secret_is_known_however_it_is_spelled() {
+fn a_secret_is_detected_in_any_spelling() {
     for head in [
         r#""apiVersion":"v1","kind":"Secret""#,
         r#""apiVersion":[],"apiVersion":"v1","kind":"Pod","kind":"Secret""#,
@@ -110,7 +107,7 @@ fn values_within_values_are_found() {
 }
 
 #[test]
-fn of_a_long_value_the_whole_rest_goes() {
+fn after_a_long_value_the_rest_of_the_string_is_removed() {
     let long: String = (0..2_000).map(|number| format!("{number:04}-")).collect();
     let parent = json!({ "spec": { "text": format!("see {long}{}", "tail of it") } });
     let left = redacted(&parent, &[secret(&[("blob", &long)])]).unwrap();

@@ -26,14 +26,12 @@ fn manifest(strategy: Strategy) -> Manifest {
     }
 }
 
-/// The one child, as a plugin wants it; none: it wants none.
 fn wanted(text: Option<&str>) -> Vec<Child> {
     let object = text
         .map(|text| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" }, "data": { "text": text } }));
     object.iter().filter_map(|object| object.as_object().cloned()).map(Child::Apply).collect()
 }
 
-/// A plugin that wants this, where there is that.
 fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent {
     let parent = Parent {
         kind: GroupVersionKind::new("example.com", "v1", "Site"),
@@ -54,7 +52,6 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     Intent { desired, plan, refused, status: Value::Null, has_finalizer: false, failure: None }
 }
 
-/// The child as the API server has it, once it was written with that.
 fn written(grants: &Grants, text: &str) -> Value {
     let intent = intent(grants, None, &wanted(Some(text)));
     let desired = intent.desired.into_values().next().unwrap();
@@ -86,7 +83,7 @@ fn texts(changes: &[Change]) -> Vec<(Verb, Value, Value)> {
 }
 
 #[test]
-fn it_makes_no_difference_how_far_the_mount_has_come() {
+fn differences_do_not_depend_on_the_progress_of_the_mount() {
     let states = [None, Some("one"), Some("two"), Some("three")];
     for observed in states {
         for own in &states[..3] {
@@ -108,7 +105,7 @@ fn it_makes_no_difference_how_far_the_mount_has_come() {
 }
 
 #[test]
-fn what_is_recreated_goes_and_comes_and_what_is_made_once_stays() {
+fn recreated_children_are_deleted_and_created_and_create_only_children_stay() {
     let found = differences(Strategy::Recreate, Some("one"), Some("one"), Some("two"));
     let expected = [(Verb::Delete, json!("one"), Value::Null), (Verb::Create, Value::Null, json!("two"))];
     assert_eq!(texts(&found), expected);
@@ -132,7 +129,7 @@ fn fields_that_the_host_and_the_api_server_add_are_not_differences() {
 }
 
 #[test]
-fn refusals_failures_finalizers_and_statuses_that_both_have_are_none() {
+fn shared_refusals_failures_finalizers_and_statuses_are_no_differences() {
     let grants = Grants::new(&manifest(Strategy::Apply), Namespaces::All);
     let refusing = grants.clone().with_kinds(Kinds::Only([].into()));
     let refused = || intent(&refusing, None, &wanted(Some("one")));

@@ -1,19 +1,19 @@
-//! The forms in which metrics are exposed: Prometheus' text format, and OpenMetrics.
+//! The formats of metrics: Prometheus' text format, and OpenMetrics.
 //!
-//! They differ in what a counter is called: in OpenMetrics the family `x` has the sample `x_total`; in the text format the family is
-//! called as its sample. Read as the other, counters lose their type and their help.
+//! A counter `x_total` belongs to the family `x_total` in the text format, but to `x` in
+//! OpenMetrics. In the wrong format, counters lose their type and help.
 
-/// See the module's documentation.
+/// A format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Version 0.0.4, which everything reads.
+    /// Version 0.0.4, which all clients support.
     Text,
-    /// OpenMetrics 1.0.0, for those who ask for it.
+    /// OpenMetrics 1.0.0, on request.
     OpenMetrics,
 }
 
 impl Form {
-    /// The one that a request accepts.
+    /// Returns the format that a request accepts.
     pub fn accepted(accept: Option<&str>) -> Self {
         let is_asked_for = |range: &str| {
             let mut parts = range.split(';').map(str::trim);
@@ -22,7 +22,7 @@ impl Form {
         if accept.is_some_and(|accept| accept.split(',').any(is_asked_for)) { Self::OpenMetrics } else { Self::Text }
     }
 
-    /// What the answer says of itself.
+    /// Returns the media type.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -30,7 +30,6 @@ impl Form {
         }
     }
 
-    /// What is there in OpenMetrics, in this form.
     pub(super) fn of(self, open_metrics: String) -> String {
         match self {
             Self::Text => text(&open_metrics),
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn open_metrics_are_for_those_who_ask_for_them() {
+    fn open_metrics_are_returned_on_request() {
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
         assert_eq!(Form::accepted(Some(prometheus)), Form::OpenMetrics);
         for accept in [None, Some(""), Some("*/*"), Some("text/plain"), Some("application/openmetrics-text;q=0,*/*")] {

@@ -2,7 +2,7 @@
 
 use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
 
-/// The name of a mount, under the label `mount`, and under `plugin`, which was its label before and which dashboards may still use.
+/// A mount, under the label `mount`, and under `plugin`, its former label in dashboards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Mount(String);
 

@@ -1,4 +1,4 @@
-//! What the operating system says of this process, under the names that all clients of Prometheus have for it.
+//! The metrics of this process, under the usual names of Prometheus clients.
 
 use std::fs;
 
@@ -7,16 +7,15 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Reads the values for each scrape. Where there is no `/proc`, there are no such metrics.
+/// Reads the values for each scrape. Without `/proc`, there are none.
 #[derive(Debug)]
 pub(super) struct Process;
 
-/// How many clock ticks of `/proc` make a second: Linux has the same for all programs (`USER_HZ`), whatever its own clock does.
+/// The clock ticks per second in `/proc` (`USER_HZ`), constant on Linux.
 const TICKS: f64 = 100.0;
 
-/// What was found; none: it is not said.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct ProcessStats {
     cpu_seconds: Option<f64>,
     resident_bytes: Option<f64>,
     virtual_bytes: Option<f64>,
@@ -25,12 +24,12 @@ struct Found {
     start_seconds: Option<f64>,
 }
 
-impl Found {
+impl ProcessStats {
     fn now() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let open_files = fs::read_dir("/proc/self/fd").map(Iterator::count).ok();
         Self {
-            // The folder that is read is open itself.
+            // Reading the folder opens it.
             open_files: open_files.map(|files| files.saturating_sub(1) as f64),
             ..Self::in_texts(
                 &read("/proc/self/stat"),
@@ -42,7 +41,7 @@ impl Found {
     }
 
     fn in_texts(stat: &str, status: &str, limits: &str, system: &str) -> Self {
-        // The name of the program stands in parentheses and may hold anything; `state` is field 3 of proc_pid_stat(5).
+        // The name in parentheses may contain anything; `state` is field 3 of proc_pid_stat(5).
         let fields: Vec<&str> =
             stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace().collect()).unwrap_or_default();
         let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
@@ -58,7 +57,6 @@ impl Found {
     }
 }
 
-/// The number that follows a name at the beginning of a line.
 fn number(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
@@ -66,7 +64,7 @@ fn number(text: &str, name: &str) -> Option<f64> {
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let found = Found::now();
+        let found = ProcessStats::now();
         if let Some(seconds) = found.cpu_seconds {
             let counter = ConstCounter::new(seconds);
             let help = "CPU time of this process";
@@ -98,8 +96,8 @@ mod tests {
         let status = "Name:\tgyre\nVmSize:\t    2048 kB\nVmRSS:\t     512 kB\n";
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
                       Max open files            1024                 4096                 files\n";
-        let found = Found::in_texts(stat, status, limits, "cpu 1 2\nbtime 1000\n");
-        let expected = Found {
+        let found = ProcessStats::in_texts(stat, status, limits, "cpu 1 2\nbtime 1000\n");
+        let expected = ProcessStats {
             cpu_seconds: Some(3.0),
             resident_bytes: Some(512.0 * 1024.0),
             virtual_bytes: Some(2048.0 * 1024.0),
@@ -108,6 +106,6 @@ mod tests {
             start_seconds: Some(1123.45),
         };
         assert_eq!(found, expected);
-        assert_eq!(Found::in_texts("", "", "Max open files unlimited", ""), Found::default());
+        assert_eq!(ProcessStats::in_texts("", "", "Max open files unlimited", ""), ProcessStats::default());
     }
 }

@@ -1,4 +1,5 @@
-//! The OpenTelemetry Protocol over HTTP, in JSON: <https://opentelemetry.io/docs/specs/otlp/#otlphttp>.
+//! The OpenTelemetry Protocol over HTTP, in JSON:
+//! <https://opentelemetry.io/docs/specs/otlp/#otlphttp>.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,23 +18,20 @@ use tracing::{info, warn};
 
 use crate::error::error_chain;
 
-/// The time that a batch may take to be sent.
 const SENT_WITHIN: Duration = Duration::from_secs(10);
 
-/// Sends spans.
 #[derive(Debug)]
 pub(super) struct Exporter {
     endpoint: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// The SDK calls from a thread of its own, which does nothing else meanwhile.
     runtime: Runtime,
     client: Connection,
     resource: serde_json::Value,
-    /// Whether the last batch was lost: each streak of failures is logged once.
+    /// Whether the last batch was lost: each series of failures is logged once.
     is_failing: AtomicBool,
 }
 
-/// That of the host's own library: it is an HTTP client like any other, with TLS by the system's authorities.
+/// kube's client serves as an HTTP client with the system's certificate authorities.
 struct Connection(Client);
 
 impl std::fmt::Debug for Connection {
@@ -43,9 +41,6 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Exporter {
-    /// # Errors
-    ///
-    /// When there is no thread for it, or no way to set up TLS.
     pub(super) fn new(endpoint: Uri, headers: Vec<(HeaderName, HeaderValue)>) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().context("cannot set up the sending of traces")?;
         let mut config = Config::new(endpoint.clone());
@@ -135,7 +130,7 @@ fn span(data: &SpanData) -> serde_json::Value {
     })
 }
 
-/// Numbers of 64 bits are strings in the JSON of protobuf.
+/// 64-bit numbers are strings in protobuf's JSON.
 fn nanoseconds(time: SystemTime) -> String {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
 }
@@ -158,7 +153,6 @@ fn any_value(value: &Value) -> serde_json::Value {
         Value::Array(Array::String(values)) => {
             array(values.iter().map(|value| any_value(&Value::String(value.clone()))).collect())
         }
-        // The library may learn of more.
         other => json!({ "stringValue": other.to_string() }),
     }
 }

@@ -1,4 +1,4 @@
-//! Creates children, with POST: it fails where the name is taken, so no object of others is ever merged into.
+//! Creates children by POST, which fails if the name is taken, so no foreign object is merged into.
 
 use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason};
@@ -11,15 +11,7 @@ use crate::client::answered;
 use crate::cluster::object::Received;
 
 impl Applier<'_> {
-    /// Creates a child of which no object is known.
-    ///
-    /// # Guarantees
-    ///
-    /// An object that has the name already is read, and `gyre_core::plan` decides about it. Until then nothing is written to it.
-    ///
-    /// # Errors
-    ///
-    /// What kept it from being done, to be tried again.
+    /// Creates a child. `gyre_core::plan` decides about an existing object of its name.
     pub(super) async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let view = self.views.get(&child.kind);
@@ -27,7 +19,7 @@ impl Applier<'_> {
         self.metrics.wrote(self.mount, "create");
         let answer = match self.post(&self.api(child)?, desired).await {
             Ok(answer) => answer,
-            // Not by the code alone: a quota that changes meanwhile is a 409, too.
+            // A 409 alone could be a quota that changed meanwhile.
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 return self.on_existing(desired, input, &status).await;
             }
@@ -36,7 +28,6 @@ impl Applier<'_> {
         };
         let (object, answer) = parsed(answer, child)?;
         if object.key() != child.key {
-            // Another name would be created in its place after each attempt.
             let message = format!(
                 "{child} was created as {:?}: a webhook changes its name or namespace; exempt it from that webhook",
                 object.key().to_string()
@@ -54,13 +45,13 @@ impl Applier<'_> {
         let body = serde_json::to_vec(&desired.object).map_err(kube::Error::SerdeError)?;
         let params = PostParams { field_manager: Some(field_manager(self.plugin)), ..PostParams::default() };
         let mut request = Request::new(api.resource_url()).create(&params, body).map_err(kube::Error::BuildRequest)?;
-        // Without it the API server drops fields that it does not know; it refuses them in an apply. `PostParams` lacks it.
+        // Without it the API server drops unknown fields.
         let uri = format!("{}&fieldValidation=Strict", request.uri());
         *request.uri_mut() = uri.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
         answered(self.client.request(request)).await
     }
 
-    /// Somebody has the name: another host, this one in a request whose answer was lost, or a stranger.
+    /// Handles another host's object, this one's if the answer was lost, or a foreign one.
     async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, status: &Status) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let live = match answered(self.api(child)?.get(&child.key.name)).await {

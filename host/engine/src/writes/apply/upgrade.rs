@@ -1,4 +1,5 @@
-//! Prepares objects that were created by POST for server-side apply; see `gyre_core::managed_fields`.
+//! Prepares objects that were created by POST for server-side apply; see
+//! `gyre_core::managed_fields`.
 
 use gyre_core::managed_fields::as_applied;
 use gyre_core::object::ObjectRef;
@@ -10,21 +11,16 @@ use serde_json::{Value, json};
 use super::{Applier, field_manager, parsed, problem};
 use crate::client::answered;
 
-/// The field manager of these writes. It owns nothing, since they change no field; it tells them from others in the API server's audit log.
+/// Owns no field, because these writes change none; it marks them in the API server's audit log.
 const FIELD_MANAGER: &str = "gyre-managed-fields";
 
 impl Applier<'_> {
-    /// Turns the plugin's update entry in `metadata.managedFields` into that of an apply, and returns the resource version of the object
-    /// then; none if there is no such entry (any more).
+    /// Converts the plugin's Update entry in `metadata.managedFields` to an Apply entry, and
+    /// returns the new resource version; `None` if there is no such entry.
     ///
     /// # Guarantees
     ///
-    /// It is written over the state that was read, or not at all: the request carries UID and resource version. Nothing else changes. If the host
-    /// ends before it applies, another one finds the entry of an apply, and goes on from there.
-    ///
-    /// # Errors
-    ///
-    /// What kept it from being done; a conflict means that somebody else changed the object meanwhile.
+    /// Writes only over the state that was read, and changes nothing else.
     pub(super) async fn upgrade(&self, child: &ObjectRef, uid: &str) -> Result<Option<u64>, Problem> {
         let api = self.api(child)?;
         let odd = |error: &dyn std::fmt::Display| Problem::new(ProblemKind::Other, format!("{child}: {error}"));
@@ -47,7 +43,7 @@ impl Applier<'_> {
         self.metrics.wrote(self.mount, "managed-fields");
         let answer = answered(api.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
         let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
-        // Or the watch would report this write as a change, and a child that was refused would be applied once more.
+        // Otherwise the watch would report a change, and a refused child would be applied again.
         if let Some(view) = view {
             view.insert_written(&object, epoch);
         }

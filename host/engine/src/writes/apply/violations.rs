@@ -1,10 +1,8 @@
-//! What in an object does not fit the schema of its kind, in the words of the API server's answer.
-//!
-//! It has to be told by the words. An apply is answered with the code of what is the server's own fault (500), and no reason; a POST with that of
-//! any bad request (400).
+//! The violations of a schema, parsed from the API server's answer. Only its words identify them:
+//! an apply gets a 500 without a reason, and a POST a 400.
 
-/// The violations, `field: what is wrong` where the answer says so, separated by `; `; none if the answer is about something else. Creating and
-/// applying are put in the same words.
+/// Returns the violations as `field: problem`, separated by `; `, in the same words for POST and
+/// apply; `None` for other answers.
 pub fn schema_violations(message: &str) -> Option<String> {
     let violations = of_apply(message).or_else(|| of_post(message))?;
     Some(violations.join("; "))
@@ -16,8 +14,8 @@ fn of_apply(message: &str) -> Option<Vec<String>> {
     Some(violations.map(|violation| violation.trim().trim_start_matches('.').to_owned()).collect())
 }
 
-/// `Job in version "v1" cannot be handled as a Job: strict decoding error: unknown field "spec.a", unknown field "spec.b"`, or
-/// `… as a Job: json: cannot unmarshal string into Go struct field JobSpec.spec.a of type int32`.
+/// E.g. `… as a Job: strict decoding error: unknown field "spec.a"`, or `… as a Job: json: cannot
+/// unmarshal string into Go struct field JobSpec.spec.a of type int32`.
 fn of_post(message: &str) -> Option<Vec<String>> {
     if let Some((_, violations)) = message.split_once("strict decoding error: ") {
         let violations =
@@ -39,7 +37,6 @@ fn undeclared(violation: &str) -> Option<String> {
 fn mistyped(violation: &str) -> Option<String> {
     let (found, rest) = violation.strip_prefix("json: cannot unmarshal ")?.split_once(" into Go struct field ")?;
     let (field, expected) = rest.split_once(" of type ")?;
-    // The first part is the name of a type in Go.
     let (_, field) = field.split_once('.')?;
     Some(format!("{field}: expected {expected}, got {found}"))
 }
@@ -52,7 +49,6 @@ mod tests {
         assert_eq!(schema_violations(message).as_deref(), expected, "{message}");
     }
 
-    /// As API servers of version 1.36 say it.
     #[test]
     fn a_field_is_named_in_the_same_words_whether_it_was_created_or_applied() {
         let applied =
@@ -71,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn other_answers_are_none() {
+    fn other_answers_have_no_violations() {
         check("failed to create typed live object (default/it; v1, Kind=Pod): .x: field not declared in schema", None);
         check("etcd is gone", None);
         check("", None);

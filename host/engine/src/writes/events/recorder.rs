@@ -15,21 +15,18 @@ use crate::clock::Clock;
 use crate::program::MountName;
 use crate::telemetry::metrics::EventOutcome;
 
-/// The longest note that the API server takes, in bytes (`noteLengthLimit` of its events validation).
+/// The longest note that the API server accepts, in bytes (`noteLengthLimit`).
 const NOTE_LIMIT: usize = 1024;
-/// The longest reason and action that it takes, in bytes (`reasonLengthLimit`).
+/// The longest reason and action that it accepts, in bytes (`reasonLengthLimit`).
 const REASON_LIMIT: usize = 128;
-/// An Event's name is that of its object and a time in hexadecimal; both together are at most 253 bytes.
+/// An Event's name is the object's name and a hexadecimal time, at most 253 bytes.
 const NAME_LIMIT: usize = 253 - 1 - 32;
-/// The number of names that are tried for one Event.
 const NAMES: u32 = 3;
 
-/// Writes Events.
 pub(super) struct Recorder {
-    /// The reporting instance: the name of the pod, if there is one.
     instance: String,
     clock: Clock,
-    /// The time in the name of the last Event, because a clock may return the same time twice.
+    /// The time in the last name, because a clock may return the same time twice.
     last: Mutex<i128>,
 }
 
@@ -42,14 +39,13 @@ impl Recorder {
         self.clock.now()
     }
 
-    /// A number for a name: close to `now`, and never used twice.
     fn stamp(&self, now: Timestamp) -> i128 {
         let mut last = self.last.lock();
         *last = now.as_nanosecond().max(last.saturating_add(1));
         *last
     }
 
-    /// Creates an Event, or updates the series of the existing one. Returns the outcome and its name.
+    /// Creates an Event, or updates the series of the existing one.
     pub(super) async fn publish(
         &self,
         client: &Client,
@@ -63,7 +59,6 @@ impl Recorder {
             }
         }
         let mut result = self.create(client, publication).await;
-        // Another process may have used the same object name and time.
         for _ in 1..NAMES {
             match &result {
                 Err(kube::Error::Api(status)) if status.is_already_exists() => result = self.create(client, publication).await,
@@ -98,9 +93,9 @@ impl Recorder {
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
             "type": event.severity,
-            "reason": reason(&event.reason),
+            "reason": truncated_reason(&event.reason),
             // Cut again, because the prefix of a combined series makes the message longer.
-            "note": note(&event.message),
+            "note": truncated_note(&event.message),
             "regarding": {
                 "apiVersion": object.kind.api_version(),
                 "kind": object.kind.kind,
@@ -119,23 +114,19 @@ impl Recorder {
     }
 }
 
-/// The reason, cut to the limit of the API server.
-pub(super) fn reason(text: &str) -> &str {
+pub(super) fn truncated_reason(text: &str) -> &str {
     truncated(text, REASON_LIMIT)
 }
 
-/// The message, cut to the limit of the API server.
-pub(super) fn note(text: &str) -> String {
+pub(super) fn truncated_note(text: &str) -> String {
     cut(text, NOTE_LIMIT)
 }
 
-/// The `EventSeries` of an Event that happened more than once.
 fn series(publication: &Publication<MountName, AddedAt>) -> Value {
     let Publication { count, last, .. } = publication;
     json!({ "count": count, "lastObservedTime": micro_time(last.time) })
 }
 
-/// A `metav1.MicroTime`.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }
@@ -144,12 +135,11 @@ fn url(publication: &Publication<MountName, AddedAt>) -> String {
     format!("/apis/events.k8s.io/v1/namespaces/{}/events", namespace(publication))
 }
 
-/// Events of cluster-scoped objects live in the namespace "default", by convention.
+/// Events of cluster-scoped objects are in the namespace "default", by convention.
 fn namespace(publication: &Publication<MountName, AddedAt>) -> &str {
     publication.subject.object.key.namespace.as_deref().unwrap_or("default")
 }
 
-/// The beginning of a text, at most `limit` bytes of it.
 fn truncated(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text.get(..end).unwrap_or_default()

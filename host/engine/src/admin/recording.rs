@@ -1,7 +1,5 @@
-//! `/debug/record`: a recording, as it is made.
-//!
-//! It is served only to clients on the host's own machine: in a cluster, to users who may forward a port of its pod or run commands in it,
-//! which the API server authorizes and audits. Objects need more protection than the other data of this server.
+//! `/debug/record`: a recording, while it is made. Only for local clients: in a cluster, the API
+//! server authorizes and audits users who forward ports or run commands in the pod.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,27 +22,23 @@ use crate::telemetry::metrics::Metrics;
 
 /// The path of the endpoint.
 pub const PATH: &str = "/debug/record";
-/// Of the recording.
+/// The media type of a recording.
 pub const MEDIA_TYPE: &str = "application/jsonl";
 
-/// The most calls, unless the request says otherwise.
+/// The default maximum number of calls.
 pub const CALLS: u64 = 1_000;
-/// The longest time, unless the request says otherwise.
 pub(crate) const TIME: Duration = Duration::from_secs(60);
-/// The most bytes, unless the request says otherwise.
+/// The default maximum number of bytes.
 pub const BYTES: u64 = 64 << 20;
 /// The longest time that a request may ask for: a recording is no log.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// The parts of a host that are needed to serve recordings.
 #[derive(Clone)]
 pub(crate) struct Recorded {
     pub(crate) recordings: Recordings,
-    /// Whether clients may request values of Secrets.
     pub(crate) most: Secrets,
 }
 
-/// The parameters of a request.
 #[derive(Debug, PartialEq, Eq)]
 struct Query {
     mount: Option<String>,
@@ -54,7 +48,7 @@ struct Query {
     again: Again,
 }
 
-/// Whether the plugin is also called for objects that have not changed.
+/// Whether the plugin is also called for unchanged objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     Yes,
@@ -93,17 +87,14 @@ impl Query {
     }
 }
 
-/// The parts of the host that the response is made from.
 pub(crate) struct Host<'a> {
     pub(crate) recorded: &'a Recorded,
     pub(crate) mounts: &'a Mounts,
     pub(crate) metrics: &'a Arc<Metrics>,
-    /// The holders of the Leases; none: there is no election.
     pub(crate) leaders: Option<&'a Leaders>,
     pub(crate) services: Option<&'a Arc<HostServices>>,
 }
 
-/// Answers a request.
 pub(crate) fn answer(ends: Ends, headers: &HeaderMap, query: &str, host: &Host<'_>) -> Response {
     if !local::is_local(ends, headers) {
         let text = "recordings are served only to clients on the host's own machine; in a cluster, use kubectl port-forward, or kubectl exec \
@@ -133,7 +124,7 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
         RecordingRequest { mount: Arc::clone(&mount.name), bounds: query.bounds, time: query.time, secrets: query.secrets };
     let known: Vec<Bytes> = match query.secrets {
         Secrets::Kept => Vec::new(),
-        Secrets::Redacted => mount.live().map(|live| live.secrets()).unwrap_or_default(),
+        Secrets::Redacted => mount.active().map(|active| active.secrets()).unwrap_or_default(),
     };
     let lines = session::start(&host.recorded.recordings, wanted, known, host.metrics)
         .map_err(|error| (StatusCode::TOO_MANY_REQUESTS, error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Objects that come and go: what a host keeps of them while it leads, and while another does.
+//! What a host keeps about objects that are created and deleted, as the leader and as a standby.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,26 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 
-use super::*;
+use crate::host::*;
 use crate::leadership::Claims;
 use crate::leadership::claim::ClaimSender;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
-/// A day of a cluster with many short-lived objects.
 const CHURN: usize = 100_000;
-/// So many are there at once.
 const BATCH: usize = 1_000;
-/// So many stay.
 const STAY: usize = 12;
 const NAMESPACE: &str = "default";
 const START: &str = "2026-01-01T00:00:00Z";
 
-/// Reads something for each parent. It has some called again later, and fails about others.
+/// Reads something for each parent; requeues some parents and fails about others.
 struct Reader;
 
-/// Traps about each parent.
 struct Trapping;
 
-/// How a reconcile ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
     Idle,
-    /// To be called about again.
     Due,
     Failed,
 }
@@ -107,7 +101,7 @@ impl Native for Trapping {
     }
 
     fn reconcile(&self, _: types::Request<'_>, _: &Imports) -> Result<types::Response, types::Failure> {
-        // As a panic, without a word on stderr.
+        // As a panic, but without output on stderr.
         std::panic::resume_unwind(Box::new(()))
     }
 
@@ -116,7 +110,6 @@ impl Native for Trapping {
     }
 }
 
-/// A host, as far as it works for mounts.
 struct Replica {
     mount: Arc<Mount>,
     queue: Arc<WorkQueue>,
@@ -124,22 +117,16 @@ struct Replica {
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
-/// What is kept of parents.
+/// The number of entries about parents, by holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entries {
-    /// By the cache.
     cached: usize,
-    /// By the queue.
     queued: usize,
-    /// From their last reconcile.
     remembered: usize,
-    /// Because they have read something.
     readers: usize,
-    /// Until the quarantine is over.
     held: usize,
-    /// Until the watch brings what was written.
+    /// Own writes that the watch has not delivered yet.
     written: usize,
-    /// Of how calls about them ended.
     known: usize,
 }
 
@@ -168,18 +155,19 @@ impl Replica {
         });
         let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
         let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: Recordings::default() });
-        let keeping = tokio::spawn(async move { inventory.keep(&inventory_claim).await });
+        let keeping = tokio::spawn(async move { inventory.write_changes(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);
         let name = Arc::clone(&program.name);
-        let mounts = Arc::new(Mounts::new(shadow::follow));
-        let following = tokio::spawn(Arc::clone(&mounts).follow(fixed(vec![program]), Arc::clone(&services), Duration::ZERO));
+        let mounts = Arc::new(Mounts::new(shadow::run_shadow));
+        let following =
+            tokio::spawn(Arc::clone(&mounts).follow_programs(fixed(vec![program]), Arc::clone(&services), Duration::ZERO));
         let working = {
             let mounts = Arc::clone(&mounts);
             tokio::spawn(async move { work(&context, &mounts, &mut JoinSet::new()).await })
         };
         rest().await;
         let mount = mounts.get(&name).expect("the mount");
-        assert!(mount.live().is_some());
+        assert!(mount.active().is_some());
         Self { mount, queue, holder, tasks: vec![following, working, keeping] }
     }
 
@@ -189,36 +177,36 @@ impl Replica {
         assert_eq!(self.mount.leads(), Lead::Yes);
     }
 
-    async fn follow(&self) {
+    async fn stop_leading(&self) {
         self.holder.lose();
         rest().await;
         assert_eq!(self.mount.leads(), Lead::No);
     }
 
-    /// What it keeps if it leads, and has nothing to do.
+    /// The entries that an idle leader needs.
     fn leads_well(&self) -> Entries {
-        let names = self.mount.live().expect("a program").parents.list(None);
+        let names = self.mount.active().expect("a program").parents.list(None);
         let waits = names.iter().filter(|parent| what_becomes_of(parent.name()) != Becomes::Idle).count();
         let there = names.len();
         Entries { cached: there, queued: waits, remembered: there, readers: there, held: 0, written: 0, known: there }
     }
 
-    /// What it keeps if it has never led.
+    /// The entries that a replica which never led needs.
     fn stands_by_well(&self) -> Entries {
         let there = self.entries().cached;
         Entries { cached: there, queued: there, remembered: 0, readers: 0, held: 0, written: 0, known: 0 }
     }
 
     fn entries(&self) -> Entries {
-        let live = self.mount.live().expect("a program");
+        let active = self.mount.active().expect("a program");
         Entries {
-            cached: live.parents.len(),
-            queued: self.queue.look(|queue, _: Time| queue.entries_of(&self.mount.name)),
+            cached: active.parents.len(),
+            queued: self.queue.inspect(|queue, _: Time| queue.entries_of(&self.mount.name)),
             remembered: self.mount.remembered(),
             readers: self.mount.count_reads().0,
-            held: live.call_guard.held().len(),
+            held: active.call_guard.held().len(),
             written: self.mount.own_writes.written().len(),
-            known: live.call_guard.known().0,
+            known: active.call_guard.known().0,
         }
     }
 }
@@ -229,14 +217,13 @@ impl Drop for Replica {
     }
 }
 
-/// Until nobody has anything to do but wait for a minute and more.
+/// Waits until nothing is due within the next minute.
 async fn rest() {
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(20)).await;
     }
 }
 
-/// Creates and deletes as many objects; those of `stay` are there before, during and after it.
 async fn churn(parents: &Api<ConfigMap>, count: usize) {
     for batch in 0..count / BATCH {
         let labels = BTreeMap::from([("batch".to_owned(), "it".to_owned())]);
@@ -248,7 +235,6 @@ async fn churn(parents: &Api<ConfigMap>, count: usize) {
             };
             parents.create(&PostParams::default(), &ConfigMap { metadata, ..ConfigMap::default() }).await.unwrap();
         }
-        // Some are deleted before anybody has looked at them.
         if batch % 2 == 0 {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
@@ -262,7 +248,6 @@ fn simulate(simulation: impl Future<Output = ()>) {
     runtime.block_on(simulation);
 }
 
-/// A cluster with the parents that stay.
 async fn cluster() -> (Client, Api<ConfigMap>) {
     let cluster = Cluster::start(&gyre_devcluster::Options::default(), ClusterClock::tokio(START.parse().unwrap()));
     let client = Client::new(Service::new(cluster), NAMESPACE);
@@ -275,7 +260,7 @@ async fn cluster() -> (Client, Api<ConfigMap>) {
 }
 
 #[test]
-fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_anything() {
+fn leaders_and_standbys_keep_nothing_of_100_000_deleted_objects() {
     simulate(async {
         let (client, parents) = cluster().await;
         let plugin = || Plugin::native("reader", Reader).unwrap();
@@ -285,12 +270,11 @@ fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_an
         let leads = first.leads_well();
         assert_eq!((first.entries(), second.entries()), (leads, second.stands_by_well()));
 
-        first.follow().await;
+        first.stop_leading().await;
         second.lead().await;
         assert_eq!(second.entries(), leads);
         churn(&parents, 2 * BATCH).await;
         assert_eq!(second.entries(), leads);
-        // What it remembers of the time when it led is about objects that are still there.
         assert_eq!(first.entries(), leads);
         parents.delete("stays-0", &DeleteParams::default()).await.unwrap();
         rest().await;
@@ -306,7 +290,7 @@ fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_an
 }
 
 #[test]
-fn a_quarantine_holds_back_no_object_that_is_gone() {
+fn a_quarantine_holds_no_deleted_object() {
     simulate(async {
         let (client, parents) = cluster().await;
         let replica = Replica::start(&client, Plugin::native("trapping", Trapping).unwrap()).await;
@@ -315,7 +299,7 @@ fn a_quarantine_holds_back_no_object_that_is_gone() {
         let Entries { cached, held, queued, remembered, .. } = replica.entries();
         assert!(held > 0 && held <= cached, "{held} of {cached} are held");
         assert_eq!((queued, remembered), (cached, cached));
-        replica.follow().await;
+        replica.stop_leading().await;
         churn(&parents, 2 * BATCH).await;
         let entries = replica.entries();
         assert!(entries.held <= cached && entries.known <= cached, "{entries:?}");

@@ -1,0 +1,3 @@
+//! Tests of a host on devcluster.
+
+mod churn;
