@@ -30,7 +30,7 @@ fn cases() {
     assert!(count > 20, "{count} cases");
 }
 
-/// Runs the steps of a case, and puts beside each what comes of it.
+/// Runs the steps of a case and adds the result to each.
 fn run(case: &mut Value) {
     let schemas = [schema(case, "spec"), schema(case, "later")];
     let with_times = case["times"] == true;
@@ -110,7 +110,7 @@ fn schema(case: &Value, field: &str) -> (Schemas, SchemaId) {
     }))
 }
 
-/// The owners with the paths of what they own, in the order of the entries.
+/// The owners with their paths, in the order of the entries.
 fn owners(object: &Value, with_times: bool) -> Value {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     let line = |entry: &Value| {
@@ -132,7 +132,7 @@ fn owners(object: &Value, with_times: bool) -> Value {
     entries.map(line).collect()
 }
 
-/// JSON with a line for each value that fits on one.
+/// Formats JSON with each value on one line if it fits.
 fn compact(value: &Value, indent: usize) -> String {
     let line = value.to_string();
     if line.len() + indent < 120 && (indent > 2 || !value.is_array()) {
