@@ -1,4 +1,4 @@
-//! Validates built-in objects beyond their metadata, as `pkg/apis/*/validation` does.
+//! Validates built-in objects beyond their metadata, like `pkg/apis/*/validation`.
 
 mod apps;
 mod batch;
@@ -24,7 +24,7 @@ pub(crate) fn validate(kind: &Kind, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// `validateKubeFinalizerName`: those without a domain are known.
+/// `validateKubeFinalizerName`: without a domain, only standard finalizers are valid.
 fn finalizers(kind: &Kind, object: &Value, errors: &mut Errors) {
     if matches!(&*kind.kind, "Event" | "CustomResourceDefinition") {
         return;
@@ -36,8 +36,8 @@ fn finalizers(kind: &Kind, object: &Value, errors: &mut Errors) {
     }
 }
 
-/// Validates metadata again, as the validation of a kind's updates does after that of every update: there is a cause for each
-/// time in the API server's answer.
+/// Validates metadata again, like the update validation of kinds: the API server's answer lists
+/// these causes twice.
 fn metadata_update(kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value, errors: &mut Errors) {
     if &*kind.kind == "Event" && kind.group().is_empty() {
         return;
@@ -142,7 +142,6 @@ fn positive_number_or_percent(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The number of a number or of a percentage.
 fn number_or_percent(field: &Field<'_>) -> i64 {
     field.integer().unwrap_or_else(|| percentage(field).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Deployments and the like.
+//! The group `apps`, and ReplicationControllers.
 
 use serde_json::Value;
 
@@ -145,7 +145,7 @@ pub(super) fn stateful_set(spec: &Field<'_>, errors: &mut Errors) {
         Some(false) => labels.invalid(errors, "`selector` does not match template `labels`"),
         Some(true) => {}
     }
-    // Claims become volumes of the Pods, so mounts may name them.
+    // Claims become volumes of the Pods, so volume mounts may name them.
     let mut template = spec.get("template").shown();
     let claims = spec.get("volumeClaimTemplates").items().map(|claim| claim.path_to(&["metadata", "name"]).shown());
     let claims: Vec<Value> = claims.collect();
@@ -200,7 +200,7 @@ pub(super) fn controller_revision(revision: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The counters in statuses.
+/// Validates the counters in statuses.
 pub(super) fn status(object: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let status = object.get("status");
     let counters = [
@@ -259,7 +259,7 @@ fn selector_and_template(spec: &Field<'_>, kind: &str, unreadable: &str, errors:
     let selected = spec.get("selector");
     match selector::selects(&selected, labels.object()) {
         None => return selected.invalid(errors, unreadable),
-        // Without a selector nothing is selected, and the API server says that as well.
+        // An absent selector selects nothing; the API server reports that, too.
         Some(false) => labels.invalid(errors, "`selector` does not match template `labels`"),
         Some(true) => {}
     }

@@ -210,7 +210,7 @@ fn resources(resources: &Field<'_>, errors: &mut Errors) {
         let Some(limit) = limits.object().and_then(|limits| limits.get(name)?.as_str()) else { continue };
         let (Ok(requested), Ok(limited)) = (Quantity::parse(request.text()), Quantity::parse(limit)) else { continue };
         if requested > limited {
-            // The API server shows the request under the path of all requests.
+            // The API server reports the path of all requests.
             request.named(requests.path()).invalid(errors, format!("must be less than or equal to {name} limit of {limit}"));
         }
     }

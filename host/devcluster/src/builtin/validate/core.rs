@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets, Namespaces, Events, claims of volumes.
+//! ConfigMaps, Secrets, Namespaces, Events and PersistentVolumeClaims.
 
 use gyre_core::quantity::Quantity;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::status::FieldError;
 use crate::validation::field::{Errors, Field};
 use crate::validation::{selector, syntax};
 
-/// The size that the values of a ConfigMap or Secret may have together.
+/// `MaxSecretSize`: the maximum size of all values of a ConfigMap or Secret, in bytes.
 const DATA_LIMIT: usize = 1024 * 1024;
 
 /// `ValidateConfigMap`.
@@ -86,7 +86,6 @@ pub(super) fn secret(secret: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Checks that a ConfigMap or Secret with `immutable` does not change.
 pub(super) fn immutable_data(new: &Field<'_>, old: &Field<'_>, fields: &[&str], errors: &mut Errors) {
     if !old.get("immutable").is_true() {
         return;
@@ -119,7 +118,7 @@ pub(super) fn namespace(namespace: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The field names of one of the two kinds of events.
+/// The field names of an event in one of the two groups.
 struct EventNames {
     involved: &'static str,
     controller: &'static str,

@@ -8,7 +8,7 @@ use crate::validation::{self, syntax};
 
 use super::{container, volume};
 
-/// The fields of a Pod that may change.
+/// The mutable fields, as in the API server's message.
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
                          additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously \
                          negative)";
@@ -127,7 +127,7 @@ pub(super) fn validate_update(pod: &Field<'_>, old: &Field<'_>, errors: &mut Err
     }
 }
 
-/// The new spec with what may change taken from the old one.
+/// Returns the new spec with the mutable fields taken from the old one.
 fn allowed(spec: &Field<'_>, before: &Field<'_>) -> Value {
     let mut munged = spec.shown();
     for list in ["containers", "initContainers"] {
@@ -149,7 +149,8 @@ fn allowed(spec: &Field<'_>, before: &Field<'_>) -> Value {
     munged
 }
 
-/// The fields that differ, a line each. The real server compares its internal Go types, and shows many lines more.
+/// Lists the differing fields, one per line. The real server compares its internal Go types, and
+/// prints many more lines.
 fn difference(spec: &Field<'_>, before: &Field<'_>) -> String {
     let munged = allowed(spec, before);
     let names = munged.as_object().into_iter().flatten().map(|(name, _)| name);
