@@ -18,7 +18,6 @@ use crate::store::Resource;
 pub(crate) struct Version {
     pub(super) schema: Node,
     pub(super) has_rules: bool,
-    /// If true, the version has the subresource `status`.
     pub(super) has_status: bool,
     /// The paths that field selectors may name, e.g. `.spec.color`.
     pub(super) selectable_fields: Vec<String>,
@@ -27,7 +26,6 @@ pub(crate) struct Version {
     kind: Arc<str>,
 }
 
-/// The value at a path of fields.
 pub(super) fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     Scale::fields(path).try_fold(object, |value, field| value.get(field))
 }
@@ -148,7 +146,8 @@ fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     })
 }
 
-/// Orders versions as Kubernetes does: `v2`, `v1`, `v1beta2`, `v1alpha1`, then all others, against the alphabet.
+/// The key that orders versions like Kubernetes: `v2`, `v1`, `v1beta2`, `v1alpha1`, then all
+/// others.
 pub(crate) fn precedence(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let number = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     let other = (0, 0, 0, std::cmp::Reverse(version.to_owned()));
@@ -167,7 +166,7 @@ pub(crate) fn precedence(version: &str) -> (u8, u64, u64, std::cmp::Reverse<Stri
     other
 }
 
-/// The `openAPIV3Schema` of a version; one that says nothing if it has none.
+/// The `openAPIV3Schema` of a version, or an empty schema.
 fn open_api_schema(version: &Value) -> Value {
     let given = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema")).cloned();
     given.unwrap_or_else(|| json!({ "type": "object" }))
@@ -195,7 +194,7 @@ impl Version {
         }
     }
 
-    /// Validates the type that an object claims to have.
+    /// Validates the `kind` and `apiVersion` of an object.
     pub(super) fn type_errors(&self, object: &Value) -> Vec<FieldError> {
         let expected = [("kind", &*self.kind), ("apiVersion", self.api_version.as_str())];
         let wrong = expected.into_iter().filter(|(name, expected)| object::text(object, name) != *expected);
@@ -204,7 +203,7 @@ impl Version {
             .collect()
     }
 
-    /// Validates the fields that `scale` refers to.
+    /// Validates the fields that the scale subresource refers to.
     pub(super) fn scale_errors(&self, subresource: Option<Subresource>, object: &Value) -> Vec<FieldError> {
         let Some(scale) = &self.scale else { return Vec::new() };
         let mut errors = Vec::new();
@@ -238,7 +237,7 @@ fn replicas_error(object: &Value, path: &str) -> Option<FieldError> {
     }
 }
 
-/// The value at a path; an error if something on the way there is no object.
+/// Returns the value at a path, or an error if one of its parents is no object.
 fn field<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let (mut value, mut walked) = (object, String::new());
     for name in Scale::fields(path) {
@@ -270,7 +269,7 @@ fn accessor_error(path: &str, value: &Value, expected: &str) -> String {
     format!(".{} accessor error: {shown} is of the type {kind}, expected {expected}", path.trim_start_matches('.'))
 }
 
-/// Shown for a definition that gives no columns; the description is the API's own.
+/// The API's description of the column `Age`, the default column.
 const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be \
                    set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 \
                    form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: \

@@ -1,4 +1,5 @@
-//! Writes the status of a definition as the controllers of the API server do: if its names are free, and that it is served.
+//! Computes the status of a definition like the API server's controllers: accepts its names if they
+//! are free, and establishes it.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +46,6 @@ pub(super) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Va
     (after != before).then_some(after)
 }
 
-/// Absent and empty are the same.
 fn without_empty(names: &Map<String, Value>) -> Map<String, Value> {
     let empty = |value: &Value| match value {
         Value::Null => true,
@@ -75,7 +75,7 @@ impl Status {
         self.find(kind).is_some_and(|condition| object::text(condition, "status") == "True")
     }
 
-    /// Sets a condition. The time of its last transition changes with its status only.
+    /// Sets a condition. Its `lastTransitionTime` changes only with its status.
     fn condition(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
         let known = self.find(kind);
         let since = known
@@ -97,7 +97,7 @@ impl Status {
     }
 }
 
-/// The names that definitions of a group have.
+/// The names in use by the definitions of a group.
 #[derive(Default)]
 struct Names {
     resources: BTreeSet<String>,
@@ -123,7 +123,7 @@ impl Names {
         self.kinds.extend(text("listKind"));
     }
 
-    /// Takes what is free of `requested` in addition to `accepted`; and the last conflict.
+    /// Returns `accepted` with the free names of `requested`, and the last conflict.
     fn accept(
         &self,
         requested: &Map<String, Value>,
@@ -166,7 +166,7 @@ impl Names {
             Some(categories) => accepted.insert("categories".to_owned(), categories.clone()),
             None => accepted.remove("categories"),
         };
-        // What is required of names is there even where nothing could be accepted.
+        // The required names are present even if none was accepted.
         for name in ["plural", "kind"] {
             accepted.entry(name).or_insert_with(|| Value::from(""));
         }
