@@ -75,7 +75,6 @@ impl kinds::Strategy for Builtin {
     }
 }
 
-/// The schema of autoscaling/v1 `Scale`.
 pub(crate) fn scale_schema() -> crate::schema::RootSchema {
     definition("apps", "v1", "io.k8s.api.autoscaling.v1.Scale")
 }

@@ -212,7 +212,6 @@ fn add_rules(version: &Version, mut errors: Vec<FieldError>, rules: impl FnOnce(
     errors
 }
 
-/// Returns whether two states of a CustomResourceDefinition define the same kinds.
 pub(crate) fn serves_the_same(one: &Value, other: &Value) -> bool {
     ["/spec", "/status/acceptedNames"].iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
 }

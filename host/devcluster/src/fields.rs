@@ -54,7 +54,7 @@ pub struct Manager<'a> {
     pub subresource: &'a str,
 }
 
-/// Whether an apply takes over fields that others own.
+/// Decides if an apply takes over fields that others own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
     /// It takes them over.

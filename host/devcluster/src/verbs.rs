@@ -18,7 +18,6 @@ use crate::request::options::DryRun;
 use crate::status::{Named, Status};
 use crate::store::{Key, Store, Stored};
 
-/// A request about objects of one kind.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) now: Timestamp,
@@ -28,13 +27,11 @@ pub(crate) struct Call {
     /// Empty for collections.
     pub(crate) name: String,
     pub(crate) subresource: Option<Subresource>,
-    /// The field manager.
     pub(crate) manager: String,
     pub(crate) dry_run: DryRun,
     pub(crate) warnings: Vec<String>,
 }
 
-/// An object after a write.
 #[derive(Clone, Debug)]
 pub(crate) enum Written {
     Stored(Arc<Stored>),
@@ -79,7 +76,6 @@ impl Call {
         live.cloned().ok_or_else(|| Status::not_found(self.named()))
     }
 
-    /// Returns an object in the version of the request.
     pub(crate) fn served(&self, kinds: &Kinds, stored: &Stored) -> Value {
         convert(kinds, &self.kind, &stored.value).into_owned()
     }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::settle;
 use crate::kinds::Kind;
 
-/// The names of event fields in the core group and in `events.k8s.io`.
 const EVENT_FIELDS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),

@@ -16,7 +16,6 @@ use crate::kinds::{FieldValidation, Kind};
 use crate::schema::{SchemaRef, Type};
 use crate::status::Status;
 
-/// See [`Kind::decode`].
 pub(crate) fn decode(kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
     let cannot = |why: &str| {
         let (version, kind) = (&kind.version, &kind.kind);
@@ -50,7 +49,6 @@ struct Decoder<'a> {
     path: String,
     /// The current path as Go's decoder reports it: names of fields only.
     fields: Vec<&'a str>,
-    /// The Go types of the enclosing structs.
     structs: Vec<&'a str>,
 }
 
@@ -142,7 +140,6 @@ impl<'a> Decoder<'a> {
         self.each(items, list.iter_mut().enumerate())
     }
 
-    /// Decodes the values of a map or list.
     fn each<'v, K: fmt::Display>(
         &mut self,
         schema: SchemaRef<'a>,
@@ -311,7 +308,6 @@ fn go_type(schema: SchemaRef<'_>) -> String {
     }
 }
 
-/// The Go types of strings, which OpenAPI does not state.
 fn named_string(struct_name: Option<&&str>, field: Option<&&str>) -> Option<&'static str> {
     Some(match (*struct_name?, *field?) {
         ("ObjectMeta" | "OwnerReference" | "ObjectReference", "uid") => "types.UID",

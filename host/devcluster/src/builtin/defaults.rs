@@ -10,7 +10,6 @@ use super::types::{self, Places};
 use crate::kinds::Kind;
 use crate::schema::{SchemaRef, Type};
 
-/// See [`Kind::default`].
 pub(crate) fn default(kind: &Kind, object: &mut Value) {
     let name = format!("{}/{}", kind.api_version(), kind.kind);
     conditional::root(kind, object);
@@ -80,14 +79,12 @@ impl Walk<'_> {
     }
 }
 
-/// Sets an absent field.
 fn put(object: &mut Map<String, Value>, name: &str, value: &Value) {
     if object.get(name).is_none_or(Value::is_null) {
         object.insert(name.to_owned(), value.clone());
     }
 }
 
-/// Rounds the amount of a resource up to thousandths.
 fn round_up(value: &mut Value) {
     if let Some(mut quantity) = value.as_str().and_then(|text| Quantity::parse(text).ok()) {
         quantity.round_up_to_milli();

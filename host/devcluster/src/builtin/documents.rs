@@ -14,7 +14,6 @@ use crate::store::Resource;
 
 const DISCOVERY: &str = include_str!("dump/discovery.json");
 
-/// The OpenAPI document of a group version.
 struct Document {
     group: &'static str,
     version: &'static str,
@@ -65,12 +64,10 @@ fn load(group: &str, version: &str) -> Definitions {
     unpack(group, version).and_then(|json| openapi::read(&json, types::complete).ok()).unwrap_or_default()
 }
 
-/// The OpenAPI document of a group version, as dumped.
 pub(crate) fn openapi_json(group: &str, version: &str) -> Option<Bytes> {
     document(group, version)?.json.clone()
 }
 
-/// Returns the [`crate::openapi::hash`] of the OpenAPI document of a group version.
 pub(crate) fn openapi_hash(group: &str, version: &str) -> Option<&'static str> {
     document(group, version)?.hash.as_deref()
 }

@@ -10,7 +10,6 @@ use crate::schema::{ListType, MapType, Schema, SchemaId, Schemas, Type};
 
 const REFERENCE: &str = "#/components/schemas/";
 pub(super) const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-/// Times with microseconds. Other times have whole seconds.
 pub(super) const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
@@ -66,7 +65,6 @@ struct GroupVersionKind {
 pub(super) struct Definitions {
     pub(super) schemas: Arc<Schemas>,
     pub(super) by_name: HashMap<Arc<str>, SchemaId>,
-    /// By group, version and kind.
     pub(super) by_kind: HashMap<(String, String, String), SchemaId>,
 }
 

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::kinds::Kind;
 
-/// See [`Kind::selectable_field`].
 pub(crate) fn selectable_field(kind: &Kind, object: &Value, field: &str) -> Option<String> {
     let path = match (kind.group(), &*kind.kind) {
         ("", "Pod") => return pod(object, field),

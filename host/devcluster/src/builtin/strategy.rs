@@ -16,7 +16,6 @@ use crate::object;
 const RESET_FOR_STATUS: [&str; 6] =
     ["deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences", "managedFields"];
 
-/// See [`Kind::prepare_for_create`].
 pub(crate) fn prepare_for_create(kind: &Kind, object: &mut Value) {
     let name = (kind.group(), &*kind.kind);
     if kind.has(Subresource::Status) && name != ("", "Node") {
@@ -42,7 +41,6 @@ pub(crate) fn prepare_for_create(kind: &Kind, object: &mut Value) {
     super::defaults::default(kind, object);
 }
 
-/// See [`Kind::prepare_for_update`].
 pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
     let generation = old.get("metadata").and_then(|metadata| metadata.get("generation")).cloned();
     match &generation {
@@ -87,7 +85,6 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
     }
 }
 
-/// See [`Kind::reset_fields`].
 pub(crate) fn reset_fields(kind: &Kind, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
     match (subresource, &*kind.kind) {
         (None, _) if kind.has(Subresource::Status) => vec![vec!["status"]],
@@ -158,7 +155,6 @@ fn prepare_status(kind: &Kind, object: &mut Value, old: &Value) {
     }
 }
 
-/// Replaces `object` by `old`, except for these fields.
 fn replace_except(object: &mut Value, old: &Value, fields: &[&str]) {
     let kept: Vec<_> = fields.iter().map(|name| (*name, object.get(*name).cloned())).collect();
     *object = old.clone();
@@ -174,7 +170,6 @@ fn keep_metadata(object: &mut Value, old: &Value, fields: &[&str]) {
     }
 }
 
-/// Sets or removes a field.
 fn set_field(object: &mut Value, name: &str, value: Option<Value>) {
     if let Some(object) = object.as_object_mut() {
         match value {
@@ -268,7 +263,6 @@ fn job(object: &mut Value) {
     }
 }
 
-/// Returns the object at a path, and creates it if absent.
 fn nested<'a>(object: &'a mut Map<String, Value>, path: &[&str]) -> Option<&'a mut Map<String, Value>> {
     path.iter().try_fold(object, |object, name| {
         let value = object.entry(*name).or_insert_with(|| json!({}));

@@ -18,7 +18,6 @@ fn kind_of(object: &Value) -> Kind {
     kind(text("apiVersion"), text("kind"))
 }
 
-/// Returns an object as a create stores it.
 fn created(mut object: Value) -> Value {
     let kind = kind_of(&object);
     kind.decode(&mut object, FieldValidation::Strict).unwrap();

@@ -35,7 +35,6 @@ struct Defaults {
 /// The defaults of one kind only: fields by the path of their struct. Lists in a path end in `[]`.
 pub(super) type Places = HashMap<String, Vec<(String, Value)>>;
 
-/// Adds these properties to the node of a definition.
 pub(super) fn complete(definition: &str, schema: &mut Schema) {
     if let Some(record) = TYPES.get(definition) {
         schema.omit_zero.clone_from(&record.omit_zero);
@@ -47,7 +46,6 @@ pub(super) fn complete(definition: &str, schema: &mut Schema) {
     }
 }
 
-/// The defaults of one kind only, e.g. `batch/v1/Job`.
 pub(super) fn places(kind: &str) -> Option<&'static Places> {
     static PLACES: LazyLock<HashMap<String, Places>> = LazyLock::new(|| {
         let kinds = DEFAULTS.paths.iter().map(|(kind, paths)| {

@@ -1,4 +1,5 @@
-//! Validates built-in objects beyond their metadata, like `pkg/apis/*/validation`.
+//! Validates built-in objects beyond their metadata, like `pkg/apis/*/validation`. Functions are
+//! named after those of the server, e.g. `deployment` after `ValidateDeploymentSpec`.
 
 mod apps;
 mod batch;
@@ -16,7 +17,6 @@ use crate::status::FieldError;
 use crate::validation::field::{Errors, Field};
 use crate::validation::{self, syntax};
 
-/// See [`Kind::validate`].
 pub(crate) fn validate(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     finalizers(kind, object, &mut errors);
@@ -76,7 +76,6 @@ fn validate_content(kind: &Kind, object: &Value, errors_ref: &mut Errors) {
     }
 }
 
-/// See [`Kind::validate_update`].
 pub(crate) fn validate_update(kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     metadata_update(kind, subresource, object, old, &mut errors);
@@ -133,7 +132,6 @@ pub(crate) fn validate_update(kind: &Kind, subresource: Option<Subresource>, obj
     errors
 }
 
-/// `ValidatePositiveIntOrPercent`.
 fn positive_number_or_percent(field: &Field<'_>, errors: &mut Errors) {
     match field.value() {
         Some(Value::String(text)) => field.invalid_each(errors, syntax::percent(text)),
@@ -150,14 +148,12 @@ fn percentage(field: &Field<'_>) -> Option<i64> {
     field.text().strip_suffix('%').and_then(|digits| digits.parse().ok())
 }
 
-/// `IsNotMoreThan100Percent`.
 fn not_more_than_all(field: &Field<'_>, errors: &mut Errors) {
     if percentage(field).is_some_and(|percentage| percentage > 100) {
         field.invalid(errors, "must not be greater than 100%");
     }
 }
 
-/// `ValidatePortNumOrName`.
 fn port_number_or_name(field: &Field<'_>, errors: &mut Errors) {
     match field.value() {
         Some(Value::String(name)) => field.invalid_each(errors, syntax::port_name(name)),

@@ -41,7 +41,7 @@ pub(crate) struct Field {
     pub(crate) value_type: ValueType,
     #[serde(default)]
     pub(crate) many: Many,
-    /// Whether JSON omits the zero value.
+    /// True if JSON omits the zero value.
     #[serde(default)]
     pub(crate) omit_zero: bool,
 }
@@ -53,7 +53,6 @@ pub(crate) enum Many {
     #[default]
     No,
     List,
-    /// By strings.
     Map,
 }
 
@@ -100,7 +99,6 @@ impl From<String> for ValueType {
     }
 }
 
-/// Returns the name of the message of a kind.
 pub(crate) fn message_of(api_version: &str, kind: &str) -> Option<&'static str> {
     Some(WIRE.kinds.get(api_version)?.get(kind)?)
 }

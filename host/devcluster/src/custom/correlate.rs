@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::structural::Node;
 
-/// A value and its predecessor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correlated<'a> {
     pub(crate) new: &'a Value,
@@ -15,7 +14,6 @@ pub(crate) struct Correlated<'a> {
 }
 
 impl<'a> Correlated<'a> {
-    /// Returns a field that both values have, and the schema too.
     pub(crate) fn key(self, name: &str) -> Option<Self> {
         Some(Self { new: self.new.get(name)?, old: self.old.get(name)?, schema: self.schema.field(name)? })
     }
@@ -57,7 +55,6 @@ impl<'a> OldItems<'a> {
         Self { schema, by_keys }
     }
 
-    /// Returns the first old item with the keys of `item`.
     pub(crate) fn matching(&self, item: &Value) -> Option<&'a Value> {
         self.by_keys.get(&keys(self.schema, item)?).copied()
     }

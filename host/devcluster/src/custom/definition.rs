@@ -98,7 +98,6 @@ fn record_storage_version(definition: &mut Value) {
     }
 }
 
-/// Validates a new definition except for its metadata.
 pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Map::new();
@@ -112,7 +111,6 @@ pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Validates an update except for the metadata.
 pub(crate) fn validate_update(subresource: Option<Subresource>, definition: &Value, old: &Value) -> Vec<FieldError> {
     let empty = Map::new();
     if subresource == Some(Subresource::Status) {
@@ -233,7 +231,6 @@ pub(crate) fn install_first(definition: &Value, status: &mut Value) {
     }
 }
 
-/// Marks a deleted definition, and adds the finalizer.
 pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
     let time = object::seconds(now);
     object::set_metadata(definition, "deletionTimestamp", Value::from(time.as_str()));

@@ -3,7 +3,6 @@
 use super::path::Path;
 use super::structural::Node;
 
-/// Whether a path may contain `['…']`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexing {
     Allowed,

@@ -9,7 +9,6 @@ use regex::Regex;
 
 use crate::validation::syntax;
 
-/// The formats of text, with their dashes removed.
 const FORMATS: [&str; 26] = [
     "bsonobjectid",
     "uri",

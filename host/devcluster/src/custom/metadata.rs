@@ -8,7 +8,6 @@ use super::structural::{MAX_VALUE_DEPTH, Node};
 use crate::go;
 use crate::status::FieldError;
 
-/// The type of a field of `ObjectMeta` in Go.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
@@ -180,7 +179,6 @@ fn wrong_type(value: &Value, target: &str, expected: &str) -> String {
     format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", go::json_type_name(value))
 }
 
-/// Normalizes a time to whole seconds in UTC.
 fn coerce_time(text: &str) -> Result<String, String> {
     const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
     match text.parse::<Timestamp>() {
@@ -257,7 +255,6 @@ fn coerce_embedded_at(
     Ok(())
 }
 
-/// Validates `apiVersion`, `kind` and `metadata` of embedded objects.
 pub(crate) fn validate_embedded(value: &Value, schema: &Node, path: &Path, errors: &mut Vec<FieldError>) {
     validate_embedded_at(value, schema, path, errors, 0);
 }

@@ -35,7 +35,6 @@ const BYTES_PER_STEP: usize = 4096;
 const TICK: &str = "@tick";
 const EXHAUSTED: &str = "operation cancelled: actual cost limit exceeded";
 
-/// A parsed expression.
 #[derive(Debug)]
 pub(crate) struct Program {
     expression: IdedExpr,
@@ -57,10 +56,8 @@ impl Compiled {
     }
 }
 
-/// The reason why an evaluation failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The cost limit was exceeded.
     Exhausted(&'static str),
     /// The server's message, e.g. `no such key: a`.
     Error(String),
@@ -86,7 +83,6 @@ impl Library {
         Self { context, left, step }
     }
 
-    /// Evaluates `program`, and returns its value and its cost.
     pub(crate) fn evaluate(&self, program: &Program, variables: &[(&str, Value)]) -> (Result<Value, Failure>, i64) {
         self.left.store(CALL_LIMIT, Ordering::Relaxed);
         let mut scope = self.context.new_inner_scope();
@@ -153,7 +149,6 @@ impl Program {
     }
 }
 
-/// Returns the depth of brackets, including those in literals.
 fn brackets(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for character in text.chars() {

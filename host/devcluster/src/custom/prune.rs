@@ -9,7 +9,7 @@ use crate::status::MAX_ERROR_BYTES;
 
 const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Whether a value is an API object, with its own `apiVersion`, `kind` and `metadata`.
+/// Decides if a value is an API object, with its own `apiVersion`, `kind` and `metadata`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Resource,
@@ -28,7 +28,6 @@ pub(crate) fn prune(value: &mut Value, schema: &Node, level: Level) -> Vec<Strin
 
 struct Pruning {
     unknown: Vec<String>,
-    /// The size of the paths, in bytes.
     bytes: usize,
 }
 

@@ -13,7 +13,6 @@ use crate::schema::RootSchema;
 use crate::status::FieldError;
 use crate::store::Resource;
 
-/// The strategy of one version of a CustomResourceDefinition.
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(super) schema: Node,
@@ -30,7 +29,6 @@ pub(super) fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     Scale::fields(path).try_fold(object, |value, field| value.get(field))
 }
 
-/// See [`super::kinds()`].
 pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
     let Some(spec) = definition.get("spec") else { return Vec::new() };
     let names = definition.get("status").and_then(|status| status.get("acceptedNames")).unwrap_or(&Value::Null);
@@ -84,7 +82,6 @@ pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
     versions().filter(|version| is_true(version, "served")).map(serve).collect()
 }
 
-/// Returns whether a condition of a definition is true.
 pub(super) fn condition(definition: &Value, kind: &str) -> bool {
     let conditions = definition.get("status").and_then(|status| status.get("conditions")).and_then(Value::as_array);
     let found = conditions.into_iter().flatten().find(|condition| object::text(condition, "type") == kind);
@@ -124,7 +121,6 @@ fn discovery(names: &Value, group: &str, version: &str, scope: Scope, verbs: &[&
     Value::Object(entry)
 }
 
-/// Returns the warning about the use of a deprecated version.
 fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     if !is_true(version, "deprecated") {
         return None;
@@ -194,7 +190,6 @@ impl Version {
         }
     }
 
-    /// Validates the `kind` and `apiVersion` of an object.
     pub(super) fn type_errors(&self, object: &Value) -> Vec<FieldError> {
         let expected = [("kind", &*self.kind), ("apiVersion", self.api_version.as_str())];
         let wrong = expected.into_iter().filter(|(name, expected)| object::text(object, name) != *expected);
@@ -203,7 +198,6 @@ impl Version {
             .collect()
     }
 
-    /// Validates the fields that the scale subresource refers to.
     pub(super) fn scale_errors(&self, subresource: Option<Subresource>, object: &Value) -> Vec<FieldError> {
         let Some(scale) = &self.scale else { return Vec::new() };
         let mut errors = Vec::new();

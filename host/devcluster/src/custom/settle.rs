@@ -10,7 +10,6 @@ use super::definition::approval;
 use super::structural::texts;
 use crate::object;
 
-/// See [`super::settle()`].
 pub(super) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<Value> {
     let spec = definition.get("spec")?;
     let group = object::text(spec, "group");
@@ -97,7 +96,6 @@ impl Status {
     }
 }
 
-/// The names in use by the definitions of a group.
 #[derive(Default)]
 struct Names {
     resources: BTreeSet<String>,

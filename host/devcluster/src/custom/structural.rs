@@ -13,13 +13,11 @@ use super::program::Compiled;
 /// JSON nests at most 128 levels, and each level of a schema takes two.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// The depth to which values are inspected.
+/// The depth to which values are inspected: that of JSON, and a little more.
 pub(crate) const MAX_VALUE_DEPTH: usize = 130;
 
-/// The schema of one value.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
-    /// `type`, or empty.
     pub(crate) kind: String,
     pub(crate) format: Option<String>,
     pub(crate) nullable: bool,
@@ -34,24 +32,20 @@ pub(crate) struct Node {
     pub(crate) list_map_keys: Vec<String>,
     pub(crate) map_type: Option<String>,
     pub(crate) rules: Vec<Rule>,
-    /// Whether there are rules here or below.
+    /// True if there are rules here or below.
     pub(crate) has_rules: bool,
     pub(crate) checks: Checks,
 }
 
-/// `additionalProperties`.
 #[derive(Debug, Default)]
 pub(crate) enum Additional {
     #[default]
     Unset,
-    /// `false`.
     Forbidden,
-    /// `true`.
     Anything,
     Each(Box<Node>),
 }
 
-/// The validations of a value beyond its shape.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     pub(crate) maximum: Option<f64>,
@@ -75,7 +69,6 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Box<Node>>,
 }
 
-/// `pattern`.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,

@@ -15,7 +15,6 @@ mod laws;
 struct DefinitionCase {
     name: String,
     definition: Value,
-    /// Field and message.
     causes: Vec<(String, String)>,
     warnings: Vec<String>,
 }

@@ -62,7 +62,6 @@ impl Outcome {
 struct Validation<'a> {
     /// The path of the validated value. Messages contain paths relative to it.
     base: &'a Path,
-    /// The remaining bytes for errors.
     left: Cell<usize>,
 }
 
@@ -188,7 +187,8 @@ impl Validation<'_> {
         if let Some(most) = checks.max_length.filter(|most| length > *most) {
             let bytes = if most == 1 { "byte" } else { "bytes" };
             outcome.add(self.finding(|| {
-                let error = FieldError::new(Fault::TooLong, self.at(path), format!("may not be more than {most} {bytes}"));
+                let error =
+                    FieldError::new(Fault::TooLong, self.full_path(path), format!("may not be more than {most} {bytes}"));
                 (format!("{} in body should be at most {most} chars long", path.text()), error)
             }));
         } else if let Some(least) = checks.min_length.filter(|least| length < *least) {
@@ -243,7 +243,7 @@ impl Validation<'_> {
                 outcome.add(self.finding(|| {
                     let sentence =
                         format!("factor MultipleOf declared for {} must be positive: {}", path.text(), shown(factor));
-                    let error = FieldError::new(invalid_fault(&Value::from(factor)), self.at(path), &sentence);
+                    let error = FieldError::new(invalid_fault(&Value::from(factor)), self.full_path(path), &sentence);
                     (sentence, error)
                 }));
             } else if let Some(detail) = test(limit, native) {
@@ -329,7 +329,7 @@ impl Validation<'_> {
                 (None, Additional::Forbidden) => {
                     outcome.add(self.finding(|| {
                         let sentence = format!("{}.{name} in body is a forbidden property", path.text());
-                        (sentence.clone(), FieldError::invalid(self.at(path), name.as_str(), sentence))
+                        (sentence.clone(), FieldError::invalid(self.full_path(path), name.as_str(), sentence))
                     }));
                     continue;
                 }
@@ -344,7 +344,7 @@ impl Validation<'_> {
         for name in checks.required.iter().filter(|name| value.get(name.as_str()).is_none()) {
             outcome.add(self.finding(|| {
                 let sentence = format!("{}.{name} in body is required", path.text());
-                (sentence, FieldError::required(self.at(&path.child(name)), ""))
+                (sentence, FieldError::required(self.full_path(&path.child(name)), ""))
             }));
         }
     }
@@ -365,11 +365,11 @@ impl Validation<'_> {
                 choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)).collect();
             let sentence = format!("{} in body should be one of [{}]", path.text(), supported.join(" "));
             let fault = Fault::NotSupported { value: value.clone(), supported };
-            (sentence, FieldError::new(fault, self.at(path), ""))
+            (sentence, FieldError::new(fault, self.full_path(path), ""))
         }));
     }
 
-    fn at(&self, path: &Path) -> Path {
+    fn full_path(&self, path: &Path) -> Path {
         if path.is_root() { self.base.clone() } else { self.base.child(&path.text()) }
     }
 
@@ -385,7 +385,6 @@ impl Validation<'_> {
         Finding { sentence: sentence.into(), error }
     }
 
-    /// An error about the whole value.
     fn composite(&self, sentence: impl FnOnce() -> String) -> Finding {
         self.finding(|| {
             let sentence = sentence();
@@ -396,21 +395,24 @@ impl Validation<'_> {
     fn invalid(&self, path: &Path, value: impl FnOnce() -> Value, detail: impl fmt::Display) -> Finding {
         self.finding(|| {
             let sentence = format!("{} in body {detail}", path.text());
-            (sentence.clone(), FieldError::new(invalid_fault(&value()), self.at(path), sentence))
+            (sentence.clone(), FieldError::new(invalid_fault(&value()), self.full_path(path), sentence))
         })
     }
 
     fn type_error(&self, path: &Path, expected: &str, actual: &str) -> Finding {
         self.finding(|| {
             let sentence = format!("{} in body must be of type {expected}: {actual:?}", path.text());
-            (sentence.clone(), FieldError::new(Fault::TypeInvalid(Value::from(actual)), self.at(path), sentence))
+            (sentence.clone(), FieldError::new(Fault::TypeInvalid(Value::from(actual)), self.full_path(path), sentence))
         })
     }
 
     fn too_many(&self, path: &Path, actual: usize, most: i64, what: &str) -> Finding {
         self.finding(|| {
             let fault = Fault::TooMany { actual, limit: usize::try_from(most).unwrap_or_default() };
-            (format!("{} in body should have at most {most} {what}", path.text()), FieldError::new(fault, self.at(path), ""))
+            (
+                format!("{} in body should have at most {most} {what}", path.text()),
+                FieldError::new(fault, self.full_path(path), ""),
+            )
         })
     }
 }
@@ -427,7 +429,6 @@ fn choose(outcomes: Vec<Outcome>, success: bool) -> Option<Outcome> {
         .reduce(|best, next| if !success && next.matches > best.matches { next } else { best })
 }
 
-/// The type and format of a value without a schema.
 fn describe(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -470,7 +471,6 @@ fn multiple_of(number: &Number, factor: f64, native: bool) -> Option<String> {
     fails.then(|| format!("should be a multiple of {}", shown(native_factor(number, factor, native))))
 }
 
-/// Truncates the factor for a whole number.
 fn native_factor(number: &Number, factor: f64, native: bool) -> f64 {
     if native && number.is_i64() { factor.trunc() } else { factor }
 }

@@ -135,7 +135,6 @@ impl Application<'_> {
     }
 }
 
-/// Removes the fields of the applier's `last` set that nobody owns now.
 fn prune(merged: Value, last: &FieldSet, ownership: &Ownership, shape: Shape<'_>) -> Value {
     let named = |set: &FieldSet| with_named_fields(set, Some(shape));
     let (last, all) = (named(last), named(&field_set(&merged, shape)));

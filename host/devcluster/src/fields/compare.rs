@@ -10,7 +10,6 @@ use super::shape::{Form, Items, Naming, Shape};
 use super::text;
 use super::typed::item_element;
 
-/// The fields that a change removes, modifies and adds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Difference {
     pub(super) removed: FieldSet,
@@ -18,14 +17,12 @@ pub(super) struct Difference {
     pub(super) added: FieldSet,
 }
 
-/// Compares two values that are valid under `shape`.
 pub(super) fn compare(old: &Value, new: &Value, shape: Shape<'_>) -> Difference {
     let root = difference(Some(old), Some(new), shape);
     Difference { removed: root.removed.children, modified: root.modified.children, added: root.added.children }
 }
 
 impl Difference {
-    /// Returns the differences outside of `fields`.
     pub(super) fn outside(self, fields: &FieldSet) -> Self {
         if fields.is_empty() {
             return self;
@@ -42,7 +39,6 @@ impl Difference {
     }
 }
 
-/// The differences at and below one path.
 #[derive(Default)]
 struct Node {
     removed: FieldNode,

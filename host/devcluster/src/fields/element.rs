@@ -36,7 +36,6 @@ impl fmt::Display for Path {
     }
 }
 
-/// A JSON value that has an order.
 #[derive(Clone, Debug)]
 pub(super) struct Literal(pub(super) Value);
 
@@ -88,7 +87,6 @@ impl PathElement {
         })
     }
 
-    /// Returns its key in `FieldsV1`.
     pub(super) fn to_key(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),

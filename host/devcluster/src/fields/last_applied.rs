@@ -11,7 +11,6 @@ use super::text;
 use super::typed::{Duplicates, field_set, validate};
 use crate::object;
 
-/// The only manager whose applies read the annotation.
 pub(super) const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -27,7 +26,6 @@ pub(super) fn unresolved(conflicts: &[Conflict], live: &Value, api_version: &str
     Some(conflicts.iter().filter(|conflict| !allowed.has(&conflict.path.0)).cloned().collect())
 }
 
-/// The fields of the annotation that still have its values.
 fn last_applied_set(live: &Value, api_version: &str, shape: Shape<'_>) -> Option<FieldSet> {
     let annotation = annotation(live)?;
     validate(live, shape, Duplicates::Forbidden).ok()?;

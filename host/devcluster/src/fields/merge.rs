@@ -94,7 +94,6 @@ impl<'a> ListMerge<'a> {
         self.out
     }
 
-    /// Takes at least one item off one of the lists.
     fn step(&mut self) {
         if let Some((live, _)) = self.live.front() {
             if let Some((applied, _)) = self.applied.front() {

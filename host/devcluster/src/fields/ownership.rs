@@ -12,13 +12,10 @@ use crate::go;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
-    /// Server-side apply.
     Apply,
-    /// Any other write.
     Update,
 }
 
-/// The identity of an entry of `managedFields`.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     /// Its JSON, by which the real server orders owners.
@@ -30,12 +27,10 @@ pub(super) struct Owner {
     pub(super) subresource: String,
 }
 
-/// The fields of an owner.
 #[derive(Clone, Debug)]
 pub(super) struct Owned {
     pub(super) set: FieldSet,
     pub(super) api_version: String,
-    /// The time of the owner's last change.
     pub(super) time: Option<Timestamp>,
 }
 
@@ -212,7 +207,6 @@ fn encode_entry(owner: &Owner, owned: &Owned) -> Value {
     Value::Object(entry)
 }
 
-/// Formats a time like `metav1.Time`.
 fn seconds_text(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

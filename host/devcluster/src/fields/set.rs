@@ -10,14 +10,11 @@ use super::element::{Path, PathElement};
 /// A set of paths. Membership of a path does not imply that of its parents or children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldSet {
-    /// No node is empty.
     nodes: BTreeMap<PathElement, FieldNode>,
 }
 
-/// A path and those below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldNode {
-    /// Whether the path itself is in the set.
     pub(super) member: bool,
     pub(super) children: FieldSet,
 }
@@ -50,7 +47,6 @@ impl FieldSet {
         self.nodes.is_empty()
     }
 
-    /// Returns the members at or below `element`.
     pub(super) fn node(&self, element: &PathElement) -> Option<&FieldNode> {
         self.nodes.get(element)
     }
@@ -60,7 +56,6 @@ impl FieldSet {
         self.node(first).is_some_and(|node| if rest.is_empty() { node.member } else { node.children.has(rest) })
     }
 
-    /// Adds the members of `node` at and below `element`.
     pub(super) fn add(&mut self, element: PathElement, node: FieldNode) {
         if node.is_empty() {
             return;
@@ -137,7 +132,6 @@ impl FieldSet {
         }
     }
 
-    /// Encodes the set as `fieldsV1`.
     pub(super) fn to_json(&self) -> Value {
         Value::Object(self.to_fields(IncludeSelf::No))
     }

@@ -5,13 +5,12 @@ use serde_json::Value;
 
 use crate::schema::{ListType, MapType, SchemaRef, Type};
 
-/// The shape of a value in an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape<'a> {
     /// A node of the kind's schema.
     Known {
         schema: SchemaRef<'a>,
-        /// Whether this node or one above it allows unnamed fields.
+        /// True if this node or one above it allows unnamed fields.
         open: bool,
     },
     /// No schema. Maps are owned field by field, lists as a whole.
@@ -20,7 +19,6 @@ pub(super) enum Shape<'a> {
     Whole,
 }
 
-/// The forms that a value may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Forms {
     map: bool,
@@ -41,7 +39,6 @@ pub(super) enum Scalar {
     Numeric,
     String,
     Boolean,
-    /// Any of these.
     Untyped,
 }
 
@@ -76,7 +73,7 @@ impl<'a> Shape<'a> {
         if schema.definition.as_deref() == Some(RAW_EXTENSION) {
             return Self::Whole;
         }
-        // What a node above allows does not extend into a referenced definition.
+        // The permission of a node above does not extend into a referenced definition.
         let open = schema.preserve_unknown_fields || (open && schema.definition.is_none());
         Self::Known { schema, open }
     }
@@ -136,13 +133,11 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns the default of a key field.
     pub(super) fn default_of(self, field: &str) -> Option<&'a Value> {
         let Self::Known { schema, .. } = self else { return None };
         schema.property(field)?.schema().default.as_ref().filter(|default| !default.is_null())
     }
 
-    /// Returns whether a map is owned as a whole.
     pub(super) fn is_atomic_map(self) -> bool {
         match self {
             Self::Known { schema, .. } => schema.map_type == MapType::Atomic,

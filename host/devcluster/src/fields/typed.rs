@@ -12,7 +12,6 @@ use super::text;
 use crate::go;
 use crate::status::MAX_ERROR_BYTES;
 
-/// Whether lists with identified items may have duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duplicates {
     /// For stored objects, which may be older than the check.
@@ -51,7 +50,6 @@ impl fmt::Display for Violations {
 
 impl std::error::Error for Violations {}
 
-/// Returns the violations of the schema as the error.
 pub(super) fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) -> Result<(), Violations> {
     let mut validation = Validation { duplicates, path: Vec::new(), violations: Vec::new(), bytes: 0 };
     validation.value(value, shape);
@@ -62,7 +60,6 @@ struct Validation {
     duplicates: Duplicates,
     path: Vec<PathElement>,
     violations: Vec<Violation>,
-    /// The size of the violations, in bytes.
     bytes: usize,
 }
 

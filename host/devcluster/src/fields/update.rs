@@ -73,7 +73,6 @@ fn sent_or_live(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Own
     }
 }
 
-/// Returns the object without its `managedFields`, which nobody owns.
 pub(super) fn without_entries(object: &Value) -> Value {
     let mut object = object.clone();
     object::remove_metadata(&mut object, "managedFields");
@@ -146,7 +145,6 @@ impl Ownership {
         Ok(())
     }
 
-    /// Adapts the sets to a schema that may have changed since they were written.
     pub(super) fn reconcile(&mut self, shape: Shape<'_>) {
         for owned in self.owners.values_mut() {
             owned.set = reconciled(&owned.set, shape);

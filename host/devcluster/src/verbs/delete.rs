@@ -20,7 +20,6 @@ use crate::verbs::write::{admit_deletion, uid_mismatch};
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// The result of a deletion.
 #[derive(Debug)]
 pub(crate) enum Deleted {
     /// The object was removed; this was its last state.
@@ -198,11 +197,8 @@ fn check_preconditions(call: &Call, live: &Stored, options: &DeleteOptions) -> R
 }
 
 enum Grace {
-    /// The kind has no graceful deletion.
     None,
-    /// The current deletion ends no later than this one would.
     Pending,
-    /// The grace period, in seconds.
     Period(i64),
 }
 

@@ -34,7 +34,6 @@ const SCAN: usize = 1_000;
 struct ListPosition {
     revision: u64,
     after: Option<Key>,
-    /// The error to return if the store no longer has the revision.
     expired: Expired,
 }
 

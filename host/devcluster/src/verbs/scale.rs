@@ -86,7 +86,6 @@ impl Registry {
         scale_of(&call.kind, written?.value())
     }
 
-    /// Returns the requested Scale with its new managed fields.
     fn wanted_scale(
         &self,
         call: &Call,

@@ -20,11 +20,9 @@ use crate::verbs::{Call, Written};
 
 /// The maximum length of the prefix in a generated name, so that the name is a DNS label.
 const GENERATE_NAME_LIMIT: usize = 58;
-/// The number of random characters after the prefix.
 const SUFFIX: usize = 5;
 /// The real server's `maxNameGenerationCreateAttempts`.
 const GENERATE_NAME_ATTEMPTS: usize = 8;
-/// The namespaces that cannot be deleted.
 const ETERNAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 impl Registry {
@@ -88,7 +86,6 @@ impl Registry {
         Ok(value)
     }
 
-    /// The error for an object that claims another type than `kind`.
     fn wrong_type(&self, kind: &Kind, api_version: &str, name: &str) -> Status {
         let is_known = self.kinds.by_kind(api_version, name).is_some();
         let is_typed = matches!(kind.origin, Origin::Builtin);
@@ -198,7 +195,6 @@ impl Registry {
         }
     }
 
-    /// Returns the object in the storage version.
     fn stored_form(&self, kind: &Kind, value: Value) -> Value {
         match self.kinds.storage_version(kind) {
             Some(storage) if storage.version != kind.version || storage.resource != kind.resource => {
@@ -280,7 +276,7 @@ impl Registry {
                     return Err(uid_mismatch(call, asked, ""));
                 }
                 parse_version(&value)?;
-                // On such a create, the version is no precondition. A dry run answers with it.
+                // For this create, the version is no precondition. A dry run returns it.
                 let version = object::remove_metadata(&mut value, "resourceVersion");
                 return Ok(match (self.create(call, value)?, version) {
                     (Written::Tried(mut value), Some(version)) => {
@@ -303,7 +299,6 @@ impl Registry {
         self.replace(call, &live, &served, value)
     }
 
-    /// Updates the `managedFields` of `value` for a write by the call's manager.
     pub(crate) fn record_update(&self, call: &Call, served: &Value, value: &mut Value) {
         let kind = &call.kind;
         let manager = Manager { name: &call.manager, api_version: &kind.api_version(), subresource: call.subresource_name() };
@@ -361,7 +356,6 @@ impl Registry {
     }
 }
 
-/// Returns whether an update removed the last finalizer of an object that is being deleted.
 fn completes_deletion(kind: &Kind, value: &Value, old: &Value) -> bool {
     let grace = value.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     let keeps_itself = kind.is_namespace() && value.pointer("/spec/finalizers").is_some_and(|list| list != &json!([]));
@@ -510,7 +504,6 @@ mod tests {
         server.registry.random = Random::new(SEED);
         let (code, made) = post(&mut server, &json!({ "generateName": "a-" }));
         assert_eq!((code, made["metadata"]["name"].as_str()), (201, Some(names[GENERATE_NAME_ATTEMPTS - 1].as_str())));
-        // Now all names that are tried are taken.
         server.registry.random = Random::new(SEED);
         let (code, status) = post(&mut server, &json!({ "generateName": "a-" }));
         assert_eq!((code, status["reason"].as_str()), (409, Some("AlreadyExists")));

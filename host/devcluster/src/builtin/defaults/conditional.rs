@@ -41,7 +41,6 @@ pub(super) fn root_after(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Applies the defaulting functions of a definition.
 pub(super) fn definition(name: &str, root: &str, object: &mut Object) {
     match name {
         "Container" | "EphemeralContainer" => pull_policy(object, "image", "imagePullPolicy"),
@@ -125,7 +124,6 @@ fn pod(object: &mut Value) {
     }
 }
 
-/// On the host network, container ports are host ports.
 fn host_ports(spec: &mut Object) {
     if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
         return;
@@ -197,7 +195,6 @@ fn string_data(object: &mut Value) {
     }
 }
 
-/// An object without labels gets those of its template.
 fn labels_of_template(object: &mut Value) {
     let labels = object.get("spec").and_then(|spec| spec.get("template")?.get("metadata")?.get("labels")).cloned();
     if let (Some(labels), Some(metadata)) = (labels.filter(Value::is_object), object::metadata_mut(object)) {

@@ -117,7 +117,6 @@ fn mount_token(spec: &mut Map<String, Value>, uid: &str) {
     }
 }
 
-/// Derives five letters from a UID.
 fn suffix(uid: &str) -> String {
     let mut hash = super::service::hash(uid);
     let mut suffix = String::new();

@@ -28,7 +28,6 @@ pub(super) fn prepare_for_create(service: &mut Value) {
     }
 }
 
-/// Keeps the allocated values that the new object does not set.
 pub(super) fn prepare_for_update(service: &mut Value, old: &Value) {
     let empty = Map::new();
     let before = old.get("spec").and_then(Value::as_object).unwrap_or(&empty);
@@ -73,7 +72,6 @@ fn needs_node_ports(kind: &str, spec: &Map<String, Value>) -> bool {
     }
 }
 
-/// The addresses and ports in use.
 #[derive(Debug, Default)]
 struct Taken {
     node_ports: HashSet<u64>,

@@ -23,7 +23,7 @@ enum Step {
 struct Leaf<'a> {
     path: Vec<Step>,
     schema: SchemaRef<'a>,
-    /// Whether the field is omitted when it is false, 0 or empty.
+    /// True if the field is omitted when it is false, 0 or empty.
     is_omitted: bool,
 }
 
@@ -79,7 +79,6 @@ fn leaves<'a>(
     above.pop();
 }
 
-/// Calls `check` for each leaf of each kind that a plugin may set.
 fn each_leaf(mut check: impl FnMut(&Kind, &Leaf<'_>)) {
     for kind in kinds() {
         let mut found = Vec::new();

@@ -14,7 +14,6 @@ const MANAGED_BY_LIMIT: usize = 63;
 /// `maxParallelismForIndexedJob`.
 const INDEXED_PARALLELISM_LIMIT: i64 = 100_000;
 
-/// `ValidateJob`.
 pub(super) fn job(job: &Field<'_>, errors: &mut Errors) {
     let spec = job.get("spec");
     generated_selector(job, errors);
@@ -59,7 +58,6 @@ fn generated_selector(job: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateJobSpec`.
 fn spec_with_selector(spec: &Field<'_>, errors: &mut Errors) {
     validate_spec(spec, errors);
     let selected = spec.get("selector");
@@ -224,7 +222,6 @@ fn has_condition(job: &Field<'_>, kind: &str) -> bool {
     conditions.any(|condition| condition.get("type").text() == kind && condition.get("status").text() == "True")
 }
 
-/// `ValidateJobStatusUpdate`.
 pub(super) fn job_status(job: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let status = job.get("status");
     for name in ["active", "succeeded", "failed", "ready", "terminating"] {
@@ -286,7 +283,6 @@ pub(super) fn job_status(job: &Field<'_>, old: &Field<'_>, errors: &mut Errors) 
     }
 }
 
-/// `ValidateCronJobCreate`.
 pub(super) fn cron_job(cron_job: &Field<'_>, errors: &mut Errors) {
     cron_job_spec(cron_job, None, errors);
     let name = cron_job.path_to(&["metadata", "name"]);
@@ -295,7 +291,6 @@ pub(super) fn cron_job(cron_job: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateCronJobUpdate`.
 pub(super) fn cron_job_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     cron_job_spec(new, Some(old), errors);
 }
@@ -333,7 +328,6 @@ fn cron_job_spec(cron_job: &Field<'_>, old: Option<&Field<'_>>, errors: &mut Err
     spec.get("failedJobsHistoryLimit").nonnegative(errors);
 }
 
-/// `validateTimeZone`.
 fn time_zone(zone: &Field<'_>, errors: &mut Errors) {
     let text = zone.text();
     if text.is_empty() {

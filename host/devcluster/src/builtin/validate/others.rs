@@ -64,7 +64,6 @@ pub(super) fn validate_update(kind: &Kind, new: &Field<'_>, old: &Field<'_>, err
     }
 }
 
-/// `ValidatePolicyRule`.
 fn policy_rule(rule: &Field<'_>, kind: &str, errors: &mut Errors) {
     if rule.get("verbs").len() == 0 {
         rule.get("verbs").required(errors, "verbs must contain at least one value");
@@ -87,7 +86,6 @@ fn policy_rule(rule: &Field<'_>, kind: &str, errors: &mut Errors) {
     }
 }
 
-/// `ValidateRoleBinding`.
 fn role_binding(binding: &Field<'_>, kind: &str, errors: &mut Errors) {
     let role = binding.get("roleRef");
     if role.get("apiGroup").text() != RBAC {

@@ -12,7 +12,6 @@ use super::port_number_or_name;
 /// `MaxClientIPServiceAffinitySeconds`.
 const AFFINITY_LIMIT: i64 = 86_400;
 
-/// `validateService`.
 pub(super) fn validate(service: &Field<'_>, errors: &mut Errors) {
     let spec = service.get("spec");
     let kind = spec.get("type");
@@ -174,7 +173,6 @@ fn address(ip: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateServiceUpdate`.
 pub(super) fn validate_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let is_external = |spec: &Field<'_>| spec.get("type").text() == "ExternalName";

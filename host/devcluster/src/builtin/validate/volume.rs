@@ -115,7 +115,6 @@ fn local_path(path: &Field<'_>, errors: &mut Errors) {
     no_backsteps(path, errors);
 }
 
-/// `ValidateVolumeMounts`.
 pub(super) fn mounts(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     let mounts = container.get("volumeMounts");
     let devices: Vec<Field<'_>> = container.get("volumeDevices").items().collect();

@@ -7,7 +7,6 @@ use super::super::program::{Program, escape};
 use super::super::structural::Node;
 use super::value::Root;
 
-/// The type that an expression must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     Bool,
@@ -35,7 +34,6 @@ pub(crate) fn check(program: &Program, source: &str, schema: &Node, root: Root, 
 
 #[derive(Clone)]
 enum Type<'a> {
-    /// Unknown or dynamic.
     Any,
     Bool,
     Int,
@@ -99,7 +97,6 @@ impl<'a> Type<'a> {
     }
 }
 
-/// The namespaces of functions, and the types.
 const NAMESPACES: [&str; 21] = [
     "math",
     "sets",
@@ -336,7 +333,6 @@ impl<'a> Checker<'a, '_> {
     }
 }
 
-/// Functions whose result types are not checked.
 const FUNCTIONS: [&str; 129] = [
     "abs",
     "add",

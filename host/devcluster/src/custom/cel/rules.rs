@@ -42,7 +42,7 @@ pub(crate) fn validate(
     checking.errors
 }
 
-/// Whether the failures of rules without `oldSelf` are ignored for unchanged values.
+/// Decides if the failures of rules without `oldSelf` are ignored for unchanged values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ratchet {
     /// They are ignored for unchanged values.
@@ -51,7 +51,6 @@ pub(crate) enum Ratchet {
     Never,
 }
 
-/// Returns the approximate size of a value, in bytes.
 fn size(value: &Json, depth: usize) -> usize {
     match value {
         _ if depth > MAX_VALUE_DEPTH => 0,
@@ -108,7 +107,6 @@ impl<'a> Correlation<'a> {
     }
 }
 
-/// The value to check.
 struct Subject<'a> {
     value: &'a Json,
     schema: &'a Node,
@@ -122,7 +120,6 @@ struct Checking {
     library: Library,
     /// The remaining cost budget; nothing more is checked below 0.
     left: i64,
-    /// The size of the errors, in bytes.
     bytes: usize,
     errors: Vec<FieldError>,
 }

@@ -23,7 +23,6 @@ pub(crate) enum Root {
 }
 
 impl Root {
-    /// The root of a field with this schema.
     pub(crate) fn below(schema: &Node) -> Self {
         if schema.embedded_resource { Self::Resource } else { Self::Field }
     }

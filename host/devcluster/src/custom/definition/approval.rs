@@ -60,7 +60,6 @@ pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Option<FieldE
     }
 }
 
-/// The status, reason and message of the condition about the approval.
 pub(in crate::custom) fn condition(definition: &Value) -> Option<(&'static str, &'static str, String)> {
     if !is_protected(definition) {
         return None;

@@ -17,7 +17,6 @@ pub(super) fn validate(schema: &Node, path: &Path) -> Vec<FieldError> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Root,
-    /// In the metadata of an object.
     Metadata,
     Object,
 }

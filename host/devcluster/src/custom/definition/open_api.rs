@@ -16,7 +16,6 @@ type Schema = Map<String, Value>;
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const UNSUPPORTED: [&str; 6] = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"];
 
-/// Validates the keywords of a schema, and its rules if `rules` is set.
 pub(super) fn validate(schema: &Value, path: &Path, rules: bool) -> Vec<FieldError> {
     let mut checking = Checking { schema_errors: Vec::new(), rule_errors: Vec::new() };
     if let Some(schema) = schema.as_object() {
@@ -37,7 +36,6 @@ enum Level {
 #[derive(Clone)]
 struct SchemaPosition {
     level: Level,
-    /// The reason why a default is forbidden.
     no_default: Option<String>,
     inside_metadata: bool,
     /// The parent whose items have no old values for comparison.

@@ -150,7 +150,6 @@ impl Checking {
         }
     }
 
-    /// Checks the value validations of a schema.
     fn values(&mut self, schema: &Schema, skip_any_of: bool, skip_first: bool, path: &Path, depth: usize) {
         for (junctor, skipped) in [("anyOf", skip_any_of), ("allOf", false), ("oneOf", false)] {
             for (index, nested) in list(schema, junctor).enumerate().filter(|_| !skipped) {

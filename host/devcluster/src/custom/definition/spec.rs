@@ -89,7 +89,6 @@ enum PartLocation {
     Shared,
 }
 
-/// Validates the subresources, columns and selectable fields at this location.
 fn validate_parts(spec: &Map<String, Value>, version: &Value, path: &Path, location: PartLocation) -> Vec<FieldError> {
     let here = |field: &str| {
         version

@@ -94,7 +94,6 @@ fn version_of(schema: &Value) -> Version {
     Version::parse(version, &version["schema"]["openAPIV3Schema"], "x.io/v1", &"Foo".into())
 }
 
-/// The kind, even if its definition would be rejected.
 fn kind_of(schema: &Value) -> Kind {
     let mut definition = definition(schema);
     definition::default(&mut definition);

@@ -104,7 +104,6 @@ fn items() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Valid objects without null and without empty values.
 fn things() -> impl Strategy<Value = Value> {
     let set = btree_set(short(), 1..4).prop_map(|set| json!(set));
     let free = btree_map(short(), prop_oneof![texts(), short().prop_map(Value::from)], 1..3).prop_map(|free| json!(free));
@@ -339,7 +338,6 @@ proptest! {
         let live = apply(None, &live, schema, &manager("one"), Force::No, &[], EARLY).unwrap();
         let mut new = new;
         record_update(Some(&live), &mut new, schema, &manager("two"), &[], EARLY);
-        // The first manager applies its object again.
         if let Err(Error::Conflicts(conflicts)) = apply(Some(&new), &config(&live), schema, &manager("one"), Force::No, &[], EARLY) {
             for conflict in conflicts {
                 prop_assert_eq!(&conflict.owner.name, "two");
