@@ -322,16 +322,16 @@ impl Checking {
         if let Some(reason) = rule.reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
             errors.push(not_supported(at.child("reason"), reason, &REASONS));
         }
-        let position = at.child("fieldPath");
+        let path = at.child("fieldPath");
         let given = rule.field_path.as_str();
         if !given.is_empty() && given.trim().is_empty() {
-            errors.push(FieldError::invalid(position.clone(), given, "must be non-empty if specified"));
+            errors.push(FieldError::invalid(path.clone(), given, "must be non-empty if specified"));
         }
         if breaks(given) {
-            errors.push(FieldError::invalid(position.clone(), given, "must not contain line breaks"));
+            errors.push(FieldError::invalid(path.clone(), given, "must not contain line breaks"));
         }
         if !given.is_empty() && field_path::resolve(given, node, Indexing::Allowed).is_err() {
-            errors.push(FieldError::invalid(position, given, "must be a valid path"));
+            errors.push(FieldError::invalid(path, given, "must be a valid path"));
         }
     }
 
