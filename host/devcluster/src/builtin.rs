@@ -1,4 +1,4 @@
-//! The built-in kinds: what the dump of a real server says of them, and what only its code says.
+//! The built-in kinds, from the dump of a real server and, for the rest, from rules in its code.
 //!
 //! ```text
 //!  dump/discovery.json ─▶ documents ─▶ Kind ─▶ schema, on first use: dump/openapi ─▶ openapi
@@ -34,7 +34,6 @@ pub(crate) use decode::round_trip;
 pub(crate) use documents::{definition, kinds, openapi_hash, openapi_json};
 pub(crate) use strategy::{admit_service_account, allocate_for_service};
 
-/// The strategy of the built-in kinds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Builtin;
 
@@ -76,13 +75,12 @@ impl kinds::Strategy for Builtin {
     }
 }
 
-/// The `Scale` of autoscaling/v1 that the scale subresource speaks.
 pub(crate) fn scale_schema() -> crate::schema::RootSchema {
     definition("apps", "v1", "io.k8s.api.autoscaling.v1.Scale")
 }
 
-/// Brings an object that the server put together into the form in which Go renders it: nothing empty that is left out, everything that
-/// is always there. Values of a wrong type stay as they are.
+/// Brings an object into the form in which Go encodes it: drops empty values that Go omits, and
+/// adds those that it always encodes. An object with a value of a wrong type stays as it is.
 pub(crate) fn settle(kind: &Kind, object: &mut Value) {
     let mut settled = object.clone();
     if round_trip(kind.schema.root(), &mut settled).is_ok() {
@@ -90,12 +88,12 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// The answer of `/version`: the version of the server that the dump is of.
+/// The answer of `/version`: that of the dumped server.
 pub(crate) fn version() -> &'static Value {
     static VERSION: LazyLock<Value> = LazyLock::new(|| {
         let mut version: Value = serde_json::from_str(include_str!("builtin/dump/version.json")).unwrap_or_default();
         if let Some(version) = version.as_object_mut() {
-            // Clients expect them, and there is nothing to say.
+            // Clients expect these fields, but the dump has no values for them.
             for field in ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "platform"] {
                 version.insert(field.to_owned(), Value::from("devcluster"));
             }

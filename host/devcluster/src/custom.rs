@@ -1,9 +1,9 @@
-//! Custom kinds: what a CustomResourceDefinition makes of the server.
+//! Custom kinds, which CustomResourceDefinitions add to the server.
 //!
 //! ```text
-//!  definition ─▶ definition: defaults, validation ─▶ settle: names, conditions ─▶ serve: kinds, versions
+//!  CRD ─▶ definition: defaults, validation ─▶ settle: names, conditions ─▶ serve: kinds, versions
 //!                                                                                       │
-//!  object ─▶ metadata, prune (decode, default) ─▶ validate, lists, cel (validate) ◀── structural: the parsed schema
+//!  object ─▶ metadata, prune: decode, default ─▶ validate, lists, cel ◀── structural: the schema
 //! ```
 
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
     serve::kinds(definition)
 }
 
-/// The status that a CustomResourceDefinition should have beside the others that there are; none if it has it.
+/// Returns the new status of a CustomResourceDefinition beside `others`, or `None` if up to date.
 pub(crate) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<Value> {
     settle::settle(definition, others, now)
 }
@@ -191,7 +191,7 @@ fn same_but_metadata(one: &Value, other: &Value) -> bool {
     one == other
 }
 
-/// Rules are not asked about values of the wrong shape.
+/// Adds the errors of `rules`, which are not evaluated for values of the wrong shape.
 fn add_rules(version: &Version, mut errors: Vec<FieldError>, rules: impl FnOnce() -> Vec<FieldError>) -> Vec<FieldError> {
     let blocks = |error: &FieldError| {
         let fault = &error.fault;
@@ -212,17 +212,14 @@ fn add_rules(version: &Version, mut errors: Vec<FieldError>, rules: impl FnOnce(
     errors
 }
 
-/// Returns whether the kinds of two states of a CustomResourceDefinition are the same but for whether it is being deleted.
 pub(crate) fn serves_the_same(one: &Value, other: &Value) -> bool {
     ["/spec", "/status/acceptedNames"].iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
 }
 
-/// Returns whether a CustomResourceDefinition is being deleted.
 pub(crate) fn is_terminating(definition: &Value) -> bool {
     serve::condition(definition, "Terminating")
 }
 
-/// Returns whether the kinds of a CustomResourceDefinition are served.
 pub(crate) fn is_established(definition: &Value) -> bool {
     serve::condition(definition, "Established")
 }

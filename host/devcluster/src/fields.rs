@@ -1,14 +1,17 @@
-//! Server-side apply and `metadata.managedFields`, as structured-merge-diff and apimachinery's `pkg/util/managedfields` do them.
+//! Server-side apply and `metadata.managedFields`, as in structured-merge-diff and apimachinery's
+//! `pkg/util/managedfields`.
 //!
 //! ```text
-//!  record_update ─┐                        ┌─ shape (schema) ── typed: value → violations, set
-//!                 ├─▶ ownership: owner → set                    compare: old, new → removed, modified, added
-//!  apply ─────────┘    (managedFields)                          merge: live, applied → merged; remove
-//!    └─ last_applied (client-side apply)   scale: owners of the replicas
+//!  record_update ─┐
+//!                 ├─▶ ownership: owner → set (managedFields)
+//!  apply ─────────┘     ├─ compare: old, new → removed, modified, added
+//!    └─ last_applied    ├─ merge: live, applied → merged; remove
+//!                       └─ typed: value, shape (of its schema) → violations, set
+//!  scale: the owners of the replicas
 //! ```
 //!
-//! Everything is a function of JSON values. There is no conversion between the versions of a kind: a path means the same in all of
-//! them. Entries have no canonical order of keys inside `fieldsV1`, since JSON objects have none here.
+//! Absent: conversion between the versions of a kind (a path means the same in all of them), and a
+//! canonical order of the keys inside `fieldsV1`.
 
 mod apply;
 mod compare;
@@ -40,27 +43,27 @@ use crate::object;
 /// The longest name of a field manager, in bytes: `FieldManagerMaxLength` of apimachinery.
 const NAME_LIMIT: usize = 128;
 
-/// The manager of a write, and the way of the write.
+/// The field manager of a write, and how it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manager<'a> {
-    /// The field manager; see [`manager_name`].
+    /// Its name; see [`manager_name`].
     pub name: &'a str,
-    /// The version of the kind that the request is about; that of Scale for `scale`.
+    /// The API version of the request's kind; that of Scale for `scale`.
     pub api_version: &'a str,
     /// E.g. `status`; empty for the object itself.
     pub subresource: &'a str,
 }
 
-/// Decides if an apply takes fields from their owners.
+/// Decides if an apply takes over fields that others own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
-    /// It takes them.
+    /// It takes them over.
     Yes,
-    /// It fails where it would.
+    /// It fails with conflicts.
     No,
 }
 
-/// The name of who writes: `?fieldManager=`, or what its user agent begins with.
+/// Returns the manager of a request: `?fieldManager=`, or the program in the user agent.
 pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
     if !field_manager.is_empty() {
         return field_manager.to_owned();
@@ -76,8 +79,8 @@ pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
     name
 }
 
-/// Returns whether two objects differ in nothing but the times in `managedFields` and the `resourceVersion`: then nothing is to be written,
-/// and the old times stay.
+/// Returns whether two objects are equal, ignoring the `resourceVersion` and the times in
+/// `managedFields`. Then nothing is written, and the old times stay.
 pub fn same_but_for_times(old: &Value, new: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();
@@ -87,7 +90,7 @@ pub fn same_but_for_times(old: &Value, new: &Value) -> bool {
         }
         object
     };
-    // Most writes change something, and that is seen without a copy.
+    // Most writes change something outside of the metadata, which is found without a copy.
     let is_metadata = |field: &str| field == "metadata";
     let same_outside = match (old.as_object(), new.as_object()) {
         (Some(old), Some(new)) => {

@@ -1,4 +1,4 @@
-//! Carries out requests about objects, verb by verb.
+//! The verbs: get, list, watch, create, update, patch, delete and scale.
 
 pub(crate) mod delete;
 pub(crate) mod list;
@@ -18,29 +18,24 @@ use crate::request::options::DryRun;
 use crate::status::{Named, Status};
 use crate::store::{Key, Store, Stored};
 
-/// A request about objects of one kind.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) now: Timestamp,
     pub(crate) kind: Arc<Kind>,
-    /// Empty for cluster-scoped kinds, and across namespaces.
+    /// Empty for cluster-scoped kinds, and for requests across namespaces.
     pub(crate) namespace: String,
     /// Empty for collections.
     pub(crate) name: String,
     pub(crate) subresource: Option<Subresource>,
-    /// The field manager of what is written.
     pub(crate) manager: String,
     pub(crate) dry_run: DryRun,
-    /// The warnings for the client.
     pub(crate) warnings: Vec<String>,
 }
 
-/// An object after a write.
 #[derive(Clone, Debug)]
 pub(crate) enum Written {
-    /// As it is stored now.
     Stored(Arc<Stored>),
-    /// As it would be, had this been no dry run.
+    /// The object that would be stored without the dry run, or the last state of a removed one.
     Tried(Value),
 }
 
@@ -58,43 +53,34 @@ impl Call {
         Key::new(&self.namespace, &self.name)
     }
 
-    /// The resource as most messages name it.
+    /// The name of the resource in most messages.
     pub(crate) fn named(&self) -> Named<'_> {
         Named { group: self.kind.group(), resource: &self.kind.resource.plural, name: &self.name }
     }
 
-    /// The kind as validation names it.
+    /// The name of the kind in the messages of validation.
     pub(crate) fn named_by_kind(&self) -> Named<'_> {
-        // Events of both groups are one kind within the server, that of the core group.
+        // Internally, the Events of both groups are one kind, in the core group.
         let group = if self.kind.storage() == self.kind.resource { self.kind.group() } else { "" };
         Named { group, resource: &self.kind.kind, name: &self.name }
     }
 
-    /// `status` and the like; empty for the object itself.
+    /// The subresource, e.g. `status`; empty for the object itself.
     pub(crate) fn subresource_name(&self) -> &'static str {
         self.subresource.map_or("", Subresource::name)
     }
 
-    /// The object that the request is about.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`.
+    /// Returns the object of the request, or `NotFound`.
     pub(crate) fn live(&self, store: &Store) -> Result<Arc<Stored>, Status> {
         let live = store.get(&self.kind.storage(), &self.key());
         live.cloned().ok_or_else(|| Status::not_found(self.named()))
     }
 
-    /// An object in the version of the request.
     pub(crate) fn served(&self, kinds: &Kinds, stored: &Stored) -> Value {
         convert(kinds, &self.kind, &stored.value).into_owned()
     }
 
-    /// Makes the object's namespace that of the request.
-    ///
-    /// # Errors
-    ///
-    /// `BadRequest` when it has another.
+    /// Sets the object's namespace to that of the request. `BadRequest` if it has another.
     pub(crate) fn settle_namespace(&self, value: &mut Value) -> Result<(), Status> {
         let of_object = object::namespace(value);
         if self.kind.scope == Scope::Cluster {

@@ -1,16 +1,15 @@
-//! Base64 as Go's `encoding/base64` reads and writes it: line breaks are skipped, padding is needed.
+//! Base64 like Go's `encoding/base64`: line breaks are ignored, padding is required.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Encodes bytes.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes text; where it cannot, it says at which byte.
+/// Decodes text. The error is the position of the invalid byte.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, usize> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut group, mut count) = (0_u32, 0_usize);
@@ -51,7 +50,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(bytes: Vec<u8>) {
+        fn decoding_reverses_encoding(bytes: Vec<u8>) {
             prop_assert_eq!(decode(&encode(&bytes)), Ok(bytes));
         }
 
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_where() {
+    fn errors_state_the_position() {
         assert_eq!(decode("!!!"), Err(0));
         assert_eq!(decode("Zg"), Err(0));
         assert_eq!(decode("Zg==x"), Err(4));

@@ -1,12 +1,11 @@
-//! Between the versions of a kind. Two kinds have more than one: events, which the core group and `events.k8s.io` share, and
-//! HorizontalPodAutoscalers.
+//! Conversion between versions. Two built-in kinds have several: Event (the core group and
+//! `events.k8s.io`) and HorizontalPodAutoscaler.
 
 use serde_json::{Map, Value, json};
 
 use super::settle;
 use crate::kinds::Kind;
 
-/// Fields of events by their names in the core group and in `events.k8s.io`.
 const EVENT_FIELDS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -17,7 +16,6 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// The object of the version `from` in the version `to`.
 pub(crate) fn convert(value: &Value, from: &Kind, to: &Kind) -> Value {
     let mut converted = value.clone();
     let Some(object) = converted.as_object_mut() else { return converted };
@@ -47,7 +45,7 @@ fn rename(object: &mut Map<String, Value>, names: [(&str, &str); 7]) {
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 
-/// A target of the processor's utilization is a field of its own in v1; other metrics lie in an annotation.
+/// In v1, the target CPU utilization is a field, and other metrics are in an annotation.
 fn autoscaler_to_v1(object: &mut Map<String, Value>) {
     let mut others = Vec::new();
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {

@@ -1,8 +1,8 @@
-//! The typed round trip of built-in kinds: what decoding an object into the API server's types and encoding it again leaves of it, and
-//! what the server says of an object that does not fit.
+//! The typed round trip of built-in kinds: decodes an object into the API server's types and
+//! encodes it again, with the server's errors.
 //!
-//! As in Go's decoder the first value of a wrong type is reported and the rest still looked at, but a value whose own reader fails
-//! (quantities, times) ends it at once, and that is what is reported then.
+//! Like Go's decoder, it continues after a value of a wrong type and reports the first one. A value
+//! with its own decoder (quantities, times) that fails ends it at once, with that error.
 
 use std::fmt;
 
@@ -16,7 +16,6 @@ use crate::kinds::{FieldValidation, Kind};
 use crate::schema::{SchemaRef, Type};
 use crate::status::Status;
 
-/// See [`Kind::decode`].
 pub(crate) fn decode(kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
     let cannot = |why: &str| {
         let (version, kind) = (&kind.version, &kind.kind);
@@ -31,11 +30,8 @@ pub(crate) fn decode(kind: &Kind, object: &mut Value, validation: FieldValidatio
     }
 }
 
-/// The round trip of a value of any definition. Returns what is to be said of unknown fields.
-///
-/// # Errors
-///
-/// The error of Go's decoder for the value.
+/// Normalizes a value of any definition, and returns the warnings about unknown fields. Fails with
+/// the error of Go's decoder.
 pub(crate) fn round_trip(schema: SchemaRef<'_>, value: &mut Value) -> Result<Vec<String>, String> {
     let mut decoder =
         Decoder { unknown: Vec::new(), first_error: None, path: String::new(), fields: Vec::new(), structs: Vec::new() };
@@ -49,16 +45,15 @@ pub(crate) fn round_trip(schema: SchemaRef<'_>, value: &mut Value) -> Result<Vec
 struct Decoder<'a> {
     unknown: Vec<String>,
     first_error: Option<String>,
-    /// Where it is, with indices: for unknown fields.
+    /// The current path with indices, for unknown fields.
     path: String,
-    /// Where it is, as Go's decoder says it: names of fields only.
+    /// The current path as Go's decoder reports it: names of fields only.
     fields: Vec<&'a str>,
-    /// The Go types of the structs around.
     structs: Vec<&'a str>,
 }
 
 impl<'a> Decoder<'a> {
-    /// Brings a value into form. What is null afterwards is absent.
+    /// Normalizes a value; the caller removes it if it is null then.
     fn value(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
         match schema.kind {
             Type::Any => Ok(()),
@@ -145,7 +140,6 @@ impl<'a> Decoder<'a> {
         self.each(items, list.iter_mut().enumerate())
     }
 
-    /// Decodes the values of a map or a list, each with its key or index.
     fn each<'v, K: fmt::Display>(
         &mut self,
         schema: SchemaRef<'a>,
@@ -216,7 +210,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Quantities have a reader of their own, which looks at the text of whatever JSON there is.
+/// Go decodes quantities from the JSON text, so numbers are allowed.
 fn quantity(value: &mut Value) -> Result<(), String> {
     let text = match &*value {
         Value::String(text) => text.clone(),
@@ -226,7 +220,7 @@ fn quantity(value: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Drops what Go does not render of a struct, and adds what it always does.
+/// Drops the fields of a struct that Go omits, and adds those that it always encodes.
 fn settle(place: SchemaRef<'_>, object: &mut Map<String, Value>) {
     let schema = place.schema();
     object.retain(|name, value| match value {
@@ -234,14 +228,14 @@ fn settle(place: SchemaRef<'_>, object: &mut Map<String, Value>) {
         _ if schema.omit_zero.iter().any(|omitted| omitted == name) => !is_zero(value),
         _ if schema.omit_empty.iter().any(|omitted| omitted == name) => !is_empty(value),
         Value::String(text) => {
-            // Types are inlined in every object, and are not described with it.
+            // `TypeMeta` is inlined in every object, and the dump does not describe it.
             !(text.is_empty() && matches!(name.as_str(), "apiVersion" | "kind") && !schema.always.contains_key(name))
         }
         _ => true,
     });
     for (name, rendered) in &schema.always {
         let value = object.entry(name.clone()).or_insert_with(|| rendered.clone());
-        // A pointer to a struct is not nil for being empty.
+        // A pointer to an empty struct is not nil.
         let is_struct = place.property(name).is_some_and(|property| !property.properties.is_empty());
         if rendered.is_null() && is_empty(value) && !is_struct {
             *value = Value::Null;
@@ -270,7 +264,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns the value that Go uses for a null item of a list or a null entry of a map, because it has no absent values.
+/// Returns the zero value that Go uses for a null in a list or map.
 fn zero(schema: SchemaRef<'_>) -> Value {
     match schema.kind {
         Type::Any => Value::Null,
@@ -314,7 +308,6 @@ fn go_type(schema: SchemaRef<'_>) -> String {
     }
 }
 
-/// Strings with Go types of their own; OpenAPI does not tell them from others.
 fn named_string(struct_name: Option<&&str>, field: Option<&&str>) -> Option<&'static str> {
     Some(match (*struct_name?, *field?) {
         ("ObjectMeta" | "OwnerReference" | "ObjectReference", "uid") => "types.UID",

@@ -1,5 +1,5 @@
-//! Defaulting of built-in kinds: constants from the dump, and what depends on other fields, which only the server's code says
-//! (`pkg/apis/*/v1/defaults.go`, and what conversions to the internal types and back do).
+//! Defaults of built-in kinds: constants from the dump, and rules from the server's code
+//! (`pkg/apis/*/v1/defaults.go` and the conversions to and from the internal types).
 
 mod conditional;
 
@@ -10,7 +10,6 @@ use super::types::{self, Places};
 use crate::kinds::Kind;
 use crate::schema::{SchemaRef, Type};
 
-/// See [`Kind::default`].
 pub(crate) fn default(kind: &Kind, object: &mut Value) {
     let name = format!("{}/{}", kind.api_version(), kind.kind);
     conditional::root(kind, object);
@@ -55,7 +54,7 @@ impl Walk<'_> {
         let definition = schema.schema().definition.as_deref().unwrap_or_default();
         conditional::definition(definition.rsplit('.').next().unwrap_or_default(), self.root, object);
         for (name, value) in &schema.schema().defaulted {
-            // What is always rendered is as good as absent while it holds what Go has for nothing.
+            // Go cannot tell the zero value of an always encoded field from an absent one.
             if object.get(name).is_some_and(|present| schema.always.get(name) == Some(present)) {
                 object.remove(name);
             }
@@ -80,14 +79,12 @@ impl Walk<'_> {
     }
 }
 
-/// Puts a value where nothing is.
 fn put(object: &mut Map<String, Value>, name: &str, value: &Value) {
     if object.get(name).is_none_or(Value::is_null) {
         object.insert(name.to_owned(), value.clone());
     }
 }
 
-/// Amounts of resources are rounded up to thousandths.
 fn round_up(value: &mut Value) {
     if let Some(mut quantity) = value.as_str().and_then(|text| Quantity::parse(text).ok()) {
         quantity.round_up_to_milli();

@@ -1,4 +1,4 @@
-//! The dump of a real API server: its kinds, and their schemas, which are loaded when they are first used.
+//! The dump of a real API server: its kinds, and their schemas, which are loaded on first use.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,21 +14,19 @@ use crate::store::Resource;
 
 const DISCOVERY: &str = include_str!("dump/discovery.json");
 
-/// The OpenAPI document of a group version.
 struct Document {
     group: &'static str,
     version: &'static str,
     compressed: &'static [u8],
-    /// Unpacked when a client first asks for it, and then kept: clients ask again whenever they start.
+    /// Decompressed once, because clients ask for it whenever they start.
     json: LazyLock<Option<Bytes>>,
-    /// The hash in the index. The index needs the hashes of all documents, but none of the documents.
+    /// The hash in the index, which does not need the decompressed document.
     hash: LazyLock<Option<String>>,
     definitions: LazyLock<Definitions>,
 }
 
 macro_rules! documents {
     ($($group:literal $version:literal $file:literal,)*) => {
-        /// The documents, compressed as they were dumped.
         static DOCUMENTS: [Document; 14] = [$(Document {
             group: $group,
             version: $version,
@@ -61,17 +59,15 @@ fn document(group: &str, version: &str) -> Option<&'static Document> {
     DOCUMENTS.iter().find(|document| document.group == group && document.version == version)
 }
 
-/// The documents are part of the program and a test reads each, so one that cannot be read is as good as an empty one.
+/// Reads a document, or nothing if it is invalid: a test reads all of the embedded documents.
 fn load(group: &str, version: &str) -> Definitions {
     unpack(group, version).and_then(|json| openapi::read(&json, types::complete).ok()).unwrap_or_default()
 }
 
-/// The OpenAPI document of a group version, as the real server sent it.
 pub(crate) fn openapi_json(group: &str, version: &str) -> Option<Bytes> {
     document(group, version)?.json.clone()
 }
 
-/// Returns the [`crate::openapi::hash`] of the OpenAPI document of a group version.
 pub(crate) fn openapi_hash(group: &str, version: &str) -> Option<&'static str> {
     document(group, version)?.hash.as_deref()
 }
@@ -80,7 +76,7 @@ fn unpack(group: &str, version: &str) -> Option<Vec<u8>> {
     crate::openapi::decompressed(document(group, version)?.compressed)
 }
 
-/// The schema of a definition, by the group version of its document and its name, e.g. `io.k8s.api.autoscaling.v1.Scale`.
+/// The schema of a definition, e.g. `io.k8s.api.autoscaling.v1.Scale`, in a document.
 pub(crate) fn definition(group: &'static str, version: &'static str, name: &'static str) -> RootSchema {
     RootSchema::lazy(move || {
         let definitions = document(group, version).map(|document| &*document.definitions);
@@ -137,7 +133,6 @@ struct Version {
     resources: Vec<Value>,
 }
 
-/// The kinds of the dump.
 pub(crate) fn kinds() -> Vec<Kind> {
     let Ok(discovery) = serde_json::from_str::<Discovery>(DISCOVERY) else { return Vec::new() };
     let groups = discovery.api.items.into_iter().chain(discovery.apis.items);

@@ -1,4 +1,4 @@
-//! From an OpenAPI document of the API server to [`Schemas`].
+//! Reads an OpenAPI document of the API server into [`Schemas`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,15 +8,12 @@ use serde_json::Value;
 
 use crate::schema::{ListType, MapType, Schema, SchemaId, Schemas, Type};
 
-/// The prefix of references.
 const REFERENCE: &str = "#/components/schemas/";
-/// `resource.Quantity`.
 pub(super) const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-/// Times with microseconds; other times have seconds.
 pub(super) const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
-/// The parts of a document that are read. serde skips the rest (descriptions, paths), which is most of it.
+/// The parts of a document that are read. Most of it (descriptions, paths) is skipped.
 #[derive(Deserialize)]
 struct Document {
     components: Components,
@@ -64,18 +61,14 @@ struct GroupVersionKind {
     kind: String,
 }
 
-/// A document that was read.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// Its nodes.
     pub(super) schemas: Arc<Schemas>,
-    /// The nodes of its definitions.
     pub(super) by_name: HashMap<Arc<str>, SchemaId>,
-    /// The nodes of its kinds: group, version, kind.
     pub(super) by_kind: HashMap<(String, String, String), SchemaId>,
 }
 
-/// Reads a document. `complete` adds to the node of a definition what the document does not say.
+/// Reads a document. `complete` amends the node of each definition.
 pub(super) fn read(json: &[u8], complete: impl Fn(&str, &mut Schema)) -> Result<Definitions, serde_json::Error> {
     let document: Document = serde_json::from_slice(json)?;
     let mut reader = Reader { schemas: Schemas::new(), by_name: HashMap::new(), copies: Vec::new() };
@@ -83,7 +76,7 @@ pub(super) fn read(json: &[u8], complete: impl Fn(&str, &mut Schema)) -> Result<
     for (name, node) in &document.components.schemas {
         let id = reader.schemas.add(Schema::default());
         reader.by_name.insert(name.as_str().into(), id);
-        // Options such as DeleteOptions belong to every group; they are no kinds of it.
+        // Options such as DeleteOptions belong to every group, and are not kinds.
         if let [kind] = node.kinds.as_slice() {
             by_kind.insert((kind.group.clone(), kind.version.clone(), kind.kind.clone()), id);
         }
@@ -94,7 +87,7 @@ pub(super) fn read(json: &[u8], complete: impl Fn(&str, &mut Schema)) -> Result<
         match name.as_str() {
             QUANTITY => schema.kind = Type::Quantity,
             INT_OR_STRING => schema.kind = Type::IntOrString,
-            // What is an object without any field is raw JSON to Go: RawExtension, FieldsV1 and the like.
+            // Objects without fields, such as RawExtension and FieldsV1, are raw JSON in Go.
             _ if schema.kind == Type::Object && schema.properties.is_empty() && schema.additional_properties.is_none() => {
                 schema.kind = Type::Any;
                 schema.preserve_unknown_fields = true;
@@ -115,7 +108,7 @@ pub(super) fn read(json: &[u8], complete: impl Fn(&str, &mut Schema)) -> Result<
 struct Reader {
     schemas: Schemas,
     by_name: HashMap<Arc<str>, SchemaId>,
-    /// Nodes that are a definition with something more; made when all definitions are complete.
+    /// Nodes that extend a definition. They are built when all definitions are complete.
     copies: Vec<(SchemaId, SchemaId, Schema)>,
 }
 
@@ -130,7 +123,7 @@ impl Reader {
         match target {
             Some(target) => {
                 let over = self.schema(Node { reference: None, all_of: Vec::new(), ..node });
-                // A default of `{}` says that the field is a struct and no pointer, which is known otherwise.
+                // A default of `{}` marks a struct that is no pointer, which the dump states too.
                 let plain = over.default.as_ref().is_none_or(|value| *value == Value::Object(serde_json::Map::new()));
                 if plain && over.patch_strategy.is_empty() && over.map_type == MapType::Granular {
                     return target;

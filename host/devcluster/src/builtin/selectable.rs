@@ -1,10 +1,10 @@
-//! Fields that field selectors may name, as the strategies' `ToSelectableFields` and the kinds' field label conversions list them.
+//! Fields that field selectors may name, from the strategies' `ToSelectableFields` and the kinds'
+//! field label conversions.
 
 use serde_json::Value;
 
 use crate::kinds::Kind;
 
-/// See [`Kind::selectable_field`].
 pub(crate) fn selectable_field(kind: &Kind, object: &Value, field: &str) -> Option<String> {
     let path = match (kind.group(), &*kind.kind) {
         ("", "Pod") => return pod(object, field),
@@ -19,7 +19,7 @@ pub(crate) fn selectable_field(kind: &Kind, object: &Value, field: &str) -> Opti
             "reason" | "type" => field,
             "reportingController" if object.get("reportingController").is_none() => "reportingComponent",
             "reportingController" => field,
-            // Both groups store what the core group has.
+            // Both groups are stored with the fields of the core group.
             _ if is_reference(field, "regarding") && object.get("regarding").is_none() => {
                 return Some(text(object, &field.replacen("regarding", "involvedObject", 1)));
             }
@@ -70,18 +70,18 @@ fn source(event: &Value) -> String {
     if component.is_empty() { text(event, "reportingComponent") } else { component }
 }
 
-fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |value, name| value.get(name))
 }
 
 fn text(object: &Value, path: &str) -> String {
-    at(object, path).and_then(Value::as_str).unwrap_or_default().to_owned()
+    value_at(object, path).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn flag(object: &Value, path: &str) -> String {
-    at(object, path).and_then(Value::as_bool).unwrap_or_default().to_string()
+    value_at(object, path).and_then(Value::as_bool).unwrap_or_default().to_string()
 }
 
 fn count(object: &Value, path: &str) -> String {
-    at(object, path).and_then(Value::as_i64).unwrap_or_default().to_string()
+    value_at(object, path).and_then(Value::as_i64).unwrap_or_default().to_string()
 }

@@ -1,5 +1,5 @@
-//! What the strategies of the API server's registries (`pkg/registry/*/*/strategy.go`), and the admission that is always on, do to an
-//! object before it is stored.
+//! Prepares objects for storage, like the strategies of the API server's registries
+//! (`pkg/registry/*/*/strategy.go`) and the admission that is always on.
 
 mod pod;
 mod service;
@@ -16,7 +16,6 @@ use crate::object;
 const RESET_FOR_STATUS: [&str; 6] =
     ["deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences", "managedFields"];
 
-/// See [`Kind::prepare_for_create`].
 pub(crate) fn prepare_for_create(kind: &Kind, object: &mut Value) {
     let name = (kind.group(), &*kind.kind);
     if kind.has(Subresource::Status) && name != ("", "Node") {
@@ -37,11 +36,11 @@ pub(crate) fn prepare_for_create(kind: &Kind, object: &mut Value) {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_versions(object),
         _ => {}
     }
-    // What is stored is read with defaults again, and that is what the client gets: a Job has the labels that its template got above.
+    // The real server defaults again when it reads the stored object; e.g. a Job gets the labels
+    // that its template got above.
     super::defaults::default(kind, object);
 }
 
-/// See [`Kind::prepare_for_update`].
 pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
     let generation = old.get("metadata").and_then(|metadata| metadata.get("generation")).cloned();
     match &generation {
@@ -52,8 +51,8 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
         Some(Subresource::Status) => prepare_status(kind, object, old),
         Some(Subresource::Finalize) => {
             let finalizers = object.get("spec").cloned();
-            keep(object, old, &["metadata"]);
-            set(object, "spec", finalizers);
+            replace_except(object, old, &["metadata"]);
+            set_field(object, "spec", finalizers);
         }
         Some(Subresource::EphemeralContainers) => pod::keep_all_but_ephemeral_containers(object, old),
         Some(Subresource::Resize) => pod::keep_all_but_resources(object, old),
@@ -72,7 +71,7 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
             let rest = |object: &Value| {
                 let mut object = object.clone();
                 let labels = object.get("metadata").and_then(|metadata| metadata.get("labels")).cloned();
-                set(&mut object, "metadata", labels);
+                set_field(&mut object, "metadata", labels);
                 object
             };
             rest(object) != rest(old)
@@ -86,7 +85,6 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
     }
 }
 
-/// See [`Kind::reset_fields`].
 pub(crate) fn reset_fields(kind: &Kind, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
     match (subresource, &*kind.kind) {
         (None, _) if kind.has(Subresource::Status) => vec![vec!["status"]],
@@ -103,7 +101,6 @@ pub(crate) fn reset_fields(kind: &Kind, subresource: Option<Subresource>) -> Vec
     }
 }
 
-/// Returns whether `metadata.generation` counts the changes of the kind's spec.
 fn counts_generation(kind: &Kind) -> bool {
     matches!(
         (kind.group(), &*kind.kind),
@@ -119,12 +116,12 @@ fn counts_generation(kind: &Kind) -> bool {
 
 fn prepare_main(kind: &Kind, object: &mut Value, old: &Value) {
     if kind.has(Subresource::Status) {
-        set(object, "status", old.get("status").cloned());
+        set_field(object, "status", old.get("status").cloned());
     }
     match (kind.group(), &*kind.kind) {
         ("", "Namespace") => {
             let finalizers = old.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
-            set_in(object, "spec", "finalizers", finalizers);
+            set_nested_field(object, "spec", "finalizers", finalizers);
         }
         ("", "Pod") => pod::prepare_for_update(object, old),
         ("", "Service") => service::prepare_for_update(object, old),
@@ -141,8 +138,8 @@ fn prepare_main(kind: &Kind, object: &mut Value, old: &Value) {
 
 fn prepare_status(kind: &Kind, object: &mut Value, old: &Value) {
     let status = object.get("status").cloned();
-    keep(object, old, &["metadata"]);
-    set(object, "status", status);
+    replace_except(object, old, &["metadata"]);
+    set_field(object, "status", status);
     match (kind.group(), &*kind.kind) {
         ("", "Pod") => {
             keep_metadata(object, old, &["deletionTimestamp", "ownerReferences"]);
@@ -158,24 +155,22 @@ fn prepare_status(kind: &Kind, object: &mut Value, old: &Value) {
     }
 }
 
-/// Replaces `object` by `old`, but for these fields.
-fn keep(object: &mut Value, old: &Value, but: &[&str]) {
-    let kept: Vec<_> = but.iter().map(|name| (*name, object.get(*name).cloned())).collect();
+fn replace_except(object: &mut Value, old: &Value, fields: &[&str]) {
+    let kept: Vec<_> = fields.iter().map(|name| (*name, object.get(*name).cloned())).collect();
     *object = old.clone();
     for (name, value) in kept {
-        set(object, name, value);
+        set_field(object, name, value);
     }
 }
 
 fn keep_metadata(object: &mut Value, old: &Value, fields: &[&str]) {
     for field in fields {
         let before = old.get("metadata").and_then(|metadata| metadata.get(*field)).cloned();
-        set_in(object, "metadata", field, before);
+        set_nested_field(object, "metadata", field, before);
     }
 }
 
-/// Sets or removes a field.
-fn set(object: &mut Value, name: &str, value: Option<Value>) {
+fn set_field(object: &mut Value, name: &str, value: Option<Value>) {
     if let Some(object) = object.as_object_mut() {
         match value {
             Some(value) => drop(object.insert(name.to_owned(), value)),
@@ -184,20 +179,19 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Sets or removes a field of a field.
-fn set_in(object: &mut Value, outer: &str, name: &str, value: Option<Value>) {
+fn set_nested_field(object: &mut Value, outer: &str, name: &str, value: Option<Value>) {
     if let Some(outer) = object.as_object_mut().map(|object| object.entry(outer).or_insert_with(|| json!({}))) {
-        set(outer, name, value);
+        set_field(outer, name, value);
     }
 }
 
-/// The status is the server's, and starts as what Go renders of an empty one.
+/// Replaces the status by the initial one: what Go encodes for an empty status.
 fn reset_status(kind: &Kind, object: &mut Value) {
     let status = kind.schema.root().always.get("status").cloned();
-    set(object, "status", status);
+    set_field(object, "status", status);
     match (kind.group(), &*kind.kind) {
-        ("", "PersistentVolume" | "PersistentVolumeClaim") => set(object, "status", Some(json!({ "phase": "Pending" }))),
-        ("", "Namespace") => set(object, "status", Some(json!({ "phase": "Active" }))),
+        ("", "PersistentVolume" | "PersistentVolumeClaim") => set_field(object, "status", Some(json!({ "phase": "Pending" }))),
+        ("", "Namespace") => set_field(object, "status", Some(json!({ "phase": "Active" }))),
         _ => {}
     }
 }
@@ -210,7 +204,7 @@ fn namespace(object: &mut Value) {
                 finalizers.push(json!("kubernetes"));
             }
         }
-        None => set_in(object, "spec", "finalizers", Some(json!(["kubernetes"]))),
+        None => set_nested_field(object, "spec", "finalizers", Some(json!(["kubernetes"]))),
     }
 }
 
@@ -239,7 +233,7 @@ fn template_generation(object: &Value) -> i64 {
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// Sets how often the template of a DaemonSet changed, or at least that it is there.
+/// Sets how often the template of a DaemonSet changed, at least 1.
 fn set_template_generation(object: &mut Value, generation: i64) {
     let generation = generation.max(1).to_string();
     let annotations = object::metadata_mut(object).map(|metadata| metadata.entry("annotations").or_insert_with(|| json!({})));
@@ -248,7 +242,7 @@ fn set_template_generation(object: &mut Value, generation: i64) {
     }
 }
 
-/// A Job without a selector of its own selects its Pods by its UID.
+/// A Job without a manual selector selects its Pods by its UID.
 fn job(object: &mut Value) {
     let spec = object.get("spec");
     if spec.and_then(|spec| spec.get("manualSelector")).and_then(Value::as_bool) == Some(true) {
@@ -269,7 +263,6 @@ fn job(object: &mut Value) {
     }
 }
 
-/// The object at a path, made where it is absent.
 fn nested<'a>(object: &'a mut Map<String, Value>, path: &[&str]) -> Option<&'a mut Map<String, Value>> {
     path.iter().try_fold(object, |object, name| {
         let value = object.entry(*name).or_insert_with(|| json!({}));
@@ -286,7 +279,7 @@ fn stored_versions(object: &mut Value) {
         .filter(|version| version.get("storage").and_then(Value::as_bool) == Some(true))
         .filter_map(|version| version.get("name").cloned())
         .collect();
-    set(
+    set_field(
         object,
         "status",
         Some(json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" }, "storedVersions": stored })),

@@ -1,4 +1,4 @@
-//! Tables of what goes in and what comes out, and laws.
+//! Tables of inputs and outputs, and laws.
 
 mod spelling;
 
@@ -18,7 +18,6 @@ fn kind_of(object: &Value) -> Kind {
     kind(text("apiVersion"), text("kind"))
 }
 
-/// Returns an object as a create stores it.
 fn created(mut object: Value) -> Value {
     let kind = kind_of(&object);
     kind.decode(&mut object, FieldValidation::Strict).unwrap();
@@ -53,7 +52,7 @@ fn every_kind_of_the_dump_has_a_schema() {
 }
 
 #[test]
-fn what_does_not_fit_is_said_as_the_server_says_it() {
+fn decode_errors_are_worded_like_those_of_the_server() {
     let job = |spec: Value| json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a" }, "spec": spec });
     let containers = |containers: Value| job(json!({ "template": { "spec": { "containers": containers } } }));
     let table = [
@@ -132,7 +131,7 @@ fn a_job_gets_its_defaults_and_its_selector() {
 }
 
 #[test]
-fn what_is_not_allowed_is_said_as_the_server_says_it() {
+fn validation_errors_are_worded_like_those_of_the_server() {
     let job = |spec: Value| {
         let metadata = json!({ "name": "a", "namespace": "default", "uid": "u" });
         json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": { "template": { "spec": spec } } })
@@ -171,7 +170,7 @@ fn what_is_not_allowed_is_said_as_the_server_says_it() {
 }
 
 #[test]
-fn events_keep_what_they_say_in_either_group() {
+fn an_event_survives_the_conversion_to_the_other_group_and_back() {
     let (core, events) = (kind("v1", "Event"), kind("events.k8s.io/v1", "Event"));
     let event = json!({
         "apiVersion": "v1", "kind": "Event", "metadata": { "name": "a", "namespace": "b" }, "message": "m", "count": 2, "type": "Normal",
@@ -221,7 +220,7 @@ fn json_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_json_whatever_makes_it_panic(mut object in json_value(), old in json_value()) {
+    fn no_json_causes_a_panic(mut object in json_value(), old in json_value()) {
         for kind in kinds() {
             let _ = validation::validate_metadata(&kind, &object);
             let _ = validation::validate_metadata_update(&object, &old);
@@ -242,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn decoding_and_defaulting_twice_is_as_once(object in json_value()) {
+    fn decoding_and_defaulting_are_idempotent(object in json_value()) {
         for kind in kinds() {
             let mut once = object.clone();
             if kind.decode(&mut once, FieldValidation::Ignore).is_err() {

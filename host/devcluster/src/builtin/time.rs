@@ -1,13 +1,12 @@
-//! Times as Go reads and the API server renders them.
+//! Times, parsed like Go and formatted like the API server.
 
 use jiff::Timestamp;
 
-/// The precision of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precision {
-    /// `metav1.Time`: none.
+    /// `metav1.Time`: no fraction.
     Seconds,
-    /// `metav1.MicroTime`: six digits, which must be there.
+    /// `metav1.MicroTime`: exactly six digits.
     Micros,
 }
 
@@ -20,11 +19,8 @@ impl Precision {
     }
 }
 
-/// The text as the server renders it; none for Go's zero time, which is rendered as nothing.
-///
-/// # Errors
-///
-/// The error of Go for a text that is no time.
+/// Returns the text as the server formats it, or `None` for Go's zero time, which it omits. Fails
+/// with Go's error.
 pub(super) fn normalise(text: &str, precision: Precision) -> Result<Option<String>, String> {
     check(text, precision)?;
     if text.starts_with("0001-01-01T00:00:00") && text.ends_with('Z') {
@@ -37,7 +33,7 @@ pub(super) fn normalise(text: &str, precision: Precision) -> Result<Option<Strin
     }))
 }
 
-/// Go's times lose what is smaller than a second, whatever it is.
+/// Rounds to whole seconds towards the past, like Go, also before 1970.
 trait RoundDown {
     fn round_down(self) -> Self;
 }
@@ -50,7 +46,7 @@ impl RoundDown for Timestamp {
     }
 }
 
-/// Walks through the layout as Go does, for the sake of what it says when it stumbles.
+/// Follows the layout like Go, to return the same error.
 fn check(text: &str, precision: Precision) -> Result<(), String> {
     let stumble = |rest: &str, element: &str| {
         format!("parsing time {text:?} as {:?}: cannot parse {rest:?} as {element:?}", precision.layout())
@@ -118,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_said_as_go_says_it() {
+    fn errors_about_times_are_worded_like_those_of_go() {
         let seconds = |text: &str| normalise(text, Precision::Seconds).err().unwrap_or_default();
         assert_eq!(seconds("x"), r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#);
         assert_eq!(seconds("2024-13-01T00:00:00Z"), r#"parsing time "2024-13-01T00:00:00Z": month out of range"#);

@@ -1,5 +1,5 @@
-//! What the OpenAPI documents do not say of built-in types: what a decode into the server's types and an encode back make of absent and
-//! empty fields (`types.json`), and what its defaulting functions put where nothing is (`defaults.json`).
+//! Properties of built-in types that the OpenAPI documents lack: which absent and empty fields Go
+//! encodes (`types.json`), and the defaults (`defaults.json`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ struct Record {
     always: BTreeMap<String, Value>,
 }
 
-/// Defaults by definition and field, and by root kind and path where a definition has others in other kinds.
+/// Defaults by definition and field, and by root kind and path if they differ between kinds.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Defaults {
@@ -32,10 +32,9 @@ struct Defaults {
     paths: HashMap<String, BTreeMap<String, Value>>,
 }
 
-/// The defaults of a kind that hold only in it: by path of the struct, its fields. Lists in a path end in `[]`.
+/// The defaults of one kind only: fields by the path of their struct. Lists in a path end in `[]`.
 pub(super) type Places = HashMap<String, Vec<(String, Value)>>;
 
-/// Adds what is known of a definition to its node.
 pub(super) fn complete(definition: &str, schema: &mut Schema) {
     if let Some(record) = TYPES.get(definition) {
         schema.omit_zero.clone_from(&record.omit_zero);
@@ -47,7 +46,6 @@ pub(super) fn complete(definition: &str, schema: &mut Schema) {
     }
 }
 
-/// The defaults that hold only in a kind, e.g. `batch/v1/Job`.
 pub(super) fn places(kind: &str) -> Option<&'static Places> {
     static PLACES: LazyLock<HashMap<String, Places>> = LazyLock::new(|| {
         let kinds = DEFAULTS.paths.iter().map(|(kind, paths)| {

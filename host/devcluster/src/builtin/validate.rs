@@ -1,4 +1,5 @@
-//! Validates built-in objects beyond their metadata, as `pkg/apis/*/validation` does.
+//! Validates built-in objects beyond their metadata, like `pkg/apis/*/validation`. Functions are
+//! named after those of the server, e.g. `deployment` after `ValidateDeploymentSpec`.
 
 mod apps;
 mod batch;
@@ -16,7 +17,6 @@ use crate::status::FieldError;
 use crate::validation::field::{Errors, Field};
 use crate::validation::{self, syntax};
 
-/// See [`Kind::validate`].
 pub(crate) fn validate(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     finalizers(kind, object, &mut errors);
@@ -24,7 +24,7 @@ pub(crate) fn validate(kind: &Kind, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// `validateKubeFinalizerName`: those without a domain are known.
+/// `validateKubeFinalizerName`: without a domain, only standard finalizers are valid.
 fn finalizers(kind: &Kind, object: &Value, errors: &mut Errors) {
     if matches!(&*kind.kind, "Event" | "CustomResourceDefinition") {
         return;
@@ -36,8 +36,8 @@ fn finalizers(kind: &Kind, object: &Value, errors: &mut Errors) {
     }
 }
 
-/// Validates metadata again, as the validation of a kind's updates does after that of every update: there is a cause for each
-/// time in the API server's answer.
+/// Validates metadata again, like the update validation of kinds: the API server's answer lists
+/// these causes twice.
 fn metadata_update(kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value, errors: &mut Errors) {
     if &*kind.kind == "Event" && kind.group().is_empty() {
         return;
@@ -76,7 +76,6 @@ fn validate_content(kind: &Kind, object: &Value, errors_ref: &mut Errors) {
     }
 }
 
-/// See [`Kind::validate_update`].
 pub(crate) fn validate_update(kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     metadata_update(kind, subresource, object, old, &mut errors);
@@ -133,7 +132,6 @@ pub(crate) fn validate_update(kind: &Kind, subresource: Option<Subresource>, obj
     errors
 }
 
-/// `ValidatePositiveIntOrPercent`.
 fn positive_number_or_percent(field: &Field<'_>, errors: &mut Errors) {
     match field.value() {
         Some(Value::String(text)) => field.invalid_each(errors, syntax::percent(text)),
@@ -142,7 +140,6 @@ fn positive_number_or_percent(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The number of a number or of a percentage.
 fn number_or_percent(field: &Field<'_>) -> i64 {
     field.integer().unwrap_or_else(|| percentage(field).unwrap_or_default())
 }
@@ -151,14 +148,12 @@ fn percentage(field: &Field<'_>) -> Option<i64> {
     field.text().strip_suffix('%').and_then(|digits| digits.parse().ok())
 }
 
-/// `IsNotMoreThan100Percent`.
 fn not_more_than_all(field: &Field<'_>, errors: &mut Errors) {
     if percentage(field).is_some_and(|percentage| percentage > 100) {
         field.invalid(errors, "must not be greater than 100%");
     }
 }
 
-/// `ValidatePortNumOrName`.
 fn port_number_or_name(field: &Field<'_>, errors: &mut Errors) {
     match field.value() {
         Some(Value::String(name)) => field.invalid_each(errors, syntax::port_name(name)),

@@ -7,12 +7,12 @@ use std::sync::{Arc, LazyLock};
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-/// The message of a schema in a CustomResourceDefinition, which messages with a JSON of their own hold.
+/// The message of a schema in a CustomResourceDefinition.
 pub(crate) const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
 static WIRE: LazyLock<Wire> = LazyLock::new(|| {
     let mut text = Vec::new();
-    // The dump is part of the program and a test reads all of it, so one that cannot be read is as good as an empty one.
+    // Empty if invalid: a test reads the embedded dump.
     match GzDecoder::new(include_bytes!("dump/wire.json.gz").as_slice()).read_to_end(&mut text) {
         Ok(_) => serde_json::from_slice(&text).unwrap_or_default(),
         Err(_) => Wire::default(),
@@ -28,21 +28,20 @@ struct Wire {
 /// The fields of a message, by number.
 pub(crate) type Message = HashMap<u32, Field>;
 
-/// A field of a message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Field {
-    /// In JSON; empty where the fields of this message are those of the one around.
+    /// The name in JSON; empty if the message is inlined in the enclosing one.
     #[serde(default)]
     pub(crate) name: String,
-    /// In Go, which errors name.
+    /// The name in Go, for errors.
     #[serde(rename = "go")]
     pub(crate) go_name: String,
     #[serde(rename = "type")]
     pub(crate) value_type: ValueType,
     #[serde(default)]
     pub(crate) many: Many,
-    /// Its zero value is not in JSON.
+    /// True if JSON omits the zero value.
     #[serde(default)]
     pub(crate) omit_zero: bool,
 }
@@ -51,16 +50,13 @@ pub(crate) struct Field {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Many {
-    /// One.
     #[default]
     No,
-    /// A list of them.
     List,
-    /// One for each of some strings.
     Map,
 }
 
-/// The type of a value: a scalar, a message, or a message whose JSON is no object of its fields.
+/// The type of a value: a scalar, a message, or a message with its own JSON encoding.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(from = "String")]
 pub(crate) enum ValueType {
@@ -103,12 +99,10 @@ impl From<String> for ValueType {
     }
 }
 
-/// The message that objects of a kind are.
 pub(crate) fn message_of(api_version: &str, kind: &str) -> Option<&'static str> {
     Some(WIRE.kinds.get(api_version)?.get(kind)?)
 }
 
-/// A message by its name.
 pub(crate) fn message(name: &str) -> Option<&'static Message> {
     WIRE.messages.get(name)
 }

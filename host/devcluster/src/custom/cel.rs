@@ -1,7 +1,8 @@
 //! Rules of `x-kubernetes-validations`: CEL expressions over a value and the one that it replaces.
 //!
-//! The library parses and evaluates; what it lacks of the server's behaviour is here: programs that cannot run for ever
-//! ([`super::program`]), values as the schema types them ([`value`]), and where rules apply and what they say when they fail ([`rules`]).
+//! The library parses and evaluates. This module adds the server's type checks ([`mod@check`]),
+//! limits ([`super::program`]), types by the schema ([`value`]), and the errors of failed rules
+//! ([`rules`]).
 
 mod check;
 mod rules;

@@ -1,4 +1,4 @@
-//! Old values beside the new ones that took their place: what ratcheting and transition rules compare.
+//! Finds the old value that a new one replaces, for ratcheting and transition rules.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::structural::Node;
 
-/// A value that has a predecessor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correlated<'a> {
     pub(crate) new: &'a Value,
@@ -15,12 +14,11 @@ pub(crate) struct Correlated<'a> {
 }
 
 impl<'a> Correlated<'a> {
-    /// A field that both have and the schema knows.
     pub(crate) fn key(self, name: &str) -> Option<Self> {
         Some(Self { new: self.new.get(name)?, old: self.old.get(name)?, schema: self.schema.field(name)? })
     }
 
-    /// Returns whether nothing changed. Items of a list-map may change places.
+    /// Returns whether nothing changed, ignoring the order of list-maps.
     pub(crate) fn is_unchanged(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(_)) if new.is_empty() || !self.schema.is_list_map() => self.new == self.old,
@@ -39,7 +37,7 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// The items of a list that was there before, found by their keys. Items of other lists than list-maps have no successors.
+/// The items of the old list by their keys. Only items of list-maps have a predecessor.
 #[derive(Debug)]
 pub(crate) struct OldItems<'a> {
     schema: &'a Node,
@@ -47,7 +45,6 @@ pub(crate) struct OldItems<'a> {
 }
 
 impl<'a> OldItems<'a> {
-    /// The items of `list`, whose schema is `schema`.
     pub(crate) fn of(schema: &'a Node, list: &'a Value) -> Self {
         let mut by_keys = HashMap::new();
         for item in list.as_array().into_iter().flatten() {
@@ -58,12 +55,10 @@ impl<'a> OldItems<'a> {
         Self { schema, by_keys }
     }
 
-    /// The first of them with the keys of `item`.
     pub(crate) fn matching(&self, item: &Value) -> Option<&'a Value> {
         self.by_keys.get(&keys(self.schema, item)?).copied()
     }
 
-    /// An item with its predecessor.
     pub(crate) fn correlated<'b>(&self, item: &'b Value) -> Option<Correlated<'b>>
     where
         'a: 'b,
@@ -72,12 +67,12 @@ impl<'a> OldItems<'a> {
     }
 }
 
-/// The keys of an item of a list-map as one text; none for what has no keys.
+/// Returns the keys of an item of a list-map as one text, or `None` without keys.
 fn keys(schema: &Node, item: &Value) -> Option<String> {
     let item = item.as_object().filter(|_| schema.is_list_map() && !schema.list_map_keys.is_empty())?;
     let mut text = String::new();
     for key in &schema.list_map_keys {
-        // JSON has no line breaks, so that no two lists of keys are one text.
+        // Encoded JSON has no line breaks, so the text is unambiguous.
         if let Some(value) = item.get(key) {
             text.push_str(&value.to_string());
         }

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions themselves: their defaults, what may not be changed, and what is wrong with them.
+//! CustomResourceDefinitions: defaults, preparation and validation.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -21,10 +21,9 @@ mod versions;
 
 pub(crate) use strategy::Definitions;
 
-/// The finalizer of a definition whose objects are being deleted.
+/// The finalizer that keeps a definition until its objects are deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Puts defaults where fields are absent.
 pub(crate) fn default(definition: &mut Value) {
     let storage = storage_version(definition);
     if let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) {
@@ -62,7 +61,6 @@ fn storage_version(definition: &Value) -> Option<String> {
     Some(object::text(storage, "name").to_owned())
 }
 
-/// Drops the status and starts the generation.
 pub(crate) fn prepare_for_create(definition: &mut Value) {
     if let Some(fields) = definition.as_object_mut() {
         fields.insert("status".to_owned(), empty_status());
@@ -71,7 +69,7 @@ pub(crate) fn prepare_for_create(definition: &mut Value) {
     record_storage_version(definition);
 }
 
-/// Keeps the status (or, for the status, the rest), and counts the generation.
+/// Restores the part that the request cannot change, and counts the generation.
 pub(crate) fn prepare_for_update(subresource: Option<Subresource>, definition: &mut Value, old: &Value) {
     let kept = if subresource == Some(Subresource::Status) { "spec" } else { "status" };
     if let Some(fields) = definition.as_object_mut() {
@@ -100,7 +98,6 @@ fn record_storage_version(definition: &mut Value) {
     }
 }
 
-/// Validates a new definition beyond its metadata.
 pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Map::new();
@@ -114,7 +111,6 @@ pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Validates a definition that replaces another beyond its metadata.
 pub(crate) fn validate_update(subresource: Option<Subresource>, definition: &Value, old: &Value) -> Vec<FieldError> {
     let empty = Map::new();
     if subresource == Some(Subresource::Status) {
@@ -156,7 +152,7 @@ fn validate_status(definition: &Value) -> Vec<FieldError> {
     accepted.map(|names| validate_names(names, &Path::new("status.acceptedNames"))).unwrap_or_default()
 }
 
-/// All versions in which objects may be stored must be known.
+/// Validates that the spec has all versions in which objects may be stored.
 fn validate_stored(definition: &Value, spec: &Map<String, Value>) -> Vec<FieldError> {
     let path = Path::new("status.storedVersions");
     let status = definition.get("status").and_then(Value::as_object);
@@ -214,8 +210,8 @@ fn validate_names(names: &Map<String, Value>, path: &Path) -> Vec<FieldError> {
     errors
 }
 
-/// Names are accepted before the definition is established, which are two writes of two controllers: `status` becomes that of the
-/// first, if it is to come.
+/// In the real server, one controller accepts the names, and then another establishes the
+/// definition. Changes `status` to that of the first write, unless it has happened.
 pub(crate) fn install_first(definition: &Value, status: &mut Value) {
     let is_known = |condition: &&Value| object::text(condition, "type") == "Established";
     let before = definition.pointer("/status/conditions").and_then(Value::as_array);
@@ -235,7 +231,6 @@ pub(crate) fn install_first(definition: &Value, status: &mut Value) {
     }
 }
 
-/// Marks a deleted definition, which then waits until its objects are deleted.
 pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
     let time = object::seconds(now);
     object::set_metadata(definition, "deletionTimestamp", Value::from(time.as_str()));
@@ -255,7 +250,7 @@ pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
     }
 }
 
-/// Returns warnings about a valid definition: formats that are unknown, unless they were in `old`.
+/// Returns warnings about unknown formats that are not in `old`.
 pub(crate) fn warnings(definition: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unrecognized_formats).unwrap_or_default();
     let new = unrecognized_formats(definition).into_iter().filter(|format| !before.contains(format));
@@ -270,7 +265,6 @@ fn unrecognized_formats(definition: &Value) -> Vec<String> {
     formats
 }
 
-/// `Unsupported value`.
 fn not_supported(path: Path, value: &str, supported: &[&str]) -> FieldError {
     let supported = supported.iter().map(|text| (*text).to_owned()).collect();
     FieldError::new(Fault::NotSupported { value: Value::from(value), supported }, path, "")

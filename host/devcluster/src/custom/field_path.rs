@@ -1,22 +1,16 @@
-//! Paths that definitions give: `.spec.foo`, `.metadata.labels['a.b']`.
+//! Paths in definitions, e.g. `.spec.foo`, `.metadata.labels['a.b']`.
 
 use super::path::Path;
 use super::structural::Node;
 
-/// Decides if `['…']` may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexing {
-    /// It may occur.
     Allowed,
-    /// It may not occur.
     Forbidden,
 }
 
-/// The place that a path names, as errors write it, and what the schema says of it.
-///
-/// # Errors
-///
-/// The reason why it names none.
+/// Resolves a path to its form in errors and the schema there. The error is the reason why it is
+/// invalid.
 pub(crate) fn resolve<'a>(path: &str, schema: &'a Node, indexing: Indexing) -> Result<(String, &'a Node), String> {
     let tokens = tokens(path);
     let mut tokens = tokens.iter().map(String::as_str);
@@ -49,7 +43,7 @@ pub(crate) fn resolve<'a>(path: &str, schema: &'a Node, indexing: Indexing) -> R
     Ok((if path.is_empty() { String::new() } else { found.into() }, at))
 }
 
-/// The delimiters, the quoted texts and what lies between.
+/// Splits a path into delimiters, quoted texts and names.
 fn tokens(path: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut current = String::new();

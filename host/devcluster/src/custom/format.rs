@@ -1,4 +1,4 @@
-//! `format` of text: those that the server checks.
+//! The values of `format` that the server checks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -9,7 +9,6 @@ use regex::Regex;
 
 use crate::validation::syntax;
 
-/// The formats of text, without dashes.
 const FORMATS: [&str; 26] = [
     "bsonobjectid",
     "uri",
@@ -39,7 +38,7 @@ const FORMATS: [&str; 26] = [
     "k8slongname",
 ];
 
-/// Returns whether the server knows `format` for values of type `kind`; others are ignored.
+/// Returns whether the server knows `format` for type `kind`. Other formats are ignored.
 pub(crate) fn is_known(kind: &str, int_or_string: bool, format: &str) -> bool {
     match kind {
         _ if int_or_string => false,
@@ -50,7 +49,7 @@ pub(crate) fn is_known(kind: &str, int_or_string: bool, format: &str) -> bool {
     }
 }
 
-/// Returns whether `text` is of `format`; none if nothing is known of that.
+/// Returns whether `text` matches `format`, or `None` for a format that is not checked.
 pub(crate) fn check(format: &str, text: &str) -> Option<bool> {
     let valid = match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),
@@ -136,7 +135,7 @@ fn is_email(text: &str) -> bool {
     })
 }
 
-/// Leading zeros are tolerated.
+/// Allows leading zeros.
 fn is_ipv4(text: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty()
@@ -165,7 +164,7 @@ fn is_uuid(format: &str, text: &str) -> bool {
         32..=36 => text,
         _ => return false,
     };
-    // Dashes may be left out, but only where they belong.
+    // Dashes are optional, but only allowed between the groups.
     let mut digits = String::with_capacity(32);
     for character in groups.chars() {
         match character {
@@ -219,7 +218,7 @@ fn is_date_time(text: &str) -> bool {
     matches(&DATE_TIME, text) && text.to_ascii_uppercase().parse::<Timestamp>().is_ok()
 }
 
-/// A duration in Go's form (`1h30m`), or in words (`2 days`), in nanoseconds.
+/// Parses a duration like Go's (`1h30m`) or in words (`2 days`) into nanoseconds.
 pub(crate) fn duration(text: &str) -> Option<i64> {
     let (negative, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

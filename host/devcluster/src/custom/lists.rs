@@ -1,4 +1,4 @@
-//! Lists of `x-kubernetes-list-type` `set` and `map`: no two items are the same.
+//! Finds duplicates in lists of `x-kubernetes-list-type` `set` and `map`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use super::path::Path;
 use super::structural::{MAX_VALUE_DEPTH, Node};
 use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
-/// The items that occur again.
 pub(crate) fn validate(value: &Value, schema: &Node) -> Vec<FieldError> {
     let mut errors = Errors::default();
     walk(value, schema, &Path::root(), 0, &mut errors);

@@ -1,4 +1,4 @@
-//! Metadata of custom objects and of the objects embedded in them: brought into the form of `ObjectMeta`, whatever the schema says.
+//! Coerces the metadata of custom and embedded objects to `ObjectMeta`, regardless of the schema.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -8,11 +8,9 @@ use super::structural::{MAX_VALUE_DEPTH, Node};
 use crate::go;
 use crate::status::FieldError;
 
-/// The type of a field of `ObjectMeta` in Go. Errors name it.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
-    /// Text that may be absent and then is no field.
     Integer,
     Boolean,
     Time,
@@ -25,7 +23,7 @@ enum Shape {
 struct Struct {
     name: &'static str,
     fields: &'static [(&'static str, Shape)],
-    /// Fields that are rendered even when they are empty.
+    /// The fields that Go encodes even if they are empty.
     always: &'static [&'static str],
 }
 
@@ -78,7 +76,7 @@ static MANAGED_FIELDS: Struct = Struct {
     always: &[],
 };
 
-/// Brings `metadata` into the form of `ObjectMeta`, adding the paths of unknown fields, which are dropped, to `unknown`.
+/// Coerces `metadata` to `ObjectMeta`, and adds the paths of dropped fields to `unknown`.
 ///
 /// # Errors
 ///
@@ -177,12 +175,10 @@ fn coerce_texts<'v>(values: impl IntoIterator<Item = &'v mut Value>, target: &st
     Ok(())
 }
 
-/// The server's error for a value of the wrong type.
 fn wrong_type(value: &Value, target: &str, expected: &str) -> String {
     format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", go::json_type_name(value))
 }
 
-/// Times are kept to the second, in UTC.
 fn coerce_time(text: &str) -> Result<String, String> {
     const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
     match text.parse::<Timestamp>() {
@@ -191,7 +187,7 @@ fn coerce_time(text: &str) -> Result<String, String> {
     }
 }
 
-/// As Go's `omitempty` sees it.
+/// Empty in the sense of Go's `omitempty`.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -203,11 +199,8 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Brings the metadata of objects embedded in `value` into the form of `ObjectMeta`.
-///
-/// # Errors
-///
-/// About `apiVersion`, `kind` or `metadata` of the wrong type.
+/// Coerces the metadata of embedded objects to `ObjectMeta`. Fails if `apiVersion`, `kind` or
+/// `metadata` have the wrong type.
 pub(crate) fn coerce_embedded(
     value: &mut Value,
     schema: &Node,
@@ -262,7 +255,6 @@ fn coerce_embedded_at(
     Ok(())
 }
 
-/// Validates `apiVersion`, `kind` and `metadata` of the objects embedded in `value`.
 pub(crate) fn validate_embedded(value: &Value, schema: &Node, path: &Path, errors: &mut Vec<FieldError>) {
     validate_embedded_at(value, schema, path, errors, 0);
 }
@@ -319,7 +311,7 @@ fn validate_type(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<Fiel
     }
 }
 
-/// Names must be segments of paths. Labels and the like of embedded objects are not looked at.
+/// Validates that names are path segments. Labels and other metadata are not checked.
 fn validate_names(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<FieldError>) {
     let name = fields.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str).unwrap_or_default();
     let at = path.child("metadata").child("name");

@@ -1,10 +1,9 @@
-//! Paths of fields as errors give them, like `field.Path`: `spec.items[0].name`.
+//! Paths of fields in errors, like `field.Path`: `spec.items[0].name`.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Where in an object something is. A path is written only for what is wrong: a step costs as much as its own name, however long the
-/// names above it are.
+/// A path in an object. Only errors need its text, so a step copies only its own name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path(Option<Arc<Step>>);
 
@@ -15,23 +14,20 @@ struct Step {
 }
 
 impl Path {
-    /// The object itself.
     pub(crate) fn root() -> Self {
         Self::default()
     }
 
-    /// The path that is written so.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         if text.is_empty() { Self::root() } else { Self::root().step(text) }
     }
 
-    /// A field.
     pub(crate) fn child(&self, name: &str) -> Self {
         self.step(if self.is_root() { name.to_owned() } else { format!(".{name}") })
     }
 
-    /// A value of a map, or an item of a list.
+    /// The path of a value of a map, or of an item of a list.
     pub(crate) fn key(&self, key: impl fmt::Display) -> Self {
         self.step(format!("[{key}]"))
     }
@@ -40,12 +36,11 @@ impl Path {
         Self(Some(Arc::new(Step { parent: self.clone(), text })))
     }
 
-    /// Returns whether it is the object itself.
     pub(crate) fn is_root(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The path; nothing for the object itself.
+    /// The text of the path, empty for the root.
     pub(crate) fn text(&self) -> String {
         let mut steps = Vec::new();
         let mut path = self;

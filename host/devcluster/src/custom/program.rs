@@ -1,4 +1,4 @@
-//! A parsed expression, made so that its evaluation ends.
+//! Parses expressions, and evaluates them within limits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,65 +9,61 @@ use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, I
 use kube_cel::cel::parser::Parser;
 use kube_cel::cel::{Context, ExecutionError, Value};
 
-/// The API server's limit of what one expression may cost.
+/// The API server's cost limit for one expression.
 const CALL_LIMIT: i64 = 1_000_000;
 
-/// The length that the API server's parser takes.
+/// The API server's limit for the length of an expression, in characters.
 const MAX_LENGTH: usize = 100_000;
 
-/// The maximum depth of an expression, because the evaluation recurses: the parser takes some hundred levels, and rules have ten.
+/// The maximum depth of an expression, because the evaluation recurses. Real rules have about ten
+/// levels.
 const MAX_NESTING: usize = 150;
 
-/// The maximum depth of brackets, because the parser's time grows exponentially with it: those of rules nest ten deep.
+/// The maximum depth of brackets, because the parser's time grows exponentially with it. Real rules
+/// have about ten levels.
 const MAX_BRACKETS: usize = 24;
 
 const TOO_DEEP: &str = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
 
-/// Expressions up to this length cannot nest so deep that the parser overflows an ordinary stack; others get one of their own.
+/// Longer expressions might overflow an ordinary stack, so they are parsed on a large one.
 const SHORT: usize = 120;
 const PARSER_STACK: usize = 256 << 20;
 
-/// The number of copied bytes that count as one step, because each step of a loop copies its item.
+/// The number of copied bytes that cost one step more, because each step of a loop copies its item.
 const BYTES_PER_STEP: usize = 4096;
 
 const TICK: &str = "@tick";
 const EXHAUSTED: &str = "operation cancelled: actual cost limit exceeded";
 
-/// An expression.
 #[derive(Debug)]
 pub(crate) struct Program {
     expression: IdedExpr,
-    /// If true, it refers to the value before the change.
     pub(crate) uses_old_self: bool,
 }
 
-/// The programs of a rule.
+/// A parsed rule and its `messageExpression`.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    /// The rule itself.
     pub(crate) rule: Result<Program, String>,
-    /// The `messageExpression`, if the rule has one.
     pub(crate) message: Option<Result<Program, String>>,
 }
 
 impl Compiled {
-    /// Compiles a rule and its `messageExpression`, which is empty if there is none.
+    /// Compiles a rule and its `messageExpression`, which may be empty.
     pub(crate) fn new(rule: &str, message_expression: &str) -> Self {
         let message = Some(message_expression).filter(|text| !text.is_empty());
         Self { rule: Program::parse(rule), message: message.map(Program::parse) }
     }
 }
 
-/// The reason why an evaluation failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It would take too long.
     Exhausted(&'static str),
-    /// In the server's words, e.g. `no such key: a`.
+    /// The server's message, e.g. `no such key: a`.
     Error(String),
 }
 
-/// The functions that expressions may call, and how much they may still cost.
+/// The functions that expressions may call, and the remaining cost.
 pub(crate) struct Library {
     context: Context<'static>,
     left: Arc<AtomicI64>,
@@ -75,7 +71,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// For values of `size` bytes in all.
+    /// Creates a library for variables of `size` bytes in total.
     pub(crate) fn new(size: usize) -> Self {
         let left = Arc::new(AtomicI64::new(0));
         let mut context = Context::default().with_all();
@@ -87,14 +83,13 @@ impl Library {
         Self { context, left, step }
     }
 
-    /// The value of `program`, and what it cost.
     pub(crate) fn evaluate(&self, program: &Program, variables: &[(&str, Value)]) -> (Result<Value, Failure>, i64) {
         self.left.store(CALL_LIMIT, Ordering::Relaxed);
         let mut scope = self.context.new_inner_scope();
         for (name, value) in variables {
             scope.add_variable_from_value(*name, value.clone());
         }
-        // The library asserts some things that expressions can break; its context is not used again after that.
+        // Expressions can violate some assertions of the library. The scope is dropped then.
         let result = catch_unwind(AssertUnwindSafe(|| Value::resolve(&program.expression, &scope)));
         let cost = CALL_LIMIT.saturating_sub(self.left.load(Ordering::Relaxed)).saturating_add(self.step);
         let result = match result {
@@ -129,11 +124,7 @@ fn failure(error: &ExecutionError) -> Failure {
 }
 
 impl Program {
-    /// Parses an expression.
-    ///
-    /// # Errors
-    ///
-    /// The message of the server, from `compilation failed: ` on.
+    /// Parses an expression. The error is the server's message after `compilation failed: `.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.chars().count() > MAX_LENGTH {
             return Err(format!(
@@ -153,13 +144,11 @@ impl Program {
         parsed.unwrap_or_else(|_| Err(format!("ERROR: <input>:1:1: Syntax error in {text:?}")))
     }
 
-    /// The expression.
     pub(crate) fn expression(&self) -> &IdedExpr {
         &self.expression
     }
 }
 
-/// Returns the apparent depth of brackets; those in literals count.
 fn brackets(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for character in text.chars() {
@@ -186,7 +175,7 @@ fn parse(text: &str) -> Result<Program, String> {
     }
 }
 
-/// Makes each step of each loop count, and macros that the library does not know of what it does.
+/// Makes each step of a loop count its cost, and expands macros that the library lacks.
 struct Rewriting {
     uses_old_self: bool,
     unsupported: Option<String>,
@@ -198,7 +187,7 @@ impl Rewriting {
             self.unsupported = Some(TOO_DEEP.to_owned());
             return;
         }
-        if let Some(bound) = bind(node) {
+        if let Some(bound) = expand_bind(node) {
             *node = bound;
         }
         match &mut node.expr {
@@ -239,8 +228,8 @@ fn call(function: &str, args: Vec<IdedExpr>) -> IdedExpr {
     IdedExpr { id: 0, expr: Expr::Call(CallExpr { func_name: function.to_owned(), target: None, args }) }
 }
 
-/// `cel.bind(name, value, expression)`, as a loop that does not run.
-fn bind(node: &mut IdedExpr) -> Option<IdedExpr> {
+/// Expands `cel.bind(name, value, expression)` into a loop over nothing.
+fn expand_bind(node: &mut IdedExpr) -> Option<IdedExpr> {
     let Expr::Call(call) = &mut node.expr else { return None };
     let Expr::Ident(space) = &call.target.as_ref()?.expr else { return None };
     if space != "cel" || call.func_name != "bind" {
@@ -284,7 +273,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// A field's name as expressions call it; none if they cannot.
+/// Escapes the name of a field for expressions, or returns `None` if they cannot refer to it.
 pub(crate) fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;

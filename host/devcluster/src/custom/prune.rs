@@ -1,4 +1,4 @@
-//! Dropping what the schema does not know: unknown fields, and nulls that are neither admitted nor defaulted.
+//! Drops unknown fields and nulls, sets defaults and normalizes numbers.
 
 use serde_json::Value;
 
@@ -9,16 +9,15 @@ use crate::status::MAX_ERROR_BYTES;
 
 const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Decides if the value is an object of the API, with `apiVersion`, `kind` and `metadata` of its own.
+/// Decides if a value is an API object, with its own `apiVersion`, `kind` and `metadata`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// It is such an object.
     Resource,
-    /// It is only if the schema says so.
+    /// Only if the schema says so.
     Field,
 }
 
-/// Drops unknown fields from `value`. Returns their paths, in order.
+/// Drops unknown fields from `value`, and returns their sorted paths.
 pub(crate) fn prune(value: &mut Value, schema: &Node, level: Level) -> Vec<String> {
     let mut pruning = Pruning { unknown: Vec::new(), bytes: 0 };
     let embedded = level == Level::Resource || schema.embedded_resource;
@@ -29,12 +28,12 @@ pub(crate) fn prune(value: &mut Value, schema: &Node, level: Level) -> Vec<Strin
 
 struct Pruning {
     unknown: Vec<String>,
-    /// Their size in bytes.
     bytes: usize,
 }
 
 impl Pruning {
-    /// `schema` is none below a field of which nothing is said. `preserve` keeps what is not named here, and in the items of lists.
+    /// `schema` is `None` below a field without one. `preserve` keeps unknown fields, here and in
+    /// the items of lists.
     fn walk(&mut self, value: &mut Value, schema: Option<&Node>, embedded: bool, preserve: bool, path: &Path, depth: usize) {
         if depth > MAX_VALUE_DEPTH {
             *value = Value::Null;
@@ -92,7 +91,7 @@ impl Pruning {
 
 enum Known<'a> {
     As(&'a Node),
-    /// `additionalProperties` is given, but no schema.
+    /// `additionalProperties` is a boolean.
     Whatever,
     No,
 }
@@ -106,8 +105,8 @@ fn known<'a>(schema: &'a Node, name: &str) -> Known<'a> {
     }
 }
 
-/// Returns whether [`prune`], [`drop_nulls`] and [`default`] would leave an object of the API as it is. It may say no where they would,
-/// too.
+/// Returns whether [`prune`], [`drop_nulls`] and [`default`] would not change an API object. A fast
+/// check, which may return false for such an object.
 pub(crate) fn is_settled(value: &Value, schema: &Node) -> bool {
     is_settled_at(value, Some(schema), true, schema.preserve_unknown_fields, 0)
 }
@@ -149,12 +148,12 @@ fn is_child_settled(value: &Value, schema: &Node, preserve: bool, depth: usize) 
     (!value.is_null() || schema.nullable) && is_settled_at(value, Some(schema), schema.embedded_resource, preserve, depth + 1)
 }
 
-/// Returns whether a schema of the metadata, whose fields are not pruned, has nothing to say to its nulls and defaults.
+/// Returns whether the schema of the metadata, which is not pruned, adds no defaults.
 fn is_plain(schema: &Node, value: &Value) -> bool {
     !value.is_null() && schema.default.is_none() && schema.properties.values().all(|property| property.default.is_none())
 }
 
-/// Drops fields that are null where the schema admits no null and has no default.
+/// Drops null fields that are neither nullable nor have a default.
 pub(crate) fn drop_nulls(value: &mut Value, schema: Option<&Node>) {
     drop_nulls_at(value, schema, 0);
 }
@@ -181,7 +180,7 @@ fn drop_nulls_at(value: &mut Value, schema: Option<&Node>, depth: usize) {
     }
 }
 
-/// Puts defaults where fields are absent, or null though they may not be.
+/// Sets the defaults of fields that are absent, or null and not nullable.
 pub(crate) fn default(value: &mut Value, schema: &Node) {
     default_at(value, schema, 0);
 }
@@ -223,7 +222,7 @@ fn default_at(value: &mut Value, schema: &Node, depth: usize) {
     }
 }
 
-/// Prunes the defaults of a schema, as the server does before it uses them.
+/// Prunes the defaults of a schema, as the real server does before it uses them.
 pub(crate) fn prune_defaults(schema: &mut Node) {
     if let Some(mut default) = schema.default.take() {
         prune(&mut default, schema, Level::Field);
@@ -238,7 +237,7 @@ pub(crate) fn prune_defaults(schema: &mut Node) {
     }
 }
 
-/// Writes whole numbers as such: `1.0` is stored as `1`. The API server does so only when it has validated the object.
+/// Replaces whole floats by integers, e.g. `1.0` by `1`. The API server does so after validation.
 pub(crate) fn canonical_numbers(value: &mut Value) {
     canonical_numbers_at(value, 0);
 }

@@ -1,11 +1,11 @@
-//! The schema of a custom kind in the form that the rest of the server reads, for merging and rendering.
+//! Converts the schema of a custom kind to [`Schemas`], for merging and rendering.
 
 use std::collections::BTreeMap;
 
 use super::structural::{Additional, Node};
 use crate::schema::{ListType, MapType, Schema, SchemaId, Schemas, Type};
 
-/// The schema of whole objects: what the definition says, with `apiVersion`, `kind` and `metadata`.
+/// Builds the schema of whole objects, with `apiVersion`, `kind` and `metadata`.
 pub(super) fn build(root: &Node) -> (Schemas, SchemaId) {
     let mut building = Building { schemas: Schemas::new(), object_meta: None };
     let root = building.node(root, true);
@@ -77,7 +77,7 @@ impl Building {
         })
     }
 
-    /// `ObjectMeta`, as the API server describes it for merging.
+    /// `ObjectMeta`, like the API server's schema for merging.
     fn object_meta(&mut self) -> SchemaId {
         if let Some(known) = self.object_meta {
             return known;

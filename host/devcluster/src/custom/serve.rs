@@ -13,12 +13,10 @@ use crate::schema::RootSchema;
 use crate::status::FieldError;
 use crate::store::Resource;
 
-/// The strategy of one version of a CustomResourceDefinition.
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(super) schema: Node,
     pub(super) has_rules: bool,
-    /// If true, the version has the subresource `status`.
     pub(super) has_status: bool,
     /// The paths that field selectors may name, e.g. `.spec.color`.
     pub(super) selectable_fields: Vec<String>,
@@ -27,12 +25,10 @@ pub(crate) struct Version {
     kind: Arc<str>,
 }
 
-/// The value at a path of fields.
 pub(super) fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     Scale::fields(path).try_fold(object, |value, field| value.get(field))
 }
 
-/// See [`super::kinds()`].
 pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
     let Some(spec) = definition.get("spec") else { return Vec::new() };
     let names = definition.get("status").and_then(|status| status.get("acceptedNames")).unwrap_or(&Value::Null);
@@ -86,7 +82,6 @@ pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
     versions().filter(|version| is_true(version, "served")).map(serve).collect()
 }
 
-/// Returns whether a condition of a definition is true.
 pub(super) fn condition(definition: &Value, kind: &str) -> bool {
     let conditions = definition.get("status").and_then(|status| status.get("conditions")).and_then(Value::as_array);
     let found = conditions.into_iter().flatten().find(|condition| object::text(condition, "type") == kind);
@@ -126,7 +121,6 @@ fn discovery(names: &Value, group: &str, version: &str, scope: Scope, verbs: &[&
     Value::Object(entry)
 }
 
-/// Returns the warning about the use of a deprecated version.
 fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     if !is_true(version, "deprecated") {
         return None;
@@ -148,7 +142,8 @@ fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     })
 }
 
-/// Orders versions as Kubernetes does: `v2`, `v1`, `v1beta2`, `v1alpha1`, then all others, against the alphabet.
+/// The key that orders versions like Kubernetes: `v2`, `v1`, `v1beta2`, `v1alpha1`, then all
+/// others.
 pub(crate) fn precedence(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let number = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     let other = (0, 0, 0, std::cmp::Reverse(version.to_owned()));
@@ -167,7 +162,7 @@ pub(crate) fn precedence(version: &str) -> (u8, u64, u64, std::cmp::Reverse<Stri
     other
 }
 
-/// The `openAPIV3Schema` of a version; one that says nothing if it has none.
+/// The `openAPIV3Schema` of a version, or an empty schema.
 fn open_api_schema(version: &Value) -> Value {
     let given = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema")).cloned();
     given.unwrap_or_else(|| json!({ "type": "object" }))
@@ -195,7 +190,6 @@ impl Version {
         }
     }
 
-    /// Validates the type that an object claims to have.
     pub(super) fn type_errors(&self, object: &Value) -> Vec<FieldError> {
         let expected = [("kind", &*self.kind), ("apiVersion", self.api_version.as_str())];
         let wrong = expected.into_iter().filter(|(name, expected)| object::text(object, name) != *expected);
@@ -204,7 +198,6 @@ impl Version {
             .collect()
     }
 
-    /// Validates the fields that `scale` refers to.
     pub(super) fn scale_errors(&self, subresource: Option<Subresource>, object: &Value) -> Vec<FieldError> {
         let Some(scale) = &self.scale else { return Vec::new() };
         let mut errors = Vec::new();
@@ -238,7 +231,7 @@ fn replicas_error(object: &Value, path: &str) -> Option<FieldError> {
     }
 }
 
-/// The value at a path; an error if something on the way there is no object.
+/// Returns the value at a path, or an error if one of its parents is no object.
 fn field<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let (mut value, mut walked) = (object, String::new());
     for name in Scale::fields(path) {
@@ -270,7 +263,7 @@ fn accessor_error(path: &str, value: &Value, expected: &str) -> String {
     format!(".{} accessor error: {shown} is of the type {kind}, expected {expected}", path.trim_start_matches('.'))
 }
 
-/// Shown for a definition that gives no columns; the description is the API's own.
+/// The API's description of the column `Age`, the default column.
 const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be \
                    set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 \
                    form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: \

@@ -1,4 +1,5 @@
-//! Writes the status of a definition as the controllers of the API server do: if its names are free, and that it is served.
+//! Computes the status of a definition like the API server's controllers: accepts its names if they
+//! are free, and establishes it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,6 @@ use super::definition::approval;
 use super::structural::texts;
 use crate::object;
 
-/// See [`super::settle()`].
 pub(super) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<Value> {
     let spec = definition.get("spec")?;
     let group = object::text(spec, "group");
@@ -45,7 +45,6 @@ pub(super) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Va
     (after != before).then_some(after)
 }
 
-/// Absent and empty are the same.
 fn without_empty(names: &Map<String, Value>) -> Map<String, Value> {
     let empty = |value: &Value| match value {
         Value::Null => true,
@@ -75,7 +74,7 @@ impl Status {
         self.find(kind).is_some_and(|condition| object::text(condition, "status") == "True")
     }
 
-    /// Sets a condition. The time of its last transition changes with its status only.
+    /// Sets a condition. Its `lastTransitionTime` changes only with its status.
     fn condition(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
         let known = self.find(kind);
         let since = known
@@ -97,7 +96,6 @@ impl Status {
     }
 }
 
-/// The names that definitions of a group have.
 #[derive(Default)]
 struct Names {
     resources: BTreeSet<String>,
@@ -123,7 +121,7 @@ impl Names {
         self.kinds.extend(text("listKind"));
     }
 
-    /// Takes what is free of `requested` in addition to `accepted`; and the last conflict.
+    /// Returns `accepted` with the free names of `requested`, and the last conflict.
     fn accept(
         &self,
         requested: &Map<String, Value>,
@@ -166,7 +164,7 @@ impl Names {
             Some(categories) => accepted.insert("categories".to_owned(), categories.clone()),
             None => accepted.remove("categories"),
         };
-        // What is required of names is there even where nothing could be accepted.
+        // The required names are present even if none was accepted.
         for name in ["plural", "kind"] {
             accepted.entry(name).or_insert_with(|| Value::from(""));
         }

@@ -1,4 +1,4 @@
-//! A structural schema: what an `openAPIV3Schema` says, parsed once.
+//! A structural schema, parsed from an `openAPIV3Schema`.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,17 +9,15 @@ use serde_json::{Map, Value};
 use super::pattern;
 use super::program::Compiled;
 
-/// The maximum depth of schemas. JSON documents nest no deeper than 128, and each level of a schema takes two of them; what is
-/// deeper is refused in a definition and not looked at in an object, so that no walk recurses without bound.
+/// The maximum depth of schemas, to bound recursion. A definition with a deeper one is rejected.
+/// JSON nests at most 128 levels, and each level of a schema takes two.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// The depth to which values are inspected.
+/// The depth to which values are inspected: that of JSON, and a little more.
 pub(crate) const MAX_VALUE_DEPTH: usize = 130;
 
-/// One place in an object.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
-    /// `type`; empty if there is none.
     pub(crate) kind: String,
     pub(crate) format: Option<String>,
     pub(crate) nullable: bool,
@@ -34,26 +32,20 @@ pub(crate) struct Node {
     pub(crate) list_map_keys: Vec<String>,
     pub(crate) map_type: Option<String>,
     pub(crate) rules: Vec<Rule>,
-    /// If true, there are rules here or below.
+    /// True if there are rules here or below.
     pub(crate) has_rules: bool,
     pub(crate) checks: Checks,
 }
 
-/// `additionalProperties`.
 #[derive(Debug, Default)]
 pub(crate) enum Additional {
-    /// Nothing is said.
     #[default]
     Unset,
-    /// `false`.
     Forbidden,
-    /// `true`.
     Anything,
-    /// A schema.
     Each(Box<Node>),
 }
 
-/// The validations of a value beyond its shape.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     pub(crate) maximum: Option<f64>,
@@ -77,11 +69,10 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Box<Node>>,
 }
 
-/// `pattern`.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,
-    /// Go's error if it cannot be read.
+    /// The error is Go's.
     pub(crate) regex: Result<Regex, String>,
 }
 
@@ -94,12 +85,11 @@ pub(crate) struct Rule {
     pub(crate) reason: Option<String>,
     pub(crate) field_path: String,
     pub(crate) optional_old_self: Option<bool>,
-    /// Made when it is first needed.
     pub(crate) compiled: OnceLock<Compiled>,
 }
 
 impl Node {
-    /// Reads `schema`. Invalid parts are ignored, because definitions are validated elsewhere.
+    /// Parses `schema`. Ignores invalid parts, because definitions are validated elsewhere.
     pub(crate) fn parse(schema: &Value) -> Self {
         Self::parse_at(schema, 0)
     }
@@ -151,12 +141,10 @@ impl Node {
         }
     }
 
-    /// The schema of a field of a struct or of a value of a map.
     pub(crate) fn field(&self, name: &str) -> Option<&Self> {
         self.properties.get(name).or_else(|| self.each())
     }
 
-    /// Returns whether it is a list whose items are identified by keys.
     pub(crate) fn is_list_map(&self) -> bool {
         self.list_type.as_deref() == Some("map")
     }
@@ -209,12 +197,11 @@ impl Rule {
         }
     }
 
-    /// The programs of the rule.
     pub(crate) fn compiled(&self) -> &Compiled {
         self.compiled.get_or_init(|| Compiled::new(&self.rule, &self.message_expression))
     }
 
-    /// Returns the name of the rule in errors.
+    /// The name of the rule in errors.
     pub(crate) fn label(&self) -> &str {
         if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
     }

@@ -1,4 +1,4 @@
-//! The answers of a real API server are recorded beside these definitions and objects; this server must give the same answers.
+//! Compares answers with those of a real API server, recorded for these definitions and objects.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,6 @@ mod laws;
 struct DefinitionCase {
     name: String,
     definition: Value,
-    /// Field and message.
     causes: Vec<(String, String)>,
     warnings: Vec<String>,
 }
@@ -48,7 +47,7 @@ struct Outcome {
     warnings: Vec<String>,
 }
 
-/// The causes, in no particular order: the server walks maps at random.
+/// The causes, sorted, because the server iterates over maps in random order.
 fn causes(errors: &[FieldError]) -> Vec<(String, String)> {
     let split = |error: &FieldError| {
         let text = error.to_string();
@@ -90,7 +89,7 @@ fn definitions_are_refused_as_the_api_server_refuses_them() {
         definition::prepare_for_create(&mut definition);
         let found = causes(&definition::validate(&definition));
         let expected = sorted(case.causes.clone());
-        // The root of a schema is shown in a form that only the server's own language has.
+        // Errors at the root of a schema quote a Go type, which this server does not imitate.
         let comparable = |causes: &[(String, String)]| -> Vec<(String, String)> {
             causes
                 .iter()
@@ -153,7 +152,7 @@ fn objects_are_treated_as_the_api_server_treats_them() {
         if found.code == 422 && expected.code == 422 {
             found.warnings.clone_from(&expected.warnings);
         }
-        // The server also warns of rules that it forgives.
+        // The real server also warns about failures that ratcheting ignores.
         let warnings: Vec<&String> = expected.warnings.iter().filter(|warning| !warning.contains("Invalid value")).collect();
         let same = found.code == expected.code
             && found.causes == sorted(expected.causes.clone())

@@ -1,4 +1,4 @@
-//! Validation of a value against a schema, with the order and the sentences of kube-openapi.
+//! Validates a value by a schema, with the order and the messages of kube-openapi.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use super::path::Path;
 use super::structural::{Additional, Checks, MAX_VALUE_DEPTH, Node};
 use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
-/// Validates `value`, which is at `path`. An error that `old` also has is not reported.
+/// Validates `value` at `path`. Ignores errors in values that are the same in `old`.
 pub(crate) fn validate(value: &Value, schema: &Node, path: &Path, old: Option<&Value>) -> Vec<FieldError> {
     let correlated = old.map(|old| Correlated { new: value, old, schema });
     let validation = Validation { base: path, left: Cell::new(MAX_ERROR_BYTES) };
@@ -21,17 +21,17 @@ pub(crate) fn validate(value: &Value, schema: &Node, path: &Path, old: Option<&V
     outcome.errors.into_iter().map(|finding| finding.error).collect()
 }
 
-/// The outcome for one value and one schema. How much of a schema matched decides whose errors are shown, of several alternatives.
+/// The outcome for one value and one schema. Of several failed alternatives, the errors of the one
+/// with the most matches are reported.
 #[derive(Default)]
 struct Outcome {
     errors: Vec<Finding>,
-    /// The sentences of the errors.
     sentences: HashSet<Arc<str>>,
     matches: usize,
 }
 
 struct Finding {
-    /// The sentence: of several errors that say the same, one is shown.
+    /// The message; of several errors with the same one, only the first is reported.
     sentence: Arc<str>,
     error: FieldError,
 }
@@ -60,9 +60,8 @@ impl Outcome {
 }
 
 struct Validation<'a> {
-    /// The path of the validated value; messages name paths within it.
+    /// The path of the validated value. Messages contain paths relative to it.
     base: &'a Path,
-    /// The number of bytes that errors may still take.
     left: Cell<usize>,
 }
 
@@ -90,7 +89,7 @@ impl Validation<'_> {
         outcome
     }
 
-    /// A node with a predecessor of its own: unless it changed, its errors are forgiven.
+    /// Validates a value that has a predecessor. Drops the errors if it is unchanged.
     fn ratcheted(&self, value: &Value, schema: &Node, path: &Path, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
         let mut outcome = self.node(value, schema, path, old, depth);
         if !outcome.is_valid() && old.is_some_and(Correlated::is_unchanged) {
@@ -188,7 +187,8 @@ impl Validation<'_> {
         if let Some(most) = checks.max_length.filter(|most| length > *most) {
             let bytes = if most == 1 { "byte" } else { "bytes" };
             outcome.add(self.finding(|| {
-                let error = FieldError::new(Fault::TooLong, self.at(path), format!("may not be more than {most} {bytes}"));
+                let error =
+                    FieldError::new(Fault::TooLong, self.full_path(path), format!("may not be more than {most} {bytes}"));
                 (format!("{} in body should be at most {most} chars long", path.text()), error)
             }));
         } else if let Some(least) = checks.min_length.filter(|least| length < *least) {
@@ -243,7 +243,7 @@ impl Validation<'_> {
                 outcome.add(self.finding(|| {
                     let sentence =
                         format!("factor MultipleOf declared for {} must be positive: {}", path.text(), shown(factor));
-                    let error = FieldError::new(invalid_fault(&Value::from(factor)), self.at(path), &sentence);
+                    let error = FieldError::new(invalid_fault(&Value::from(factor)), self.full_path(path), &sentence);
                     (sentence, error)
                 }));
             } else if let Some(detail) = test(limit, native) {
@@ -251,7 +251,7 @@ impl Validation<'_> {
             }
         };
         bound(checks.multiple_of, "MultipleOf", &|factor, native| multiple_of(number, factor, native));
-        // Whole numbers are compared with whole bounds, as the server does it.
+        // Like the server, compares whole numbers with truncated bounds.
         let native_bound = |bound: f64, native: bool| if native && number.is_i64() { bound.trunc() } else { bound };
         bound(checks.minimum, "Minimum boundary", &|least, native| {
             let least = native_bound(least, native);
@@ -292,7 +292,7 @@ impl Validation<'_> {
         if let Some(most) = checks.max_items.filter(|most| size > *most) {
             outcome.add(self.too_many(path, items.len(), most, "items"));
         }
-        // Bounded, since it is quadratic; definitions may not ask for it, so no more than that comes from old data.
+        // Limited, because it is quadratic. Definitions with `uniqueItems` are rejected anyway.
         let has_duplicates =
             || items.iter().take(1000).enumerate().any(|(index, item)| items.iter().take(index).any(|other| other == item));
         if checks.unique_items && has_duplicates() {
@@ -320,7 +320,7 @@ impl Validation<'_> {
             outcome.add(self.too_many(path, fields.len(), most, "properties"));
         }
         for (name, field) in fields {
-            // The type of an object never goes back to what it was, so nothing wrong with it is forgiven.
+            // Errors about the type of an object are never ignored.
             let is_type = path.is_root() && matches!(name.as_str(), "kind" | "apiVersion");
             let old = old.filter(|_| !is_type).and_then(|old| old.key(name));
             let (schema, below) = match (schema.properties.get(name), &schema.additional) {
@@ -329,7 +329,7 @@ impl Validation<'_> {
                 (None, Additional::Forbidden) => {
                     outcome.add(self.finding(|| {
                         let sentence = format!("{}.{name} in body is a forbidden property", path.text());
-                        (sentence.clone(), FieldError::invalid(self.at(path), name.as_str(), sentence))
+                        (sentence.clone(), FieldError::invalid(self.full_path(path), name.as_str(), sentence))
                     }));
                     continue;
                 }
@@ -344,7 +344,7 @@ impl Validation<'_> {
         for name in checks.required.iter().filter(|name| value.get(name.as_str()).is_none()) {
             outcome.add(self.finding(|| {
                 let sentence = format!("{}.{name} in body is required", path.text());
-                (sentence, FieldError::required(self.at(&path.child(name)), ""))
+                (sentence, FieldError::required(self.full_path(&path.child(name)), ""))
             }));
         }
     }
@@ -365,15 +365,15 @@ impl Validation<'_> {
                 choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)).collect();
             let sentence = format!("{} in body should be one of [{}]", path.text(), supported.join(" "));
             let fault = Fault::NotSupported { value: value.clone(), supported };
-            (sentence, FieldError::new(fault, self.at(path), ""))
+            (sentence, FieldError::new(fault, self.full_path(path), ""))
         }));
     }
 
-    fn at(&self, path: &Path) -> Path {
+    fn full_path(&self, path: &Path) -> Path {
         if path.is_root() { self.base.clone() } else { self.base.child(&path.text()) }
     }
 
-    /// A sentence with its error; once too many bytes of them were written, one that says so and nothing else.
+    /// Returns an error with its message, or a notice once the errors have used up their bytes.
     fn finding(&self, make: impl FnOnce() -> (String, FieldError)) -> Finding {
         let left = self.left.get();
         if left == 0 {
@@ -385,7 +385,6 @@ impl Validation<'_> {
         Finding { sentence: sentence.into(), error }
     }
 
-    /// An error about no field in particular.
     fn composite(&self, sentence: impl FnOnce() -> String) -> Finding {
         self.finding(|| {
             let sentence = sentence();
@@ -396,21 +395,24 @@ impl Validation<'_> {
     fn invalid(&self, path: &Path, value: impl FnOnce() -> Value, detail: impl fmt::Display) -> Finding {
         self.finding(|| {
             let sentence = format!("{} in body {detail}", path.text());
-            (sentence.clone(), FieldError::new(invalid_fault(&value()), self.at(path), sentence))
+            (sentence.clone(), FieldError::new(invalid_fault(&value()), self.full_path(path), sentence))
         })
     }
 
     fn type_error(&self, path: &Path, expected: &str, actual: &str) -> Finding {
         self.finding(|| {
             let sentence = format!("{} in body must be of type {expected}: {actual:?}", path.text());
-            (sentence.clone(), FieldError::new(Fault::TypeInvalid(Value::from(actual)), self.at(path), sentence))
+            (sentence.clone(), FieldError::new(Fault::TypeInvalid(Value::from(actual)), self.full_path(path), sentence))
         })
     }
 
     fn too_many(&self, path: &Path, actual: usize, most: i64, what: &str) -> Finding {
         self.finding(|| {
             let fault = Fault::TooMany { actual, limit: usize::try_from(most).unwrap_or_default() };
-            (format!("{} in body should have at most {most} {what}", path.text()), FieldError::new(fault, self.at(path), ""))
+            (
+                format!("{} in body should have at most {most} {what}", path.text()),
+                FieldError::new(fault, self.full_path(path), ""),
+            )
         })
     }
 }
@@ -419,7 +421,7 @@ fn one_of(path: &Path, what: &str) -> String {
     format!("{:?} must validate one and only one schema (oneOf). {what}", path.text())
 }
 
-/// The first success, or the failure that got furthest.
+/// Returns the first success, or the failure with the most matches.
 fn choose(outcomes: Vec<Outcome>, success: bool) -> Option<Outcome> {
     outcomes
         .into_iter()
@@ -427,7 +429,6 @@ fn choose(outcomes: Vec<Outcome>, success: bool) -> Option<Outcome> {
         .reduce(|best, next| if !success && next.matches > best.matches { next } else { best })
 }
 
-/// The type and the format that a value has by itself.
 fn describe(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -440,12 +441,12 @@ fn describe(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns whether a number in floating point stands for a whole one.
+/// Returns whether a float is an integer of at most 2^53 - 1.
 pub(crate) fn is_whole(float: f64) -> bool {
     float.is_finite() && float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0
 }
 
-/// Returns the type that a number should have and does not have: `integer with format int32`.
+/// Returns the type that a number does not fit, e.g. `integer with format int32`.
 fn out_of_range(number: &Number, of_type: &str, format: &str) -> Option<String> {
     let whole = || number.as_i64().or_else(|| number.as_f64().filter(|float| is_whole(*float)).map(|float| float as i64));
     let fits = match (of_type, format) {
@@ -470,12 +471,11 @@ fn multiple_of(number: &Number, factor: f64, native: bool) -> Option<String> {
     fails.then(|| format!("should be a multiple of {}", shown(native_factor(number, factor, native))))
 }
 
-/// A factor of a whole number is taken as a whole number.
 fn native_factor(number: &Number, factor: f64, native: bool) -> f64 {
     if native && number.is_i64() { factor.trunc() } else { factor }
 }
 
-/// A number in floating point as Go prints it: the shortest form, with an exponent from a million on.
+/// Formats a float like Go: the shortest form, with an exponent from a million on or below 0.0001.
 pub(crate) fn shown(float: f64) -> String {
     let scientific = format!("{float:e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
@@ -486,7 +486,7 @@ pub(crate) fn shown(float: f64) -> String {
     }
 }
 
-/// `Invalid value`, shown as Go shows it.
+/// `Invalid value`, with floats formatted like Go.
 pub(crate) fn invalid_fault(value: &Value) -> Fault {
     match value {
         Value::Number(number) if !number.is_i64() => Fault::InvalidShown(shown(number.as_f64().unwrap_or(f64::NAN))),

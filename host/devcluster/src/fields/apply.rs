@@ -15,21 +15,24 @@ use super::{Force, Manager, last_applied, text};
 use crate::object;
 use crate::schema::SchemaRef;
 
-/// The owner of what was there before there were owners.
+/// The owner of the fields that were set before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// Applies `applied` to `live` (none: creates it) and returns the merged object with its `managedFields`.
+/// Applies `applied` to `live` (`None`: creates it) and returns the merged object with its
+/// `managedFields`, without defaults.
 ///
-/// Everything that `applied` does not speak of is as in `live`, `metadata` included; defaults are not in it yet. What the same
-/// manager applied before and no longer does is removed, unless another owns it. When that changes nothing, the entry keeps its
-/// time. With the manager `kubectl`, what client-side apply left in its annotation is no conflict, and the annotation is kept up to
-/// date. Paths under `reset` are not owned.
+/// # Guarantees
 ///
-/// That `applied` is of the right `apiVersion` and, unless it is a create, of the right kind is checked here; see [`check_type`].
+/// - Fields that are not in `applied` are as in `live`, except those that the same manager applied
+///   before and that nobody else owns: they are removed.
+/// - The manager does not own paths under `reset`.
+/// - The time of its entry changes only if the object does.
+/// - The manager `kubectl` has no conflicts about fields that client-side apply left in its
+///   annotation, and the annotation is kept up to date.
 ///
 /// # Errors
 ///
-/// Conflicts with other owners unless forced, and what is wrong with `applied`.
+/// Conflicts with other owners unless forced, and those of [`check_type`] and of the schema.
 pub fn apply(
     live: Option<&Value>,
     applied: &Value,
@@ -77,11 +80,11 @@ pub fn apply(
     Ok(merged)
 }
 
-/// Checks that what is applied is of the version and kind that the request is about.
+/// Checks that the applied object has the API version and kind of the request.
 ///
 /// # Errors
 ///
-/// [`Error::Type`] if it is not.
+/// [`Error::Type`] if it has not.
 pub fn check_type(applied: &Value, api_version: &str, kind: &str) -> Result<(), Error> {
     let (sent_version, sent_kind) = (object::text(applied, "apiVersion"), object::text(applied, "kind"));
     if sent_version == api_version && sent_kind == kind {
@@ -90,7 +93,6 @@ pub fn check_type(applied: &Value, api_version: &str, kind: &str) -> Result<(), 
     Err(Error::Type(type_name(sent_version, sent_kind)))
 }
 
-/// An apply after what is live has been prepared.
 struct Application<'a> {
     base: &'a Value,
     applied: &'a Value,
@@ -98,7 +100,7 @@ struct Application<'a> {
 }
 
 impl Application<'_> {
-    /// The merged object (none: nothing changes) and its owners.
+    /// Returns the merged object (`None`: no change) and its owners.
     fn run(&self, mut ownership: Ownership, force: Force) -> Result<(Option<Value>, Ownership), Error> {
         let (shape, manager) = (self.context.shape, self.context.manager);
         if entries(self.applied).is_some() {
@@ -133,15 +135,14 @@ impl Application<'_> {
     }
 }
 
-/// `merged` without what was in `last`, the applier's last set, and what nobody owns now.
 fn prune(merged: Value, last: &FieldSet, ownership: &Ownership, shape: Shape<'_>) -> Value {
     let named = |set: &FieldSet| with_named_fields(set, Some(shape));
     let (last, all) = (named(last), named(&field_set(&merged, shape)));
     let held = |value: &Value| named(&field_set(value, shape));
-    // What others own, or the applier still does, stays. With it stays what is around it.
+    // Fields that anybody still owns stay, and so do their parents.
     let pruned = remove(&merged, &last, shape);
     let owned = ownership.owners.values().fold(FieldSet::default(), |all, owned| all.union(&owned.set));
     let pruned = remove(&merged, &all.difference(&held(&pruned).union(&named(&owned))), shape);
-    // What the applier never applied stays, though it lay in what was removed.
+    // Fields that the applier never applied stay, even below removed ones.
     remove(&merged, &all.difference(&held(&pruned)).intersection(&last), shape)
 }

@@ -10,25 +10,19 @@ use super::shape::{Form, Items, Naming, Shape};
 use super::text;
 use super::typed::item_element;
 
-/// The fields that a change removes, modifies and adds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Difference {
-    /// Those that are only in the old value.
     pub(super) removed: FieldSet,
-    /// Those that are in both and not the same.
     pub(super) modified: FieldSet,
-    /// Those that are only in the new value.
     pub(super) added: FieldSet,
 }
 
-/// Compares two values that their schema admits.
 pub(super) fn compare(old: &Value, new: &Value, shape: Shape<'_>) -> Difference {
     let root = difference(Some(old), Some(new), shape);
     Difference { removed: root.removed.children, modified: root.modified.children, added: root.added.children }
 }
 
 impl Difference {
-    /// Returns the differences outside of `fields`.
     pub(super) fn outside(self, fields: &FieldSet) -> Self {
         if fields.is_empty() {
             return self;
@@ -40,13 +34,11 @@ impl Difference {
         }
     }
 
-    /// Returns the fields of the new value that the old one lacks or has with another value.
-    pub(super) fn set(&self) -> FieldSet {
+    pub(super) fn modified_or_added(&self) -> FieldSet {
         self.modified.clone().union(&self.added)
     }
 }
 
-/// The differences at and below one place.
 #[derive(Default)]
 struct Node {
     removed: FieldNode,
@@ -90,7 +82,7 @@ fn difference(old: Option<&Value>, new: Option<&Value>, shape: Shape<'_>) -> Nod
         (_, None) => walk(old_forms.first(), old, new, shape),
         (None, _) => walk(new_forms.first(), old, new, shape),
         _ if old_forms == new_forms => walk(new_forms.first(), old, new, shape),
-        // The value became something else: it is walked as what it was and as what it is.
+        // The form changed, e.g. from map to text: walk the value in both forms.
         _ => {
             let (mut node, _) = walk(old_forms.first(), old, new, shape);
             let (other, is_leaf) = walk(new_forms.first(), old, new, shape);
@@ -137,7 +129,7 @@ fn items_of(value: Option<&Value>) -> &[Value] {
 }
 
 fn compare_items(old: &[Value], new: &[Value], shape: Shape<'_>) -> Node {
-    // The items of both, by what tells them apart; it may be there more than once.
+    // The items of both lists by their identity, which may have duplicates.
     let mut items: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
     for item in old {
         if let Ok(element) = item_element(shape, item) {
@@ -158,7 +150,7 @@ fn compare_items(old: &[Value], new: &[Value], shape: Shape<'_>) -> Node {
                 let modified = if is_same { FieldNode::default() } else { FieldNode::leaf() };
                 Node { modified, ..Node::default() }
             }
-            // What was there more than once was owned as a whole, and now is no more, or the other way round.
+            // Duplicates are owned as a whole; this identity just lost its duplicates, or got some.
             (_, [] | [_]) => {
                 let mut below = new.first().map(|new| difference(None, Some(new), shape.item())).unwrap_or_default();
                 below.removed.member = true;

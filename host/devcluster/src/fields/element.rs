@@ -1,4 +1,4 @@
-//! A step of a path into an object.
+//! Paths into an object.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,25 +7,23 @@ use serde_json::Value;
 
 use super::text;
 
-/// A step from a value to one of its parts. Ordered as in `FieldsV1`: fields, keys, values, indices.
+/// A step of a path. Ordered as in `FieldsV1`: fields, keys, values, indices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PathElement {
     /// `f:`: a field of an object.
     Field(String),
-    /// `k:`: the item of a list whose key fields have these values. Sorted by name.
+    /// `k:`: the item of a list with these values of its key fields, sorted by name.
     Key(Vec<(String, Literal)>),
-    /// `v:`: the item of a set that is this value.
+    /// `v:`: the item of a set with this value.
     Value(Literal),
-    /// `i:`: the item of a list at this place.
+    /// `i:`: the item of a list at this index.
     Index(i64),
 }
 
-/// A way into an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Path(pub(super) Vec<PathElement>);
 
 impl Path {
-    /// The way to a part of what this one leads to.
     pub(super) fn to(&self, element: &PathElement) -> Self {
         Self(self.0.iter().chain([element]).cloned().collect())
     }
@@ -38,7 +36,6 @@ impl fmt::Display for Path {
     }
 }
 
-/// A JSON value with an order.
 #[derive(Clone, Debug)]
 pub(super) struct Literal(pub(super) Value);
 
@@ -63,16 +60,12 @@ impl PartialEq for Literal {
 impl Eq for Literal {}
 
 impl PathElement {
-    /// A field.
     pub(super) fn field(name: impl Into<String>) -> Self {
         Self::Field(name.into())
     }
 
-    /// A field by its key in `FieldsV1`; `None` for types that a later version may know.
-    ///
-    /// # Errors
-    ///
-    /// The error in the key.
+    /// Parses a key of `FieldsV1`. Returns `None` for an unknown prefix, and an error for an
+    /// invalid key.
     pub(super) fn parse(key: &str) -> Result<Option<Self>, String> {
         let kind = match key.as_bytes() {
             [_] | [] => return Err("key must be 2 characters long:".to_owned()),
@@ -94,7 +87,6 @@ impl PathElement {
         })
     }
 
-    /// Its key in `FieldsV1`.
     pub(super) fn to_key(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -111,7 +103,7 @@ impl PathElement {
     }
 }
 
-/// As in a path: `.spec`, `[name="a"]`, `[="a"]`, `[0]`.
+/// E.g. `.spec`, `[name="a"]`, `[="a"]`, `[0]`.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

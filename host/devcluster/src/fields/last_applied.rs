@@ -1,4 +1,5 @@
-//! The annotation of client-side apply: kubectl's server-side apply takes over what it says, and keeps it up to date.
+//! The annotation of client-side apply: with the manager `kubectl`, server-side apply takes over
+//! the fields in it, and keeps it up to date.
 
 use serde_json::{Map, Value};
 
@@ -10,21 +11,21 @@ use super::text;
 use super::typed::{Duplicates, field_set, validate};
 use crate::object;
 
-/// The manager whose applies heed the annotation.
 pub(super) const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The maximum size of all annotations of an object, in bytes: `TotalAnnotationSizeLimitB` of apimachinery.
+/// The maximum size of all annotations of an object, in bytes: `TotalAnnotationSizeLimitB` of
+/// apimachinery.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// The conflicts that are left when kubectl may change what client-side apply set; `None` if the annotation says nothing.
+/// Returns the conflicts about fields that client-side apply did not set, or `None` without a valid
+/// annotation.
 pub(super) fn unresolved(conflicts: &[Conflict], live: &Value, api_version: &str, shape: Shape<'_>) -> Option<Vec<Conflict>> {
     let allowed = last_applied_set(live, api_version, shape)?;
     Some(conflicts.iter().filter(|conflict| !allowed.has(&conflict.path.0)).cloned().collect())
 }
 
-/// The fields of the annotation that are still as it says.
 fn last_applied_set(live: &Value, api_version: &str, shape: Shape<'_>) -> Option<FieldSet> {
     let annotation = annotation(live)?;
     validate(live, shape, Duplicates::Forbidden).ok()?;
@@ -34,10 +35,10 @@ fn last_applied_set(live: &Value, api_version: &str, shape: Shape<'_>) -> Option
     }
     validate(&last, shape, Duplicates::Forbidden).ok()?;
     let difference = compare(&last, live, shape);
-    Some(field_set(&last, shape).difference(&difference.set()).difference(&difference.removed))
+    Some(field_set(&last, shape).difference(&difference.modified_or_added()).difference(&difference.removed))
 }
 
-/// Sets the annotation to what is applied, if there is one.
+/// Sets an existing annotation to `applied`; removes it if it becomes too large.
 pub(super) fn bring_up_to_date(object: &mut Value, applied: &Value) {
     if annotation(object).is_none() {
         return;

@@ -1,4 +1,4 @@
-//! Merging what is applied into what is live, and removing what is no longer applied.
+//! Merges an applied value into the live one, and removes fields that are no longer applied.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,13 +9,14 @@ use super::set::FieldSet;
 use super::shape::{Form, Items, Naming, Shape};
 use super::typed::item_element;
 
-/// `live` with what `applied` says. Nothing is removed; lists are in the order of `live` as far as `applied` has no other.
+/// Returns `live` with the values of `applied`. Nothing is removed. In lists, the order of
+/// `applied` takes precedence over that of `live`.
 pub(super) fn merge(live: &Value, applied: &Value, shape: Shape<'_>) -> Value {
     merged(Some(live), Some(applied), shape).unwrap_or(Value::Null)
 }
 
 fn merged(live: Option<&Value>, applied: Option<&Value>, shape: Shape<'_>) -> Option<Value> {
-    // Where the two differ in form, the applied value replaces the live one.
+    // If the two differ in form, the applied value replaces the live one.
     let form = shape.narrowed(applied.or(live)).first();
     let leaf = || applied.or(live).cloned();
     match form {
@@ -57,16 +58,16 @@ fn items_of(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The merge of two lists whose items are told apart. Items of both are in the order of the applied list; those of the live list
-/// alone stay where they are beside them.
+/// The merge of two lists with identified items. Items of both lists are in the order of the
+/// applied one; items of the live list alone keep their place beside their neighbors.
 struct ListMerge<'a> {
     shape: Shape<'a>,
     live: VecDeque<(PathElement, &'a Value)>,
     applied: VecDeque<(PathElement, &'a Value)>,
-    /// The live items by what tells them apart; null for what is there more than once, which merges with nothing.
+    /// The live items by identity. Duplicates are null, because they merge with nothing.
     live_by_element: BTreeMap<PathElement, &'a Value>,
     applied_by_element: BTreeMap<PathElement, &'a Value>,
-    /// The items of both lists that are not yet merged, in the order of the applied list.
+    /// The unmerged items of both lists, in the order of the applied one.
     shared: VecDeque<PathElement>,
     merged: BTreeSet<PathElement>,
     out: Vec<Value>,
@@ -93,7 +94,6 @@ impl<'a> ListMerge<'a> {
         self.out
     }
 
-    /// Takes at least one item off one of the lists.
     fn step(&mut self) {
         if let Some((live, _)) = self.live.front() {
             if let Some((applied, _)) = self.applied.front() {
@@ -103,7 +103,7 @@ impl<'a> ListMerge<'a> {
                     return;
                 }
                 if self.applied_by_element.contains_key(live) && self.shared.front().is_some_and(|next| next != live) {
-                    // It comes later, when it is its turn in the applied list.
+                    // It follows later, in its turn in the applied list.
                     self.live.pop_front();
                     return;
                 }
@@ -150,7 +150,7 @@ fn indexed<'a>(items: &'a [Value], shape: Shape<'_>) -> Indexed<'a> {
     (items, by_element)
 }
 
-/// A value without the fields and items of a set. What loses its last part becomes null.
+/// Removes the fields and items of a set. A map or list that loses its last part becomes null.
 pub(super) fn remove(value: &Value, fields: &FieldSet, shape: Shape<'_>) -> Value {
     match (shape.form(value), value) {
         (Form::Scalar, _) => value.clone(),

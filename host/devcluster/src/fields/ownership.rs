@@ -1,4 +1,4 @@
-//! The owners of fields: `metadata.managedFields`.
+//! Owners and their fields, encoded in `metadata.managedFields`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,38 +10,30 @@ use super::set::FieldSet;
 use super::text;
 use crate::go;
 
-/// The operation by which fields came to be owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
-    /// By server-side apply.
     Apply,
-    /// By any other write.
     Update,
 }
 
-/// The identity of an entry of `managedFields`.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
-    /// Its JSON: the server orders owners by it.
+    /// Its JSON, by which the real server orders owners.
     key: String,
     pub(super) name: String,
     pub(super) operation: Operation,
-    /// Empty for appliers: they are the same in all versions.
+    /// Empty for appliers: their identity does not depend on the version.
     pub(super) api_version: String,
     pub(super) subresource: String,
 }
 
-/// The fields of an owner.
 #[derive(Clone, Debug)]
 pub(super) struct Owned {
     pub(super) set: FieldSet,
-    /// The version of the kind whose fields these are.
     pub(super) api_version: String,
-    /// The time of the owner's last change.
     pub(super) time: Option<Timestamp>,
 }
 
-/// All owners of an object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ownership {
     pub(super) owners: BTreeMap<Owner, Owned>,
@@ -102,12 +94,11 @@ impl Owned {
     }
 }
 
-/// The entries of the object.
 pub(super) fn entries(object: &Value) -> Option<&Value> {
     object.get("metadata")?.get("managedFields").filter(|entries| !entries.is_null())
 }
 
-/// Returns whether a client asks to forget all owners: an empty list, or one with an empty entry.
+/// Returns whether a client asks to remove all owners, by `[]` or `[{}]`.
 pub(super) fn is_reset(entries: &Value) -> bool {
     let is_empty = |field: &Value| matches!(field, Value::Null) || field.as_str() == Some("");
     match entries.as_array().map(Vec::as_slice) {
@@ -118,11 +109,7 @@ pub(super) fn is_reset(entries: &Value) -> bool {
 }
 
 impl Ownership {
-    /// Reads the entries of an object; none are no owners.
-    ///
-    /// # Errors
-    ///
-    /// The error in the first entry that is invalid.
+    /// Decodes the entries of an object, or returns the error in the first invalid one.
     pub(super) fn decode(entries: Option<&Value>) -> Result<Self, String> {
         let entries = match entries {
             None => return Ok(Self::default()),
@@ -136,7 +123,8 @@ impl Ownership {
         Ok(Self { owners })
     }
 
-    /// The entries as they lie in the object: appliers first, then by time, name, version and subresource. `None` if there are none.
+    /// Returns the entries in the server's order: appliers first, then by time, name, version and
+    /// subresource. `None` if there are no owners.
     pub(super) fn encode(&self) -> Option<Value> {
         if self.owners.is_empty() {
             return None;
@@ -154,7 +142,6 @@ impl Ownership {
         Some(owners.into_iter().map(|(owner, owned)| encode_entry(owner, owned)).collect())
     }
 
-    /// Puts the entries into the object, in place of those that it has.
     pub(super) fn write_to(&self, object: &mut Value) {
         match self.encode() {
             Some(entries) => crate::object::set_metadata(object, "managedFields", entries),
@@ -162,7 +149,6 @@ impl Ownership {
         }
     }
 
-    /// Forgets owners who own nothing.
     pub(super) fn drop_empty(&mut self) {
         self.owners.retain(|_, owned| !owned.set.is_empty());
     }
@@ -221,7 +207,6 @@ fn encode_entry(owner: &Owner, owned: &Owned) -> Value {
     Value::Object(entry)
 }
 
-/// A time as `metav1.Time` writes it.
 fn seconds_text(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

@@ -1,4 +1,4 @@
-//! Owners of the replicas, as the `scale` subresource shows them and gives them back.
+//! Translates the owners of the replicas between an object and its Scale.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::error::Error;
 use super::ownership::{Owned, Ownership};
 use super::set::FieldSet;
 
-/// The `apiVersion` of a Scale.
 const SCALE_VERSION: &str = "autoscaling/v1";
 
 const REPLICAS_IN_SCALE: [&str; 2] = ["spec", "replicas"];
 
-/// Where the versions of a kind have their replicas, by `apiVersion`; `None` for a version without the subresource.
+/// The path of the replicas by `apiVersion`; `None` for a version without the subresource.
 pub type ReplicasPaths<'a> = BTreeMap<String, Option<Vec<&'a str>>>;
 
-/// The `managedFields` of the Scale of an object with `entries`: those who own the replicas.
+/// Returns the `managedFields` of the Scale of an object with `entries`: the owners of the
+/// replicas.
 ///
 /// # Errors
 ///
-/// The entries cannot be read.
+/// The entries are invalid.
 pub fn parent_to_scale(entries: Option<&Value>, paths: &ReplicasPaths<'_>) -> Result<Option<Value>, Error> {
     let parent = Ownership::decode(entries).map_err(Error::Owners)?;
     let mut scale = Ownership::default();
@@ -35,12 +35,12 @@ pub fn parent_to_scale(entries: Option<&Value>, paths: &ReplicasPaths<'_>) -> Re
     Ok(scale.encode())
 }
 
-/// The `managedFields` of an object with `entries` after its Scale has been written and has `scale_entries`. `api_version` is the
-/// version of the kind that the request was about.
+/// Returns the `managedFields` of an object that had `entries`, after a write through `api_version`
+/// left its Scale with `scale_entries`.
 ///
 /// # Errors
 ///
-/// The entries cannot be read.
+/// The entries are invalid.
 pub fn scale_to_parent(
     entries: Option<&Value>,
     scale_entries: Option<&Value>,
@@ -57,7 +57,7 @@ pub fn scale_to_parent(
             && has(&owned.set, path)
             && scale.owners.remove(&owner).is_none()
         {
-            // The replicas were taken from it.
+            // Another manager took over the replicas.
             owned.set = owned.set.difference(&FieldSet::of_fields([path.as_slice()]));
         }
         if !owned.set.is_empty() {
@@ -67,7 +67,7 @@ pub fn scale_to_parent(
     let Some(Some(path)) = paths.get(api_version) else { return Ok(result.encode()) };
     for (owner, owned) in scale.owners {
         if has(&owned.set, &REPLICAS_IN_SCALE) {
-            // The server, too, has no time for an owner that is new to the object.
+            // The real server sets no time for an owner that is new to the object either.
             let time = times.get(&owner).copied().flatten();
             let set = FieldSet::of_fields([path.as_slice()]);
             result.owners.insert(owner, Owned { set, api_version: api_version.to_owned(), time });

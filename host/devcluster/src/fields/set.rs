@@ -1,4 +1,4 @@
-//! Sets of fields, and their form in `fieldsV1`.
+//! Sets of fields, encoded as `fieldsV1`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,36 +7,29 @@ use serde_json::{Map, Value};
 
 use super::element::{Path, PathElement};
 
-/// A set of paths. A path in it says nothing of those below it or above it.
+/// A set of paths. Membership of a path does not imply that of its parents or children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldSet {
-    /// None of the nodes is empty.
     nodes: BTreeMap<PathElement, FieldNode>,
 }
 
-/// A path and those below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldNode {
-    /// If true, the path itself is in the set.
     pub(super) member: bool,
-    /// The members below it.
     pub(super) children: FieldSet,
 }
 
 impl FieldNode {
-    /// The path alone.
     pub(super) fn leaf() -> Self {
         Self { member: true, children: FieldSet::default() }
     }
 
-    /// Returns whether neither it nor anything below it is in the set.
     pub(super) fn is_empty(&self) -> bool {
         !self.member && self.children.is_empty()
     }
 }
 
 impl FieldSet {
-    /// Paths of fields of objects.
     pub(super) fn of_fields<'a>(paths: impl IntoIterator<Item = &'a [&'a str]>) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -50,23 +43,19 @@ impl FieldSet {
         set
     }
 
-    /// Returns whether nothing is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Returns the members at or below a first step.
     pub(super) fn node(&self, element: &PathElement) -> Option<&FieldNode> {
         self.nodes.get(element)
     }
 
-    /// Returns whether a path is in it.
     pub(super) fn has(&self, path: &[PathElement]) -> bool {
         let Some((first, rest)) = path.split_first() else { return false };
         self.node(first).is_some_and(|node| if rest.is_empty() { node.member } else { node.children.has(rest) })
     }
 
-    /// Adds what is at and below a first step.
     pub(super) fn add(&mut self, element: PathElement, node: FieldNode) {
         if node.is_empty() {
             return;
@@ -81,7 +70,6 @@ impl FieldSet {
         }
     }
 
-    /// Adds all of another set.
     pub(super) fn extend(&mut self, other: Self) {
         if self.nodes.is_empty() {
             *self = other;
@@ -92,13 +80,11 @@ impl FieldSet {
         }
     }
 
-    /// Returns the union of both sets.
     pub(super) fn union(mut self, other: &Self) -> Self {
         self.extend(other.clone());
         self
     }
 
-    /// Returns the intersection of both sets.
     pub(super) fn intersection(&self, other: &Self) -> Self {
         self.rebuilt(|element, node| match other.node(element) {
             Some(other) => {
@@ -108,7 +94,6 @@ impl FieldSet {
         })
     }
 
-    /// Returns the members that the other set lacks.
     pub(super) fn difference(&self, other: &Self) -> Self {
         self.rebuilt(|element, node| match other.node(element) {
             Some(other) => {
@@ -127,13 +112,13 @@ impl FieldSet {
         })
     }
 
-    /// A set with other nodes at the same first steps.
+    /// Returns a set with every top-level node replaced by `change`.
     pub(super) fn rebuilt(&self, change: impl Fn(&PathElement, &FieldNode) -> FieldNode) -> Self {
         let changed = self.nodes.iter().map(|(element, node)| (element, change(element, node)));
         Self { nodes: changed.filter(|(_, node)| !node.is_empty()).map(|(element, node)| (element.clone(), node)).collect() }
     }
 
-    /// Its paths, each level before those below it: the order in which conflicts are listed.
+    /// Returns the paths, each level before those below it, as conflicts are listed.
     pub(super) fn paths(&self) -> Vec<Path> {
         let mut paths = Vec::new();
         self.collect_paths(&Path::default(), &mut paths);
@@ -147,7 +132,6 @@ impl FieldSet {
         }
     }
 
-    /// `fieldsV1`.
     pub(super) fn to_json(&self) -> Value {
         Value::Object(self.to_fields(IncludeSelf::No))
     }
@@ -164,11 +148,8 @@ impl FieldSet {
         fields
     }
 
-    /// Reads `fieldsV1`. Keys of types that are not known are passed over with what is below them.
-    ///
-    /// # Errors
-    ///
-    /// The error in the first key or value that is invalid.
+    /// Decodes `fieldsV1`, or returns its first error. Keys with an unknown prefix are ignored, and
+    /// so is everything below them.
     pub(super) fn from_json(fields: &Value) -> Result<Self, String> {
         Ok(read_node(fields)?.children)
     }
@@ -197,7 +178,7 @@ fn read_node(fields: &Value) -> Result<FieldNode, String> {
         }
         other => return Err(format!("ReadMapCB: expect {{ or n, but found {}", text_start(other))),
     }
-    // Nothing below it: it can only stand for itself.
+    // A node without children stands for itself.
     node.member |= node.children.is_empty();
     Ok(node)
 }

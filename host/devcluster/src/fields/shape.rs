@@ -1,26 +1,24 @@
-//! The shape of values as ownership sees it: structured-merge-diff calls it the schema. It follows from [`crate::schema`].
+//! The shape of values for ownership, derived from [`crate::schema`]. In structured-merge-diff, it
+//! is the schema.
 
 use serde_json::Value;
 
 use crate::schema::{ListType, MapType, SchemaRef, Type};
 
-/// The shape of a place in an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape<'a> {
     /// A node of the kind's schema.
     Known {
-        /// The node.
         schema: SchemaRef<'a>,
-        /// If true, unnamed fields are allowed here and below: a node above allows them.
+        /// True if this node or one above it allows unnamed fields.
         open: bool,
     },
-    /// Nothing: the value decides. Maps are owned field by field, lists as a whole.
+    /// No schema. Maps are owned field by field, lists as a whole.
     Deduced,
-    /// Nothing, and whatever it is, it is owned as a whole.
+    /// No schema. Any value is owned as a whole.
     Whole,
 }
 
-/// The forms that a value may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Forms {
     map: bool,
@@ -28,54 +26,45 @@ pub(super) struct Forms {
     list: bool,
 }
 
-/// The way in which a value is traversed.
+/// The form in which a value is traversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As an object.
     Map,
-    /// As what has no parts.
     Scalar,
-    /// As a list.
     List,
 }
 
-/// The values that a scalar may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
-    /// A number.
     Numeric,
-    /// Text.
     String,
-    /// `true` or `false`.
     Boolean,
-    /// Any of these.
     Untyped,
 }
 
-/// The identity of the items of a list.
+/// How the items of a list are identified.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Items<'a> {
     /// Not at all: the list is owned as a whole.
     Atomic,
     /// By their value.
     Set,
-    /// By these fields.
+    /// By these key fields.
     Map(&'a [String]),
 }
 
 /// The origin of the shape of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// The schema names it.
+    /// A property of the schema.
     Named,
-    /// It is one of the others.
+    /// The additional properties, or the absence of a schema.
     Other,
 }
 
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 impl<'a> Shape<'a> {
-    /// The shape of whole objects.
     pub(super) fn root(schema: SchemaRef<'a>) -> Self {
         Self::below(schema, false)
     }
@@ -84,7 +73,7 @@ impl<'a> Shape<'a> {
         if schema.definition.as_deref() == Some(RAW_EXTENSION) {
             return Self::Whole;
         }
-        // A definition stands for itself wherever it is referred to: what is said above the reference does not reach into it.
+        // The permission of a node above does not extend into a referenced definition.
         let open = schema.preserve_unknown_fields || (open && schema.definition.is_none());
         Self::Known { schema, open }
     }
@@ -101,7 +90,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The forms that are left when the value is known. An absent value, null and one that the schema does not admit leave them all.
+    /// Returns the form of `value`, or all forms if it is absent, null or invalid.
     pub(super) fn narrowed(self, value: Option<&Value>) -> Forms {
         let forms = self.forms();
         match value {
@@ -114,12 +103,10 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns the way in which a value is traversed.
     pub(super) fn form(self, value: &Value) -> Form {
         self.narrowed(Some(value)).first()
     }
 
-    /// Returns the values that a scalar may have here.
     pub(super) fn scalar(self) -> Scalar {
         let Self::Known { schema, .. } = self else { return Scalar::Untyped };
         match schema.kind {
@@ -130,7 +117,6 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns the identity of the items of a list.
     pub(super) fn items(self) -> Items<'a> {
         let Self::Known { schema, .. } = self else { return Items::Atomic };
         match &schema.schema().list_type {
@@ -140,7 +126,6 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The shape of the items of a list.
     pub(super) fn item(self) -> Self {
         match self {
             Self::Known { schema, open } => schema.items().map_or(Self::Whole, |items| Self::below(items, open)),
@@ -148,13 +133,11 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns the value that an absent key field of an item has by default.
     pub(super) fn default_of(self, field: &str) -> Option<&'a Value> {
         let Self::Known { schema, .. } = self else { return None };
         schema.property(field)?.schema().default.as_ref().filter(|default| !default.is_null())
     }
 
-    /// Returns whether an object is owned as a whole.
     pub(super) fn is_atomic_map(self) -> bool {
         match self {
             Self::Known { schema, .. } => schema.map_type == MapType::Atomic,
@@ -163,7 +146,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns whether of an object nothing is known, not even a name of a field.
+    /// Returns whether the schema says nothing about the fields of a map.
     pub(super) fn is_unknown_map(self) -> bool {
         match self {
             Self::Known { schema, .. } => {
@@ -181,7 +164,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The shape of a field of an object; `None` if there may be none of that name.
+    /// Returns the shape of a field, or `None` if the schema does not allow it.
     pub(super) fn field(self, name: &str) -> Option<(Self, Naming)> {
         if let Self::Known { schema, open } = self
             && let Some(property) = schema.property(name)
@@ -204,7 +187,7 @@ impl<'a> Shape<'a> {
 }
 
 impl Forms {
-    /// The form that is walked.
+    /// The first allowed form, in which the value is traversed.
     pub(super) fn first(self) -> Form {
         if self.map {
             Form::Map

@@ -1,5 +1,5 @@
-//! Golden cases and laws. See `tests/cases`: each states what a sequence of writes makes of an object, of its owners, and what the
-//! server says where it refuses. They are held to apimachinery's own code; `UPDATE_GOLDEN=1` writes what is computed now.
+//! Golden cases and laws. Each case lists a sequence of writes with the resulting object, owners
+//! and errors, compared with apimachinery's own code. `UPDATE_GOLDEN=1` regenerates them.
 
 mod golden;
 mod laws;

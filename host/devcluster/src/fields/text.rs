@@ -1,4 +1,4 @@
-//! Values as structured-merge-diff orders and writes them: the keys of `FieldsV1` and the paths of its messages are made of these.
+//! The order and text of values in structured-merge-diff: for keys of `FieldsV1` and for messages.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,8 @@ use serde_json::{Number, Value};
 
 use crate::go;
 
-/// A value as JSON, as Go's encoder writes it: whole floats without a fraction, and what could close a script tag escaped.
+/// Formats a value like Go's JSON encoder: whole floats without a fraction, `<`, `>` and `&`
+/// escaped.
 pub(super) fn json(value: &Value) -> String {
     match value {
         Value::Number(number) => json_number(number),
@@ -20,7 +21,6 @@ pub(super) fn json(value: &Value) -> String {
     }
 }
 
-/// Text as JSON, as Go's encoder writes it.
 pub(super) fn json_string(text: &str) -> String {
     go::escape_markup(&Value::from(text).to_string())
 }
@@ -39,7 +39,7 @@ fn json_number(number: &Number) -> String {
     }
 }
 
-/// `value.ToString` of structured-merge-diff: how keys are shown in paths.
+/// `value.ToString` of structured-merge-diff, for keys in paths.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) => value.to_string(),
@@ -50,7 +50,7 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-/// `%#v` of a value.
+/// Formats a value like Go's `%#v`.
 pub(super) fn source(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -65,7 +65,7 @@ pub(super) fn source(value: &Value) -> String {
     }
 }
 
-/// The order of values: numbers by size whatever their notation, then text, booleans, lists, objects and null.
+/// Orders values: numbers (1 equals 1.0), text, booleans, lists, objects, null.
 pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
@@ -85,7 +85,6 @@ pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// Returns whether two values are the same: `1` and `1.0` are.
 pub(super) fn same(left: &Value, right: &Value) -> bool {
     compare(left, right).is_eq()
 }
@@ -109,7 +108,7 @@ fn whole(number: &Number) -> i128 {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).unwrap_or_default()
 }
 
-/// Exact, since the order of a tree's keys must be total: a comparison after rounding to floats is not.
+/// Compares exactly, because rounding to floats would give no total order of the keys of a map.
 fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     match (float(left), float(right)) {
         (None, None) => whole(left).cmp(&whole(right)),
@@ -120,7 +119,7 @@ fn compare_numbers(left: &Number, right: &Number) -> Ordering {
 }
 
 fn compare_mixed(left: f64, right: i128) -> Ordering {
-    // Truncation saturates, and integers of JSON are far from the ends of i128.
+    // The cast saturates, and integers of JSON are far from the limits of i128.
     (left.trunc() as i128).cmp(&right).then_with(|| left.fract().partial_cmp(&0.0).unwrap_or(Ordering::Equal))
 }
 

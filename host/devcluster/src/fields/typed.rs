@@ -1,4 +1,4 @@
-//! Values under their schema: whether they are what it admits, and which fields they hold.
+//! Validates values by their schema, and collects the fields that they hold.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,16 +12,14 @@ use super::text;
 use crate::go;
 use crate::status::MAX_ERROR_BYTES;
 
-/// Decides if lists with identified items may have duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duplicates {
-    /// They may: what is stored may be older than the check.
+    /// For stored objects, which may be older than the check.
     Allowed,
-    /// They may have none.
     Forbidden,
 }
 
-/// The violations of the schema. `Display` prints them as the server does.
+/// The violations of the schema. `Display` prints them like the real server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
@@ -52,11 +50,6 @@ impl fmt::Display for Violations {
 
 impl std::error::Error for Violations {}
 
-/// Checks a value.
-///
-/// # Errors
-///
-/// All that the schema does not admit.
 pub(super) fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) -> Result<(), Violations> {
     let mut validation = Validation { duplicates, path: Vec::new(), violations: Vec::new(), bytes: 0 };
     validation.value(value, shape);
@@ -67,7 +60,6 @@ struct Validation {
     duplicates: Duplicates,
     path: Vec<PathElement>,
     violations: Vec<Violation>,
-    /// Their size in bytes.
     bytes: usize,
 }
 
@@ -132,7 +124,7 @@ impl Validation {
             }
             self.path.pop();
             if field.is_none() {
-                // The server, too, stops at the first.
+                // The real server stops at the first, too.
                 return;
             }
         }
@@ -157,16 +149,12 @@ fn scalar_violation(value: &Value, scalar: Scalar) -> Option<String> {
     })
 }
 
-/// The step from a list, whose items are told apart, to one of them.
-///
-/// # Errors
-///
-/// The reason why the item has none.
+/// Returns the path element that identifies an item of a list, or the reason why it has none.
 pub(super) fn item_element(shape: Shape<'_>, item: &Value) -> Result<PathElement, String> {
     match shape.items() {
         Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),
         Items::Set => set_element(item),
-        // A map without keys is read as a set.
+        // Without keys, the list is treated as a set.
         Items::Map([]) => set_element(item),
         Items::Map(keys) => key_element(shape.item(), keys, item),
     }
@@ -204,7 +192,8 @@ fn key_element(shape: Shape<'_>, keys: &[String], item: &Value) -> Result<PathEl
     Ok(PathElement::Key(key))
 }
 
-/// The leaves of a value, the items of its lists and the keys of its maps: what an applier of it owns.
+/// Returns the fields that an applier of the value owns: its leaves, the items of its lists and the
+/// keys of its maps.
 pub(super) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
     held(value, shape).children
 }
@@ -221,7 +210,7 @@ fn held(value: &Value, shape: Shape<'_>) -> FieldNode {
 }
 
 fn held_items(items: &[Value], shape: Shape<'_>) -> FieldSet {
-    // Pruning can leave null in place of an item: it has no key, and still its list is not empty.
+    // Pruning can replace an item by null, which has no key, but makes the list not empty.
     let by_index = |index| PathElement::Index(i64::try_from(index).unwrap_or(i64::MAX));
     let element = |index, item| item_element(shape, item).unwrap_or_else(|_| by_index(index));
     let items: Vec<_> = items.iter().enumerate().map(|(index, item)| (element(index, item), item)).collect();
@@ -233,7 +222,7 @@ fn held_items(items: &[Value], shape: Shape<'_>) -> FieldSet {
     }
     let mut set = FieldSet::default();
     for (element, item) in items {
-        // What is there twice is owned as a whole.
+        // Duplicates are owned as a whole.
         let below = if duplicates.contains(&element) { FieldSet::default() } else { held(item, shape.item()).children };
         set.add(element, FieldNode { member: true, children: below });
     }
@@ -252,7 +241,7 @@ fn held_fields(fields: &Map<String, Value>, shape: Shape<'_>) -> FieldSet {
     set
 }
 
-/// A set with the named fields above its paths: those are in no set, since they are there with what is below them.
+/// Adds the named fields above the paths. Sets omit them, because their children imply them.
 pub(super) fn with_named_fields(set: &FieldSet, shape: Option<Shape<'_>>) -> FieldSet {
     set.rebuilt(|element, node| {
         let (below, named) = match (shape, element) {
@@ -270,7 +259,7 @@ pub(super) fn with_named_fields(set: &FieldSet, shape: Option<Shape<'_>>) -> Fie
     })
 }
 
-/// A set as it would be if the schema had always been what it is: what has become owned as a whole is.
+/// Adapts a set to the current schema: replaces the children of values that became atomic.
 pub(super) fn reconciled(set: &FieldSet, shape: Shape<'_>) -> FieldSet {
     set.rebuilt(|element, node| {
         let below = match element {

@@ -15,28 +15,28 @@ use super::{Force, Manager};
 use crate::object;
 use crate::schema::SchemaRef;
 
-/// The maximum number of owners by update of an object: `DefaultMaxUpdateManagers` of apimachinery.
+/// `DefaultMaxUpdateManagers` of apimachinery.
 const MAX_UPDATE_OWNERS: usize = 10;
 
-/// The owner of what more owners did long ago.
+/// The owner into which the oldest owners are merged beyond the maximum.
 const ANCIENT_CHANGES: &str = "ancient-changes";
 
-/// The inputs with which a write is checked and recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context<'a> {
     pub(super) shape: Shape<'a>,
     pub(super) manager: &'a Manager<'a>,
-    /// The fields that the write cannot change.
+    /// The fields that the request cannot change.
     pub(super) reset: &'a FieldSet,
     pub(super) now: Timestamp,
 }
 
-/// The owners of an object that a PUT, POST or PATCH other than an apply leaves as `new`.
+/// Sets the `managedFields` of `new` for a PUT, POST or PATCH other than an apply.
 ///
-/// `live` is what is replaced, none for a create; `reset` are the paths that the request cannot change. A client may send
-/// `managedFields` itself: they are where the computation starts, unless they are invalid or absent (then it starts with those of
-/// `live`) or ask for a reset (`[]` or `[{}]`: no entries are left, and none are made until the next apply). Through a subresource
-/// they are not heeded. Where `live` or `new` are not what the schema admits, no entries are left.
+/// `live` is the replaced object, `None` for a create; `reset` are the paths that the request
+/// cannot change. The computation starts with the `managedFields` in `new` if they are valid. If
+/// they are absent or invalid, or the request is for a subresource, it starts with those of `live`.
+/// `[]` or `[{}]` asks for a reset: then, or if an object is invalid under the schema, no entries
+/// are left, and none are added until the next apply.
 pub fn record_update(
     live: Option<&Value>,
     new: &mut Value,
@@ -47,7 +47,7 @@ pub fn record_update(
 ) {
     let mut ownership = sent_or_live(live, new, manager);
     object::remove_metadata(new, "managedFields");
-    // An object that was written before there were owners has none until it is applied to.
+    // An object without owners, e.g. after a reset, gets none until the next apply.
     if ownership.owners.is_empty() && live.is_some_and(|live| object::uid(live).is_some()) {
         return;
     }
@@ -73,14 +73,13 @@ fn sent_or_live(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Own
     }
 }
 
-/// The object without its `managedFields`, which are not among the fields that are owned.
 pub(super) fn without_entries(object: &Value) -> Value {
     let mut object = object.clone();
     object::remove_metadata(&mut object, "managedFields");
     object
 }
 
-/// Returns the object that a create replaces: one of the kind with nothing but what Go's zero value renders.
+/// Returns the object that a create is compared with: the zero value of the kind's Go type.
 pub(super) fn empty_object(object: &Value, schema: SchemaRef<'_>) -> Value {
     let mut empty = Map::new();
     for field in ["apiVersion", "kind"] {
@@ -93,7 +92,7 @@ pub(super) fn empty_object(object: &Value, schema: SchemaRef<'_>) -> Value {
 }
 
 fn fill_zero(fields: &mut Map<String, Value>, schema: SchemaRef<'_>, depth: usize) {
-    // The zero values of Go's types end; a schema that contains itself would not.
+    // A schema that contains itself would have no end.
     const DEEPEST: usize = 32;
     for (name, value) in &schema.schema().always {
         let value = fields.entry(name.clone()).or_insert_with(|| value.clone());
@@ -105,7 +104,7 @@ fn fill_zero(fields: &mut Map<String, Value>, schema: SchemaRef<'_>, depth: usiz
     }
 }
 
-/// The fields that nobody owns: they identify the object, or the server alone sets them.
+/// The fields that nobody owns, because they identify the object or only the server sets them.
 pub(super) fn unowned() -> FieldSet {
     const PATHS: [&[&str]; 12] = [
         &["apiVersion"],
@@ -125,19 +124,16 @@ pub(super) fn unowned() -> FieldSet {
 }
 
 impl Ownership {
-    /// Records that `context.manager` replaced `live` by `new`.
-    ///
-    /// # Errors
-    ///
-    /// The violations of the schema.
+    /// Records that `context.manager` replaced `live` by `new`. Fails if either violates the
+    /// schema.
     pub(super) fn update(&mut self, live: &Value, new: &Value, context: Context<'_>) -> Result<(), Violations> {
         validate(new, context.shape, Duplicates::Allowed)?;
         validate(live, context.shape, Duplicates::Allowed)?;
         self.reconcile(context.shape);
         let difference = compare(live, new, context.shape).outside(context.reset);
-        // Forced, so there are no conflicts.
+        // There are no conflicts with force.
         self.take_over(&difference, None, Force::Yes).unwrap_or_default();
-        let changed = difference.set().difference(&unowned());
+        let changed = difference.modified_or_added().difference(&unowned());
         if !changed.is_empty() {
             let Manager { name, api_version, subresource } = *context.manager;
             let owner = Owner::new(manager_or_unknown(name), Operation::Update, api_version, subresource);
@@ -145,29 +141,25 @@ impl Ownership {
             let owned = Owned { set: changed.union(&known), api_version: api_version.to_owned(), time: Some(context.now) };
             self.owners.insert(owner, owned);
         }
-        self.cap();
+        self.merge_oldest_updaters();
         Ok(())
     }
 
-    /// Brings the sets in line with a schema that may have changed since they were written.
     pub(super) fn reconcile(&mut self, shape: Shape<'_>) {
         for owned in self.owners.values_mut() {
             owned.set = reconciled(&owned.set, shape);
         }
     }
 
-    /// Takes from all owners but `except` what changed.
-    ///
-    /// # Errors
-    ///
-    /// Unless forced, the fields that are modified or added though others own them.
+    /// Removes the changed fields from all owners but `except`. Without force, fails if others own
+    /// modified or added fields.
     pub(super) fn take_over(
         &mut self,
         difference: &Difference,
         except: Option<&Owner>,
         force: Force,
     ) -> Result<(), Vec<Conflict>> {
-        let set = difference.set();
+        let set = difference.modified_or_added();
         let others = |owner: &Owner| Some(owner) != except;
         if force == Force::No {
             let mut conflicts = Vec::new();
@@ -185,8 +177,8 @@ impl Ownership {
         Ok(())
     }
 
-    /// Merges the oldest owners by update into one a version, until there are few enough.
-    fn cap(&mut self) {
+    /// Merges the oldest owners by update into one per version, to at most `MAX_UPDATE_OWNERS`.
+    fn merge_oldest_updaters(&mut self) {
         let mut updaters: Vec<_> = self.owners.iter().filter(|(owner, _)| owner.operation == Operation::Update).collect();
         updaters.sort_by_key(|(_, owned)| owned.time.map_or(0, Timestamp::as_second));
         let mut count = updaters.len();
@@ -210,14 +202,13 @@ impl Ownership {
                 None => self.owners.remove(first),
             };
             let (Some(bucket), Some(merged)) = (bucket, self.owners.remove(&owner)) else { continue };
-            // The time is that of the one merged into it, which is more recent.
+            // Keeps the time of `merged`, which is more recent.
             self.owners.insert(ancient, Owned { set: merged.set.union(&bucket.set), ..merged });
             count -= 1;
         }
     }
 }
 
-/// The name of an owner that gave none.
 pub(super) fn manager_or_unknown(name: &str) -> &str {
     if name.is_empty() { "unknown" } else { name }
 }

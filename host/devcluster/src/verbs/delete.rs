@@ -1,4 +1,5 @@
-//! Deleting: preconditions, grace, finalizers, and what becomes of the dependents (apiserver's `registry/generic/registry/store.go`).
+//! Delete: preconditions, grace period, finalizers and propagation (apiserver's
+//! `registry/generic/registry/store.go`).
 
 use std::sync::Arc;
 
@@ -19,12 +20,11 @@ use crate::verbs::write::{admit_deletion, uid_mismatch};
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// The result of a deletion.
 #[derive(Debug)]
 pub(crate) enum Deleted {
-    /// The object is gone; this was its last state.
+    /// The object was removed; this was its last state.
     Gone(Value),
-    /// It goes later: when its grace has passed, or nothing holds it any more.
+    /// The object is removed later: after its grace period, or without its last finalizer.
     Pending(Value),
 }
 
@@ -63,7 +63,7 @@ impl Registry {
         let is_held = object::finalizers(&value).next().is_some();
         if !is_held && grace.is_none_or(|seconds| seconds == 0) {
             if grace.is_some() && call.dry_run == DryRun::No {
-                // A graceful deletion whose grace is over is two writes.
+                // A graceful deletion whose grace period is over is two writes.
                 let marked = self.store.put(&call.kind.storage(), &call.key(), value);
                 return Ok(self.remove(call, marked.value.clone()));
             }
@@ -83,7 +83,6 @@ impl Registry {
         Ok(Deleted::Pending(stored.value.clone()))
     }
 
-    /// Removes an object, whose last state is `value`.
     fn remove(&mut self, call: &Call, value: Value) -> Deleted {
         if call.dry_run == DryRun::All {
             return Deleted::Gone(value);
@@ -94,7 +93,8 @@ impl Registry {
         }
     }
 
-    /// A namespace goes when it is empty: its controller takes the finalizer away that its spec holds.
+    /// Marks a namespace as terminating. Its controller removes the finalizer in the spec once the
+    /// namespace is empty.
     fn delete_namespace(&mut self, call: &Call, options: &DeleteOptions, live: &Arc<Stored>, mut value: Value) -> Deleted {
         if !object::is_deleting(&value) {
             object::set_metadata(&mut value, "deletionTimestamp", Value::from(object::seconds(call.now)));
@@ -117,11 +117,11 @@ impl Registry {
         Deleted::Pending(stored.value.clone())
     }
 
-    /// Deletes what a list would show. Returns it.
+    /// Deletes the objects that a list with the same options selects, and returns them.
     ///
     /// # Errors
     ///
-    /// `BadRequest` about selectors; what single deletions fail with.
+    /// `BadRequest` about selectors, and the errors of [`Self::delete`].
     pub(crate) fn delete_collection(
         &mut self,
         call: &mut Call,
@@ -151,7 +151,7 @@ impl Registry {
         result.map(|()| found.into_iter().map(|(_, object)| object).collect())
     }
 
-    /// The answer's body for a deletion.
+    /// The body of the answer: the object, or as an error a `Status` of success.
     pub(crate) fn deletion_body(&self, call: &Call, deleted: Deleted) -> Result<Value, Value> {
         match deleted {
             Deleted::Pending(value) => Ok(value),
@@ -197,15 +197,12 @@ fn check_preconditions(call: &Call, live: &Stored, options: &DeleteOptions) -> R
 }
 
 enum Grace {
-    /// The kind knows no graceful deletion.
     None,
-    /// The deletion that is under way takes no longer than this one would.
     Pending,
-    /// It goes after so many seconds.
     Period(i64),
 }
 
-/// `rest.BeforeDelete`: of the built-in kinds, Pods end gracefully.
+/// `rest.BeforeDelete`. Of the built-in kinds, only Pods are deleted gracefully.
 fn graceful(kind: &Kind, value: &mut Value, options: &DeleteOptions, now: Timestamp) -> Grace {
     if !kind.is_pod() {
         return Grace::None;

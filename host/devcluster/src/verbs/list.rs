@@ -1,4 +1,4 @@
-//! Getting, listing and watching.
+//! List and watch.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::store::{Forgotten, Key, Limit, Stored};
 use crate::verbs::Call;
 use crate::watch::{InitialEnd, Stage, Watch};
 
-/// The minimum duration of a watch whose client does not choose one: kube-apiserver's `--min-request-timeout`. The maximum is twice that.
+/// The minimum duration of a watch for which the client chooses none: kube-apiserver's
+/// `--min-request-timeout`. The maximum is twice that.
 const WATCH_TIMEOUT_SECONDS: u64 = 1800;
-/// As Go reads it: what is left of the last byte may be anything.
+/// Like Go's decoder, ignores the unused bits of the last character.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
-/// The maximum number of objects that are inspected for a page whose selector matches few.
+/// The minimum number of objects to read at once if a selector may match few of them.
 const SCAN: usize = 1_000;
 
-/// The past that a list is of.
+/// Where a list starts: a revision, and the last key of the previous page.
 #[derive(Clone, Debug)]
-struct Place {
+struct ListPosition {
     revision: u64,
     after: Option<Key>,
-    /// The error for a client whose position is no longer kept.
     expired: Expired,
 }
 
@@ -48,42 +48,42 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// `BadRequest` about selectors and tokens, `Expired` (410) about what is forgotten, `Timeout` (504) about a revision that is yet to
-    /// come.
+    /// `BadRequest` about selectors and tokens, `Expired` (410) for a compacted revision, `Timeout`
+    /// (504) for a future one.
     pub(crate) fn list(&self, call: &Call, options: &ListOptions, rendering: &Rendering) -> Result<Answer, Status> {
         let selection = Selection::parse(&call.kind, options, None)?;
-        let place = self.place(call, options)?;
-        // What is served from the cache is served whole.
+        let position = self.list_position(call, options)?;
+        // The watch cache ignores the limit.
         let is_limited = options.limit > 0 && options.resource_version != "0";
         let limit = if is_limited { options.limit } else { usize::MAX };
-        let (objects, next) = self.page(call, &selection, &place, limit)?;
-        let mut metadata = ListMetadata { resource_version: place.revision, ..ListMetadata::default() };
+        let (objects, next) = self.page(call, &selection, &position, limit)?;
+        let mut metadata = ListMetadata { resource_version: position.revision, ..ListMetadata::default() };
         if let Some(next) = next {
-            metadata.r#continue = token(call, place.revision, &next);
+            metadata.r#continue = continue_token(call, position.revision, &next);
             if selection.is_empty() {
-                metadata.remaining = Some(self.remaining(call, &place, &next)?);
+                metadata.remaining = Some(self.remaining(call, &position, &next)?);
             }
         }
         Ok(rendering.list(&self.kinds, &call.kind, &metadata, &objects, call.now))
     }
 
-    /// At most `limit` objects that are selected, and the last key looked at if there are more.
+    /// Returns at most `limit` selected objects, and the last key read if there are more.
     fn page(
         &self,
         call: &Call,
         selection: &Selection,
-        place: &Place,
+        position: &ListPosition,
         limit: usize,
     ) -> Result<(Vec<Arc<Stored>>, Option<Key>), Status> {
         let (resource, namespace) = (call.kind.storage(), namespace_of(call));
-        let expired = |forgotten| self.expired(call, place, forgotten);
+        let expired = |forgotten| self.expired_error(call, position, forgotten);
         let mut objects = Vec::new();
-        let mut after = place.after.clone();
+        let mut after = position.after.clone();
         loop {
             let size = limit.saturating_sub(objects.len()).saturating_add(1).max(SCAN.min(limit.saturating_add(1)));
             let page = self
                 .store
-                .page_at(&resource, namespace, place.revision, after.as_ref(), Limit::objects(size))
+                .page_at(&resource, namespace, position.revision, after.as_ref(), Limit::objects(size))
                 .map_err(expired)?;
             for (key, object) in page.objects {
                 if selection.matches(&call.kind, &object.value) {
@@ -100,18 +100,18 @@ impl Registry {
         }
     }
 
-    fn remaining(&self, call: &Call, place: &Place, after: &Key) -> Result<usize, Status> {
+    fn remaining(&self, call: &Call, position: &ListPosition, after: &Key) -> Result<usize, Status> {
         let (resource, namespace) = (call.kind.storage(), namespace_of(call));
-        let rest = self.store.page_at(&resource, namespace, place.revision, Some(after), Limit::objects(usize::MAX));
-        rest.map(|page| page.objects.len()).map_err(|forgotten| self.expired(call, place, forgotten))
+        let rest = self.store.page_at(&resource, namespace, position.revision, Some(after), Limit::objects(usize::MAX));
+        rest.map(|page| page.objects.len()).map_err(|forgotten| self.expired_error(call, position, forgotten))
     }
 
-    /// Of a list or stream that asks for any state: the one that the watch cache has, as far as it is not forgotten.
+    /// The revision for a request that accepts any: that of the watch cache, unless compacted.
     fn any_revision(&self, call: &Call) -> u64 {
         self.cached_revision().max(self.store.oldest(&call.kind.storage()))
     }
 
-    fn place(&self, call: &Call, options: &ListOptions) -> Result<Place, Status> {
+    fn list_position(&self, call: &Call, options: &ListOptions) -> Result<ListPosition, Status> {
         let now = self.store.revision();
         if !options.r#continue.is_empty() {
             if !matches!(options.resource_version.as_str(), "" | "0") {
@@ -119,13 +119,13 @@ impl Registry {
                 return Err(Status::bad_request(message));
             }
             let (revision, after) = read_token(&options.r#continue, &call.namespace)?;
-            return Ok(Place { revision: revision.unwrap_or(now), after: Some(after), expired: Expired::Continue });
+            return Ok(ListPosition { revision: revision.unwrap_or(now), after: Some(after), expired: Expired::Continue });
         }
-        let asked = revision(&options.resource_version)?;
+        let asked = parse_revision(&options.resource_version)?;
         if asked > now {
             return Err(too_large(asked, now));
         }
-        // A limit with a resourceVersion has always meant exactly that one.
+        // Without a match rule, a limit with a resourceVersion means exactly that revision.
         let is_exact = match options.version_match {
             Some(how) => how == VersionMatch::Exact,
             None => options.limit > 0 && asked > 0,
@@ -135,11 +135,11 @@ impl Registry {
             "0" => self.any_revision(call),
             _ => now,
         };
-        Ok(Place { revision, after: None, expired: Expired::List })
+        Ok(ListPosition { revision, after: None, expired: Expired::List })
     }
 
-    fn expired(&self, call: &Call, place: &Place, _forgotten: Forgotten) -> Status {
-        match (place.expired, &place.after) {
+    fn expired_error(&self, call: &Call, position: &ListPosition, _forgotten: Forgotten) -> Status {
+        match (position.expired, &position.after) {
             (Expired::Continue, Some(after)) => {
                 let mut status = Status::expired(
                     "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
@@ -147,23 +147,23 @@ impl Registry {
                      Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
                      deleted between the time the first chunk was returned and now may show up in the list.",
                 );
-                status.continue_token = Some(encode_token(json!(-1), &start(call, after)).into());
+                status.continue_token = Some(encode_token(json!(-1), &continue_key(call, after)).into());
                 status
             }
             _ => Status::expired("The resourceVersion for the provided list is too old."),
         }
     }
 
-    /// Watches objects; `call.name` is that of one, or empty.
+    /// Watches the objects of a collection, or one object if `call.name` is not empty.
     ///
     /// # Errors
     ///
-    /// `BadRequest` about selectors and numbers. What is forgotten is told within the stream.
+    /// `BadRequest` about selectors. A compacted revision is an ERROR event of the stream.
     pub(crate) fn start_watch(&mut self, call: &Call, options: &ListOptions, rendering: Rendering) -> Result<Answer, Status> {
         let name = Some(call.name.as_str()).filter(|name| !name.is_empty());
         let selection = Selection::parse(&call.kind, options, name)?;
-        // The same fault, where nobody makes a bad request of it.
-        let asked = revision(&options.resource_version).map_err(|status| {
+        // For a watch, the real server answers an invalid version with 500 instead of 400.
+        let asked = parse_revision(&options.resource_version).map_err(|status| {
             let message = status.message.trim_start_matches("invalid resource version: ").to_owned();
             Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
         })?;
@@ -181,7 +181,7 @@ impl Registry {
             Stage::Changes { revision: if asked == 0 { now } else { asked } }
         };
         let seconds = match options.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
-            // A client that went away without a word is noticed at the latest then.
+            // Limited, so that the watch of a client that vanished ends.
             Some(seconds) if seconds > 0 => seconds.min(2 * WATCH_TIMEOUT_SECONDS),
             _ => WATCH_TIMEOUT_SECONDS + self.random.below(WATCH_TIMEOUT_SECONDS),
         };
@@ -203,7 +203,7 @@ fn namespace_of(call: &Call) -> Option<&str> {
     Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty())
 }
 
-fn revision(text: &str) -> Result<u64, Status> {
+fn parse_revision(text: &str) -> Result<u64, Status> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -224,25 +224,25 @@ fn too_large(asked: u64, now: u64) -> Status {
     }
 }
 
-/// Where a list goes on: the key after the last one, as etcd orders them.
-fn start(call: &Call, last: &Key) -> String {
+/// The first key of the next page in etcd's order, relative to the listed path.
+fn continue_key(call: &Call, last: &Key) -> String {
     match (call.namespace.as_str(), &*last.namespace) {
         ("", "") => format!("{}\0", last.name),
         ("", namespace) => format!("{namespace}/{}\0", last.name),
-        // The rest of the path after that of the namespace, which ends without a slash.
+        // The path of the namespace ends without a slash.
         _ => format!("/{}\0", last.name),
     }
 }
 
-fn token(call: &Call, revision: u64, last: &Key) -> String {
-    encode_token(json!(revision), &start(call, last))
+fn continue_token(call: &Call, revision: u64, last: &Key) -> String {
+    encode_token(json!(revision), &continue_key(call, last))
 }
 
 fn encode_token(revision: Value, start: &str) -> String {
     URL_SAFE_NO_PAD.encode(json!({ "v": "meta.k8s.io/v1", "rv": revision, "start": start }).to_string())
 }
 
-/// The revision (none: the newest) and the last key of a token.
+/// Reads the revision (`None`: the newest) and the last key of a token.
 fn read_token(token: &str, namespace: &str) -> Result<(Option<u64>, Key), Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = LENIENT.decode(token).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Patching: JSON patch, merge patch, strategic merge patch and apply.
+//! JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use crate::status::{FieldError, Named, Status};
 use crate::verbs::write::strict_error;
 use crate::verbs::{Call, Written};
 
-/// The kinds of patch, by their content types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchType {
     Json,
@@ -26,11 +25,8 @@ pub(crate) enum PatchType {
 }
 
 impl PatchType {
-    /// Returns the type of patch of a content type.
-    ///
-    /// # Errors
-    ///
-    /// `UnsupportedMediaType`; strategic merge patches are for built-in kinds only.
+    /// Returns the patch type of a content type, or `UnsupportedMediaType`. Strategic merge patches
+    /// are for built-in kinds only.
     pub(crate) fn of(content_type: &str, origin: &Origin) -> Result<Self, Status> {
         let of_custom = ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
         match (content_type, origin) {
@@ -38,7 +34,7 @@ impl PatchType {
             ("application/merge-patch+json", _) => Ok(Self::Merge),
             ("application/strategic-merge-patch+json", Origin::Builtin) => Ok(Self::Strategic),
             ("application/apply-patch+yaml", _) => Ok(Self::Apply),
-            // The router before the handler knows the types of built-in kinds.
+            // For built-in kinds, the real server's router rejects it before the handler.
             (_, Origin::Builtin) => {
                 let message = "415: Unsupported Media Type";
                 let code = http::StatusCode::UNSUPPORTED_MEDIA_TYPE;
@@ -50,7 +46,7 @@ impl PatchType {
 }
 
 impl Registry {
-    /// Patches an object. Returns it, and whether it is new.
+    /// Patches an object. Returns it and whether it was created.
     ///
     /// # Errors
     ///
@@ -84,7 +80,7 @@ impl Registry {
             }
         }
         let duplicates = if kind == PatchType::Json { Vec::new() } else { decoded.duplicates };
-        // A strategic merge patch is shown, not what it makes of the object.
+        // The error quotes a strategic merge patch itself; of other patches, it quotes the result.
         let text = if kind == PatchType::Strategic { crate::go::print(&decoded.value) } else { patched.to_string() };
         let decoded = self.decode(call, Decoded { value: patched, duplicates }, options);
         let mut value = decoded.map_err(|status| undecodable(call, status, &text))?;
@@ -94,7 +90,6 @@ impl Registry {
         Ok((self.replace(call, &live, &served, value)?, Created::No))
     }
 
-    /// Applies what a field manager wants, creating the object if it is not there.
     fn apply(&mut self, call: &mut Call, patch: &Bytes, options: &WriteOptions) -> Result<(Written, Created), Status> {
         let kind = Arc::clone(&call.kind);
         let Decoded { value: applied, duplicates } = body::yaml(patch)?;
@@ -119,7 +114,7 @@ impl Registry {
             FieldValidation::Ignore => {}
             _ => call.warnings.extend(duplicates),
         }
-        // An apply that takes everything from below a field leaves a null, which a custom kind's schema is asked about.
+        // An apply that removes all children of a field leaves null. A custom schema may forbid it.
         let has_null = merged.as_object().is_some_and(|merged| merged.values().any(Value::is_null));
         if has_null && matches!(kind.origin, Origin::Custom(_)) {
             let errors = kind.validate(&merged);
@@ -141,14 +136,13 @@ impl Registry {
     }
 }
 
-/// The error for a JSON patch with unknown fields.
 fn not_strict(patched: &Value, faults: &[String]) -> Status {
     let why = format!("strict decoding error: {}", faults.join(", "));
     let nothing = Named { group: "", resource: "", name: "" };
     Status::invalid(nothing, &[FieldError::invalid("patch", patched.to_string(), why)])
 }
 
-/// The error for a patch whose result cannot be decoded: the server then shows the result as text.
+/// The error for a patch whose result cannot be decoded. It quotes `patched`, as the real server's.
 fn undecodable(call: &Call, status: Status, patched: &str) -> Status {
     let (_, why) =
         status.message.split_once(&format!("cannot be handled as a {}: ", call.kind.kind)).unwrap_or(("", &status.message));
@@ -156,7 +150,6 @@ fn undecodable(call: &Call, status: Status, patched: &str) -> Status {
     Status::invalid(Named { group: "", resource: "", name: "" }, &[error])
 }
 
-/// Says if a write created an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Created {
     Yes,

@@ -1,4 +1,4 @@
-//! The scale subresource: another object's view of how many replicas there are.
+//! The `scale` subresource.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -15,29 +15,22 @@ use crate::status::{FieldError, Named, Status};
 use crate::verbs::Call;
 use crate::verbs::patch::PatchType;
 
-/// Where an object keeps what a Scale shows, as JSON pointers.
-struct Paths {
+/// The fields of an object that its Scale shows, as JSON pointers.
+struct ScalePaths {
     spec: String,
     status: String,
     selector: Option<String>,
 }
 
 impl Registry {
-    /// The Scale of the call's object.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`.
+    /// Returns the Scale of the call's object, or `NotFound`.
     pub(crate) fn get_scale(&self, call: &Call) -> Result<Value, Status> {
         let live = call.live(&self.store)?;
         scale_of(&call.kind, &call.served(&self.kinds, &live))
     }
 
-    /// Replaces the Scale of the call's object, by a PUT (`patch_type` none) or a patch.
-    ///
-    /// # Errors
-    ///
-    /// As those of an update.
+    /// Writes the Scale of the call's object: by a PUT if `patch_type` is `None`, else by a patch.
+    /// The errors are those of an update.
     pub(crate) fn set_scale(
         &mut self,
         call: &mut Call,
@@ -51,7 +44,7 @@ impl Registry {
         let mut scale = scale_of(&call.kind, &served)?;
         let versions: Vec<_> = self.kinds.of_resource(&call.kind.resource).cloned().collect();
         let replicas_paths: Vec<(String, String)> =
-            versions.iter().filter_map(|kind| Some((kind.api_version(), paths(kind).ok()?.spec))).collect();
+            versions.iter().filter_map(|kind| Some((kind.api_version(), scale_paths(kind).ok()?.spec))).collect();
         let replicas_paths: ReplicasPaths<'_> = replicas_paths
             .iter()
             .map(|(version, path)| (version.clone(), Some(path.split('/').filter(|segment| !segment.is_empty()).collect())))
@@ -73,8 +66,8 @@ impl Registry {
             return Err(Status::invalid(named, &[FieldError::invalid("spec.replicas", replicas, detail)]));
         }
         let mut value = served.clone();
-        let paths = paths(&call.kind)?;
-        set(&mut value, &paths.spec, Value::from(replicas));
+        let paths = scale_paths(&call.kind)?;
+        set_pointer(&mut value, &paths.spec, Value::from(replicas));
         match wanted.pointer("/metadata/resourceVersion") {
             Some(version) => object::set_metadata(&mut value, "resourceVersion", version.clone()),
             None => object::set_resource_version(&mut value, live.revision),
@@ -85,14 +78,14 @@ impl Registry {
             Some(entries) => object::set_metadata(&mut value, "managedFields", entries),
             None => drop(object::remove_metadata(&mut value, "managedFields")),
         }
-        // The parent's own strategy runs, and its validation; the managed fields say that it came through the scale.
+        // The update is prepared and validated as one of the object itself. Only the managed fields
+        // name the subresource.
         let subresource = call.subresource.take();
         let written = self.replace(call, &live, &served, value);
         call.subresource = subresource;
         scale_of(&call.kind, written?.value())
     }
 
-    /// The Scale that is wanted, with those who own its replicas then.
     fn wanted_scale(
         &self,
         call: &Call,
@@ -120,16 +113,16 @@ impl Registry {
     }
 }
 
-fn paths(kind: &Kind) -> Result<Paths, Status> {
+fn scale_paths(kind: &Kind) -> Result<ScalePaths, Status> {
     let pointer = |path: &str| path.replace('.', "/");
     match &kind.origin {
-        Origin::Builtin => Ok(Paths {
+        Origin::Builtin => Ok(ScalePaths {
             spec: "/spec/replicas".to_owned(),
             status: "/status/replicas".to_owned(),
             selector: Some("/spec/selector".to_owned()),
         }),
         Origin::Custom(version) => match &version.scale {
-            Some(scale) => Ok(Paths {
+            Some(scale) => Ok(ScalePaths {
                 spec: pointer(&scale.spec_replicas_path),
                 status: pointer(&scale.status_replicas_path),
                 selector: scale.label_selector_path.as_deref().map(pointer),
@@ -140,7 +133,7 @@ fn paths(kind: &Kind) -> Result<Paths, Status> {
 }
 
 fn scale_of(kind: &Kind, value: &Value) -> Result<Value, Status> {
-    let paths = paths(kind)?;
+    let paths = scale_paths(kind)?;
     let mut metadata = serde_json::Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(text) = value.get("metadata").and_then(|metadata| metadata.get(field)) {
@@ -161,7 +154,7 @@ fn scale_of(kind: &Kind, value: &Value) -> Result<Value, Status> {
     }
     let mut spec = json!({});
     match number(&paths.spec) {
-        Some(replicas) if replicas != 0 => set(&mut spec, "/replicas", Value::from(replicas)),
+        Some(replicas) if replicas != 0 => set_pointer(&mut spec, "/replicas", Value::from(replicas)),
         Some(_) => {}
         None if matches!(kind.origin, Origin::Custom(_)) => {
             return Err(Status::internal(format!("the spec replicas field {:?} does not exist", paths.spec.replace('/', "."))));
@@ -173,14 +166,14 @@ fn scale_of(kind: &Kind, value: &Value) -> Result<Value, Status> {
     }))
 }
 
-fn set(value: &mut Value, pointer: &str, new: Value) {
-    let mut place = value;
+fn set_pointer(value: &mut Value, pointer: &str, new: Value) {
+    let mut target = value;
     for segment in pointer.split('/').filter(|segment| !segment.is_empty()) {
-        if !place.is_object() {
-            *place = json!({});
+        if !target.is_object() {
+            *target = json!({});
         }
-        let Some(object) = place.as_object_mut() else { return };
-        place = object.entry(segment).or_insert(Value::Null);
+        let Some(object) = target.as_object_mut() else { return };
+        target = object.entry(segment).or_insert(Value::Null);
     }
-    *place = new;
+    *target = new;
 }

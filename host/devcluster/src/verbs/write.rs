@@ -1,4 +1,4 @@
-//! Creating and replacing objects: what is the same for POST, PUT and every kind of patch.
+//! Create and replace: the steps that POST, PUT and all patches share.
 
 use std::sync::Arc;
 
@@ -18,21 +18,20 @@ use crate::store::{Key, Resource, Stored};
 use crate::validation;
 use crate::verbs::{Call, Written};
 
-/// The longest part of a generated name that the client chooses, so that the whole is a DNS label.
+/// The maximum length of the prefix in a generated name, so that the name is a DNS label.
 const GENERATE_NAME_LIMIT: usize = 58;
-/// The number of random characters after it.
 const SUFFIX: usize = 5;
-/// The maximum number of names that are generated until one is free: `maxNameGenerationCreateAttempts` of the real server.
+/// The real server's `maxNameGenerationCreateAttempts`.
 const GENERATE_NAME_ATTEMPTS: usize = 8;
-/// The namespaces that cannot be deleted.
 const ETERNAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 impl Registry {
-    /// Brings what a client sent into the form of its kind: checks what it says it is, drops what the kind does not know, and defaults.
+    /// Decodes a body: checks its type, drops unknown fields and sets defaults.
     ///
     /// # Errors
     ///
-    /// `BadRequest` when it is something else, of wrong types, or has unknown or duplicate fields that are to be errors.
+    /// `BadRequest` for another type, for values of wrong types, and under strict validation for
+    /// unknown and duplicate fields.
     pub(crate) fn decode(&self, call: &mut Call, decoded: Decoded, options: &WriteOptions) -> Result<Value, Status> {
         use crate::kinds::FieldValidation::{Ignore, Strict, Warn};
         let Decoded { mut value, duplicates } = decoded;
@@ -76,7 +75,7 @@ impl Registry {
                 }
             }
         }
-        // An empty list of owners means something, which the form of the kind would drop.
+        // An empty `managedFields` resets the owners; decoding would drop it.
         let owners = object::remove_metadata(&mut value, "managedFields");
         let warnings = kind.decode(&mut value, options.field_validation)?;
         call.warnings.extend(warnings);
@@ -87,7 +86,6 @@ impl Registry {
         Ok(value)
     }
 
-    /// The error for an object that claims another type than `kind`.
     fn wrong_type(&self, kind: &Kind, api_version: &str, name: &str) -> Status {
         let is_known = self.kinds.by_kind(api_version, name).is_some();
         let is_typed = matches!(kind.origin, Origin::Builtin);
@@ -101,7 +99,7 @@ impl Registry {
             let why = format!("converting ({version}.{name}) to ({package}.{}): unknown conversion", kind.kind);
             return expected.not_handled(api_version, name, &why);
         }
-        // Versions that were served once, and that Go still has types of.
+        // Versions that are no longer served, but that the real server still has Go types for.
         let was_known =
             name == &*kind.kind && api_version.starts_with(&format!("{}/v1", kind.group())) && !kind.group().is_empty();
         if is_known || !is_typed || was_known {
@@ -115,11 +113,11 @@ impl Registry {
         expected.not_handled(api_version, name, &why)
     }
 
-    /// Creates an object that was decoded.
+    /// Creates a decoded object.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists`, `Invalid`, `Forbidden` or `NotFound` (its namespace).
+    /// `AlreadyExists`, `Invalid`, `Forbidden`, or `NotFound` about its namespace.
     pub(crate) fn create(&mut self, call: &mut Call, mut value: Value) -> Result<Written, Status> {
         for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::remove_metadata(&mut value, field);
@@ -136,7 +134,7 @@ impl Registry {
         self.create_owned(call, value)
     }
 
-    /// Creates an object whose managedFields are there already.
+    /// Creates an object that already has its `managedFields`.
     pub(crate) fn create_owned(&mut self, call: &mut Call, mut value: Value) -> Result<Written, Status> {
         let kind = Arc::clone(&call.kind);
         let generated = self.generate_name(&kind, &call.namespace, &mut value);
@@ -176,11 +174,8 @@ impl Registry {
         Ok(self.commit(call, &resource, &key, value))
     }
 
-    /// Gives a Service its addresses and ports, in the place of `old`.
-    ///
-    /// # Errors
-    ///
-    /// `Invalid` when it asks for what another has.
+    /// Allocates the addresses and ports of a Service that replaces `old`. `Invalid` if it requests
+    /// those of another.
     pub(crate) fn allocate(&self, call: &Call, value: &mut Value, old: Option<&Value>) -> Result<(), Status> {
         if !call.kind.is_service() {
             return Ok(());
@@ -192,7 +187,6 @@ impl Registry {
         Ok(())
     }
 
-    /// Writes an object, unless this is a dry run.
     pub(crate) fn commit(&mut self, call: &Call, resource: &Resource, key: &Key, value: Value) -> Written {
         let value = self.stored_form(&call.kind, value);
         match call.dry_run {
@@ -201,7 +195,6 @@ impl Registry {
         }
     }
 
-    /// An object in the version in which its kind is stored.
     fn stored_form(&self, kind: &Kind, value: Value) -> Value {
         match self.kinds.storage_version(kind) {
             Some(storage) if storage.version != kind.version || storage.resource != kind.resource => {
@@ -211,9 +204,9 @@ impl Registry {
         }
     }
 
-    /// Returns whether what is stored would be the same, too: not if it is in another version, has what the version of the request lacks,
-    /// or was pruned or given defaults when it was read.
-    fn is_stored_so(&self, kind: &Kind, live: &Stored, value: &Value) -> bool {
+    /// Returns whether a write of `value` would leave the stored bytes as they are. They change if
+    /// they are in another version, or if the read converted, pruned or defaulted them.
+    fn is_stored_unchanged(&self, kind: &Kind, live: &Stored, value: &Value) -> bool {
         match self.kinds.storage_version(kind) {
             Some(storage) if matches!(kind.origin, Origin::Custom(_)) => {
                 let is_storage = storage.version == kind.version
@@ -225,7 +218,8 @@ impl Registry {
         }
     }
 
-    /// Gives an object that has only a `generateName` a name that is free, if one is found in a few attempts. Returns whether it did.
+    /// Generates a name from `generateName` if there is no name, and returns whether it did. All
+    /// attempts may find a name that is taken; then the create fails.
     fn generate_name(&mut self, kind: &Kind, namespace: &str, value: &mut Value) -> bool {
         let prefix = object::metadata(value, "generateName");
         if prefix.is_empty() || !object::name(value).is_empty() {
@@ -245,7 +239,7 @@ impl Registry {
         true
     }
 
-    /// The NamespaceLifecycle admission: what is created goes into a namespace that is there to stay.
+    /// The NamespaceLifecycle admission: the namespace must exist and not be terminating.
     fn admit_to_namespace(&self, call: &Call) -> Result<(), Status> {
         if call.namespace.is_empty() {
             return Ok(());
@@ -268,7 +262,7 @@ impl Registry {
         Err(status)
     }
 
-    /// Replaces an object, or what the call's subresource is of it, by one that was decoded.
+    /// Replaces an object, or the part that the call's subresource covers, by a decoded one.
     ///
     /// # Errors
     ///
@@ -282,7 +276,7 @@ impl Registry {
                     return Err(uid_mismatch(call, asked, ""));
                 }
                 parse_version(&value)?;
-                // The version that was read before somebody deleted it is no precondition. A dry run answers with it.
+                // For this create, the version is no precondition. A dry run returns it.
                 let version = object::remove_metadata(&mut value, "resourceVersion");
                 return Ok(match (self.create(call, value)?, version) {
                     (Written::Tried(mut value), Some(version)) => {
@@ -305,7 +299,6 @@ impl Registry {
         self.replace(call, &live, &served, value)
     }
 
-    /// Notes in `value` which of its fields the call's manager owns now.
     pub(crate) fn record_update(&self, call: &Call, served: &Value, value: &mut Value) {
         let kind = &call.kind;
         let manager = Manager { name: &call.manager, api_version: &kind.api_version(), subresource: call.subresource_name() };
@@ -319,7 +312,7 @@ impl Registry {
         );
     }
 
-    /// Puts `value` in the place of `live` (`served` in the version of the request), if it may be there.
+    /// Validates `value` and replaces `live` by it. `served` is `live` in the request's version.
     pub(crate) fn replace(
         &mut self,
         call: &mut Call,
@@ -329,7 +322,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let kind = Arc::clone(&call.kind);
         check_version(call, live, &mut value)?;
-        keep_metadata(served, &mut value);
+        keep_generation(served, &mut value);
         kind.prepare_for_update(call.subresource, &mut value, served);
         keep_deletion(served, &mut value);
         let mut errors = validation::validate_metadata(&kind, &value);
@@ -344,15 +337,15 @@ impl Registry {
         if call.subresource.is_none() {
             self.allocate(call, &mut value, Some(served))?;
         }
-        if fields::same_but_for_times(served, &value) && self.is_stored_so(&kind, live, &value) {
+        if fields::same_but_for_times(served, &value) && self.is_stored_unchanged(&kind, live, &value) {
             return Ok(Written::Stored(Arc::clone(live)));
         }
         let (resource, key) = (kind.storage(), call.key());
-        if is_gone_after(&kind, &value, served) {
+        if completes_deletion(&kind, &value, served) {
             return match call.dry_run {
                 DryRun::All => Ok(Written::Tried(value)),
                 DryRun::No => {
-                    // The deletion is one change, of the object without its last finalizer; the answer is what was to be written.
+                    // One DELETED event, of the object without its last finalizer.
                     let answer = value.clone();
                     let removed = self.store.remove_as(&resource, &key, self.stored_form(&kind, value));
                     removed.map(|_| Written::Tried(answer)).ok_or_else(|| Status::not_found(call.named()))
@@ -363,12 +356,11 @@ impl Registry {
     }
 }
 
-/// Returns whether an update took the last thing away that kept a deleted object.
-fn is_gone_after(kind: &Kind, value: &Value, old: &Value) -> bool {
+fn completes_deletion(kind: &Kind, value: &Value, old: &Value) -> bool {
     let grace = value.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     let keeps_itself = kind.is_namespace() && value.pointer("/spec/finalizers").is_some_and(|list| list != &json!([]));
-    let had_something = object::finalizers(old).next().is_some() || kind.is_namespace();
-    object::is_deleting(value) && object::finalizers(value).next().is_none() && grace == 0 && !keeps_itself && had_something
+    let was_held = object::finalizers(old).next().is_some() || kind.is_namespace();
+    object::is_deleting(value) && object::finalizers(value).next().is_none() && grace == 0 && !keeps_itself && was_held
 }
 
 fn check_name(call: &Call, value: &Value) -> Result<(), Status> {
@@ -430,8 +422,7 @@ fn check_version(call: &Call, live: &Stored, value: &mut Value) -> Result<(), St
     Ok(())
 }
 
-/// Takes the fields that an update cannot change from the old object.
-fn keep_metadata(old: &Value, value: &mut Value) {
+fn keep_generation(old: &Value, value: &mut Value) {
     match old.pointer("/metadata/generation") {
         Some(generation) => object::set_metadata(value, "generation", generation.clone()),
         None => {
@@ -496,7 +487,6 @@ mod tests {
         (answer.status.as_u16(), serde_json::from_slice(&body).unwrap())
     }
 
-    /// The names that `seed` generates one after the other.
     fn names(seed: u64, count: usize) -> Vec<String> {
         let mut random = Random::new(seed);
         (0..count).map(|_| format!("a-{}", random.suffix(SUFFIX))).collect()
@@ -514,7 +504,6 @@ mod tests {
         server.registry.random = Random::new(SEED);
         let (code, made) = post(&mut server, &json!({ "generateName": "a-" }));
         assert_eq!((code, made["metadata"]["name"].as_str()), (201, Some(names[GENERATE_NAME_ATTEMPTS - 1].as_str())));
-        // Now as many are taken as are tried.
         server.registry.random = Random::new(SEED);
         let (code, status) = post(&mut server, &json!({ "generateName": "a-" }));
         assert_eq!((code, status["reason"].as_str()), (409, Some("AlreadyExists")));

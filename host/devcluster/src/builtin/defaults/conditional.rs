@@ -8,7 +8,7 @@ use crate::object;
 
 type Object = Map<String, Value>;
 
-/// Applies the kind's own defaulting function, before those of its parts.
+/// Applies the kind's defaulting function, before those of its parts.
 pub(super) fn root(kind: &Kind, object: &mut Value) {
     match (kind.group(), &*kind.kind) {
         ("", "Pod") => pod(object),
@@ -33,7 +33,7 @@ pub(super) fn root_after(kind: &Kind, object: &mut Value) {
             let annotations =
                 object::metadata_mut(object).map(|metadata| metadata.entry("annotations").or_insert_with(|| json!({})));
             if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-                // The generation of the template became an annotation when the field went.
+                // This annotation replaced the removed field `templateGeneration`.
                 put(annotations, "deprecated.daemonset.template.generation", &json!("0"));
             }
         }
@@ -41,7 +41,6 @@ pub(super) fn root_after(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Applies the defaulting functions of a definition, whichever kind uses it.
 pub(super) fn definition(name: &str, root: &str, object: &mut Object) {
     match name {
         "Container" | "EphemeralContainer" => pull_policy(object, "image", "imagePullPolicy"),
@@ -77,7 +76,7 @@ fn is_set(object: &Object, name: &str) -> bool {
     object.get(name).is_some_and(|value| !value.is_null())
 }
 
-/// Images tagged `latest`, or not at all, are pulled always.
+/// Images with the tag `latest` or without a tag are always pulled.
 fn pull_policy(object: &mut Object, image: &str, policy: &str) {
     if !text(object, policy).is_empty() {
         return;
@@ -89,13 +88,12 @@ fn pull_policy(object: &mut Object, image: &str, policy: &str) {
     let latest = match (tag, digest) {
         (Some(tag), _) => tag == "latest",
         (None, Some(_)) => false,
-        // What is no image at all has no tag either.
         (None, None) => is_image(name),
     };
     object.insert(policy.to_owned(), json!(if latest { "Always" } else { "IfNotPresent" }));
 }
 
-/// Returns whether a text can be the name of an image: those have lowercase paths.
+/// Returns whether a text can be the name of an image, whose path is lowercase.
 fn is_image(name: &str) -> bool {
     let path = name
         .split_once('/')
@@ -126,7 +124,6 @@ fn pod(object: &mut Value) {
     }
 }
 
-/// On the host's network, ports of containers are ports of the host.
 fn host_ports(spec: &mut Object) {
     if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
         return;
@@ -143,7 +140,7 @@ fn host_ports(spec: &mut Object) {
     }
 }
 
-/// `serviceAccount` is the old name of `serviceAccountName`; the new one counts.
+/// `serviceAccount` is the old name of `serviceAccountName`, which takes precedence.
 fn service_account(spec: &mut Object) {
     let old = spec.get("serviceAccount").cloned().filter(|name| name.as_str() != Some(""));
     if let Some(old) = old {
@@ -185,7 +182,7 @@ fn namespace(object: &mut Value) {
     }
 }
 
-/// `stringData` is for writing only: it becomes data, as the conversion to the internal type has it.
+/// The write-only `stringData` becomes `data`, as in the conversion to the internal type.
 fn string_data(object: &mut Value) {
     let Some(texts) = object.as_object_mut().and_then(|object| object.remove("stringData")) else { return };
     let Some(texts) = texts.as_object().filter(|texts| !texts.is_empty()) else { return };
@@ -198,7 +195,6 @@ fn string_data(object: &mut Value) {
     }
 }
 
-/// An object without labels takes those of its template.
 fn labels_of_template(object: &mut Value) {
     let labels = object.get("spec").and_then(|spec| spec.get("template")?.get("metadata")?.get("labels")).cloned();
     if let (Some(labels), Some(metadata)) = (labels.filter(Value::is_object), object::metadata_mut(object)) {

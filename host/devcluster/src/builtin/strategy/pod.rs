@@ -1,13 +1,13 @@
-//! Pods: the strategy, and what admission adds to every new one.
+//! The strategy of Pods, and their admission.
 
 use gyre_core::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
-use super::{keep, set, set_in};
+use super::{replace_except, set_field, set_nested_field};
 use crate::object;
 
 const ACCOUNT_MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// The letters of generated names: no vowels, so no words.
+/// The letters of generated names, without vowels to avoid words.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 pub(super) fn prepare_for_create(pod: &mut Value) {
@@ -27,12 +27,12 @@ pub(super) fn prepare_for_create(pod: &mut Value) {
             "type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "lastProbeTime": null, "lastTransitionTime": null,
             "message": "Scheduling is blocked due to non-empty scheduling gates",
         });
-        set(&mut status, "conditions", Some(json!([condition])));
+        set_field(&mut status, "conditions", Some(json!([condition])));
     }
-    set(pod, "status", Some(status));
+    set_field(pod, "status", Some(status));
 }
 
-/// Priority admission fills in on updates as well, so a manifest without these fields changes nothing.
+/// Admission fills these fields on updates, too, so that a manifest without them changes nothing.
 pub(super) fn prepare_for_update(pod: &mut Value, old: &Value) {
     for field in ["priority", "preemptionPolicy", "serviceAccountName", "serviceAccount"] {
         let before = old.get("spec").and_then(|spec| spec.get(field)).cloned();
@@ -46,33 +46,33 @@ pub(super) fn prepare_for_update(pod: &mut Value, old: &Value) {
 pub(super) fn prepare_status(pod: &mut Value, old: &Value) {
     let before = old.get("status").and_then(|status| status.get("qosClass")).cloned();
     if pod.get("status").and_then(|status| status.get("qosClass")).is_none() && before.is_some() {
-        set_in(pod, "status", "qosClass", before);
+        set_nested_field(pod, "status", "qosClass", before);
     }
 }
 
 pub(super) fn keep_all_but_ephemeral_containers(pod: &mut Value, old: &Value) {
     let containers = pod.get("spec").and_then(|spec| spec.get("ephemeralContainers")).cloned();
-    keep(pod, old, &[]);
-    set_in(pod, "spec", "ephemeralContainers", containers);
+    replace_except(pod, old, &[]);
+    set_nested_field(pod, "spec", "ephemeralContainers", containers);
 }
 
 pub(super) fn keep_all_but_resources(pod: &mut Value, old: &Value) {
     let wanted = pod.get("spec").cloned().unwrap_or_default();
-    keep(pod, old, &[]);
+    replace_except(pod, old, &[]);
     for list in ["containers", "initContainers"] {
         let containers = pod.get_mut("spec").and_then(|spec| spec.get_mut(list)).and_then(Value::as_array_mut);
         for container in containers.into_iter().flatten() {
             let mut others = wanted.get(list).and_then(Value::as_array).into_iter().flatten();
             if let Some(other) = others.find(|other| other.get("name") == container.get("name")) {
-                set(container, "resources", other.get("resources").cloned());
-                set(container, "resizePolicy", other.get("resizePolicy").cloned());
+                set_field(container, "resources", other.get("resources").cloned());
+                set_field(container, "resizePolicy", other.get("resizePolicy").cloned());
             }
         }
     }
 }
 
-/// `ServiceAccount` admission: the account that `account` finds by name, its pull secrets, and a volume with its token. The Pod has its
-/// UID, from which the name of the volume follows. Without the account nothing is done.
+/// `ServiceAccount` admission: adds the account that `account` finds by name, its pull secrets and
+/// a volume with its token, named by the Pod's UID. Does nothing without the account.
 pub(crate) fn admit_service_account<'a>(pod: &mut Value, account: impl FnOnce(&str) -> Option<&'a Value>) {
     let uid = object::metadata(pod, "uid").to_owned();
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
@@ -117,7 +117,6 @@ fn mount_token(spec: &mut Map<String, Value>, uid: &str) {
     }
 }
 
-/// Five letters that follow from a UID.
 fn suffix(uid: &str) -> String {
     let mut hash = super::service::hash(uid);
     let mut suffix = String::new();

@@ -1,7 +1,7 @@
-//! Services: the strategy, and the allocation of addresses and ports.
+//! The strategy of Services, and the allocation of their addresses and ports.
 //!
-//! Addresses and ports follow from the UID, so that the same seed gives the same cluster; where another Service has one already, the
-//! next that is free is taken.
+//! Allocation starts with an address or port derived from the UID and takes the next free one, so
+//! that the same seed gives the same cluster.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::status::{Fault, FieldError};
 
-/// The first node port, and how many there are.
+/// The first node port and their number: the default of `--service-node-port-range`.
 const NODE_PORTS: (u64, u64) = (30000, 2768);
 
 /// FNV-1a.
@@ -17,7 +17,7 @@ pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// `NormalizeClusterIPs`: who states one address states the list of it.
+/// `NormalizeClusterIPs`: copies `clusterIP` to `clusterIPs`.
 pub(super) fn prepare_for_create(service: &mut Value) {
     let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let stated = spec.get("clusterIP").filter(|address| address.as_str().is_some_and(|address| !address.is_empty())).cloned();
@@ -28,7 +28,6 @@ pub(super) fn prepare_for_create(service: &mut Value) {
     }
 }
 
-/// Values that were allocated before are kept where the new object is silent about them.
 pub(super) fn prepare_for_update(service: &mut Value, old: &Value) {
     let empty = Map::new();
     let before = old.get("spec").and_then(Value::as_object).unwrap_or(&empty);
@@ -73,7 +72,6 @@ fn needs_node_ports(kind: &str, spec: &Map<String, Value>) -> bool {
     }
 }
 
-/// The addresses and ports that the Services of a cluster have.
 #[derive(Debug, Default)]
 struct Taken {
     node_ports: HashSet<u64>,
@@ -91,8 +89,7 @@ impl Taken {
         taken
     }
 
-    /// Takes a port.
-    fn node_port(&mut self, number: u64, index: usize) -> Result<(), FieldError> {
+    fn take_node_port(&mut self, number: u64, index: usize) -> Result<(), FieldError> {
         let (first, count) = NODE_PORTS;
         let why = if !(first..first + count).contains(&number) {
             let last = first + count - 1;
@@ -105,8 +102,8 @@ impl Taken {
         Err(FieldError::invalid(format!("spec.ports[{index}].nodePort"), number, why))
     }
 
-    /// Takes the first free port, beginning with that which `seed` gives.
-    fn any_node_port(&mut self, seed: u64, index: usize) -> Result<u64, FieldError> {
+    /// Takes the first free port, starting from `seed`.
+    fn take_free_node_port(&mut self, seed: u64, index: usize) -> Result<u64, FieldError> {
         let (first, count) = NODE_PORTS;
         let mut candidates = (0..count).map(|offset| first + seed.wrapping_add(offset) % count);
         let free = candidates.find(|number| !self.node_ports.contains(number));
@@ -117,8 +114,8 @@ impl Taken {
         Ok(number)
     }
 
-    /// The first free address, beginning with that which `seed` gives.
-    fn any_address(&self, seed: u64) -> String {
+    /// Returns the first free address, starting from `seed`.
+    fn free_address(&self, seed: u64) -> String {
         let address = |number: u64| format!("10.0.{}.{}", number % 254 + 1, (number >> 8) % 254 + 1);
         let mut candidates = (0..1 << 16).map(|offset: u64| address(seed.wrapping_add(offset)));
         candidates.find(|address| !self.addresses.contains(address)).unwrap_or_else(|| address(seed))
@@ -130,11 +127,11 @@ fn node_ports(spec: &Value) -> impl Iterator<Item = u64> {
     ports.filter_map(|port| port.get("nodePort")?.as_u64()).filter(|number| *number != 0)
 }
 
-/// Gives a Service its addresses and ports. It takes the place of `old`, and is in one cluster with `others`.
+/// Allocates the addresses and ports of a Service that replaces `old`.
 ///
 /// # Errors
 ///
-/// An error if it asks for an address or port that another Service has.
+/// The Service requests an address or port that one of `others` has, or no port is free.
 pub(crate) fn allocate<'a>(
     service: &mut Value,
     old: Option<&Value>,
@@ -157,7 +154,7 @@ pub(crate) fn allocate<'a>(
         let why = format!("failed to allocate IP {address}: provided IP is already allocated");
         return Err(FieldError::invalid("spec.clusterIPs", json!([address]), why));
     }
-    let address = stated.unwrap_or_else(|| Value::from(taken.any_address(seed)));
+    let address = stated.unwrap_or_else(|| Value::from(taken.free_address(seed)));
     spec.entry("clusterIPs").or_insert_with(|| json!([address]));
     let headless = address == "None";
     spec.insert("clusterIP".to_owned(), address);
@@ -176,7 +173,7 @@ pub(crate) fn allocate<'a>(
     }
 }
 
-/// `initNodePorts`: one number serves a port of all protocols, unless they ask for others.
+/// `initNodePorts`: a port has the same node port for all protocols, unless requested otherwise.
 fn allocate_first(ports: &mut [Value], gets_ports: bool, seed: u64, taken: &mut Taken) -> Result<(), FieldError> {
     let number = |port: &Value, field: &str| port.get(field).and_then(Value::as_u64).unwrap_or_default();
     let mut requested: HashMap<u64, u64> = HashMap::new();
@@ -191,9 +188,9 @@ fn allocate_first(ports: &mut [Value], gets_ports: bool, seed: u64, taken: &mut 
         }
         let given = match (allocated.get(&own), requested.get(&own)) {
             (Some(given), _) if asked == 0 || asked == *given => *given,
-            (Some(_), _) => taken.node_port(asked, index).map(|()| asked)?,
-            (None, Some(wanted)) => taken.node_port(*wanted, index).map(|()| *wanted)?,
-            (None, None) => taken.any_node_port(seed.wrapping_add(index as u64), index)?,
+            (Some(_), _) => taken.take_node_port(asked, index).map(|()| asked)?,
+            (None, Some(wanted)) => taken.take_node_port(*wanted, index).map(|()| *wanted)?,
+            (None, None) => taken.take_free_node_port(seed.wrapping_add(index as u64), index)?,
         };
         allocated.entry(own).or_insert(given);
         if let Some(port) = port.as_object_mut() {
@@ -203,7 +200,7 @@ fn allocate_first(ports: &mut [Value], gets_ports: bool, seed: u64, taken: &mut 
     Ok(())
 }
 
-/// `updateNodePorts`: what the Service had it keeps.
+/// `updateNodePorts`: the Service keeps its node ports.
 fn allocate_again(
     ports: &mut [Value],
     gets_ports: bool,
@@ -216,12 +213,12 @@ fn allocate_again(
         let asked = port.get("nodePort").and_then(Value::as_u64).unwrap_or_default();
         if asked != 0 {
             if own.insert(asked) {
-                taken.node_port(asked, index)?;
+                taken.take_node_port(asked, index)?;
             }
             continue;
         }
         if gets_ports && let Some(port) = port.as_object_mut() {
-            let given = taken.any_node_port(seed.wrapping_add(index as u64), index)?;
+            let given = taken.take_free_node_port(seed.wrapping_add(index as u64), index)?;
             port.insert("nodePort".to_owned(), json!(given));
         }
     }

@@ -1,5 +1,5 @@
-//! What this server writes otherwise than it was told, the host takes for the same, and nothing else: `gyre_core::contains` knows the
-//! places by name, and here they are looked up in the schemas.
+//! The host ignores exactly the differences in spelling that this server introduces.
+//! `gyre_core::contains` knows these fields by name; these tests compare it with the schemas.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::super::kinds;
 use crate::kinds::{FieldValidation, Kind};
 use crate::schema::{SchemaRef, Type};
 
-/// Keys of maps, such as resources and labels: one of no meaning, and the words that name a quantity or bytes elsewhere.
+/// Keys of maps: a meaningless one, and words that are quantities or bytes as names of fields.
 const KEYS: &[&str] =
     &["x", "value", "averageValue", "sizeLimit", "divisor", "capacity", "maximumVolumeSize", "caBundle", "data"];
 
@@ -23,8 +23,8 @@ enum Step {
 struct Leaf<'a> {
     path: Vec<Step>,
     schema: SchemaRef<'a>,
-    /// If true, the field is absent when it is false, 0 or empty.
-    is_left_out: bool,
+    /// True if the field is omitted when it is false, 0 or empty.
+    is_omitted: bool,
 }
 
 impl Leaf<'_> {
@@ -35,7 +35,7 @@ impl Leaf<'_> {
         })
     }
 
-    /// An object of the kind that has this value at the place, and nothing else; none: it ends there.
+    /// Returns an object of the kind with only this value, or with only its parents if `None`.
     fn object(&self, kind: &Kind, value: impl Into<Option<Value>>) -> Value {
         let around = |inner: Option<Value>, step: &Step| match (step, inner) {
             (Step::Field(field), Some(inner)) => Some(json!({ field: inner })),
@@ -49,9 +49,9 @@ impl Leaf<'_> {
     }
 }
 
-/// Everything in objects of a kind that has no parts of its own. What contains itself (schemas do) is looked at once.
+/// Collects the leaves of a schema. A definition inside itself is skipped.
 fn leaves<'a>(
-    (schema, is_left_out): (SchemaRef<'a>, bool),
+    (schema, is_omitted): (SchemaRef<'a>, bool),
     path: &mut Vec<Step>,
     above: &mut Vec<&'a str>,
     found: &mut Vec<Leaf<'a>>,
@@ -62,9 +62,9 @@ fn leaves<'a>(
     }
     above.push(definition);
     let mut inside = |step: Step, inner: SchemaRef<'a>| {
-        let is_left_out = matches!(&step, Step::Field(field) if schema.omit_zero.contains(field));
+        let is_omitted = matches!(&step, Step::Field(field) if schema.omit_zero.contains(field));
         path.push(step);
-        leaves((inner, is_left_out), path, above, found);
+        leaves((inner, is_omitted), path, above, found);
         path.pop();
     };
     if let Some(items) = schema.items() {
@@ -72,30 +72,29 @@ fn leaves<'a>(
     } else if let Some(values) = schema.additional_properties() {
         KEYS.iter().for_each(|key| inside(Step::Field((*key).to_owned()), values));
     } else if schema.properties.is_empty() {
-        found.push(Leaf { path: path.clone(), schema, is_left_out });
+        found.push(Leaf { path: path.clone(), schema, is_omitted });
     } else {
         schema.properties().for_each(|(name, field)| inside(Step::Field(name.to_owned()), field));
     }
     above.pop();
 }
 
-/// Calls back for all that objects of each kind may be wanted to hold.
-fn each_leaf(mut look: impl FnMut(&Kind, &Leaf<'_>)) {
+fn each_leaf(mut check: impl FnMut(&Kind, &Leaf<'_>)) {
     for kind in kinds() {
         let mut found = Vec::new();
         leaves((kind.schema.root(), false), &mut Vec::new(), &mut Vec::new(), &mut found);
-        // Nobody wants a status, and the type of an object is what it is looked up by.
+        // A plugin sets no status, and the type of an object identifies it.
         let is_wanted = |leaf: &Leaf<'_>| {
             let is_status = |step: &Step| matches!(step, Step::Field(field) if field == "status");
             let of_type = matches!(leaf.path.as_slice(), [Step::Field(field)] if field == "kind" || field == "apiVersion");
             !of_type && !leaf.path.iter().any(is_status)
         };
-        found.iter().filter(|leaf| is_wanted(leaf)).for_each(|leaf| look(&kind, leaf));
+        found.iter().filter(|leaf| is_wanted(leaf)).for_each(|leaf| check(&kind, leaf));
     }
 }
 
 #[test]
-fn quantities_and_bytes_are_the_same_however_they_are_written_and_no_other_text_is() {
+fn only_quantities_and_bytes_are_equal_in_another_spelling() {
     let mut wrong = BTreeSet::new();
     let mut counts = [0; 3];
     each_leaf(|kind, leaf| {
@@ -120,7 +119,7 @@ fn quantities_and_bytes_are_the_same_however_they_are_written_and_no_other_text_
 }
 
 #[test]
-fn what_this_server_makes_of_a_quantity_holds_it() {
+fn a_stored_quantity_contains_the_one_that_was_sent() {
     each_leaf(|kind, leaf| {
         if leaf.schema.kind != Type::Quantity {
             return;
@@ -137,7 +136,7 @@ fn what_this_server_makes_of_a_quantity_holds_it() {
 }
 
 #[test]
-fn what_the_host_takes_for_left_out_is_what_this_server_leaves_out() {
+fn the_host_accepts_the_absence_only_of_fields_that_the_server_omits() {
     let mut wrong = BTreeSet::new();
     let mut count = 0;
     each_leaf(|kind, leaf| {
@@ -148,7 +147,7 @@ fn what_the_host_takes_for_left_out_is_what_this_server_leaves_out() {
         };
         let is_held = first_difference(&leaf.object(kind, zero), &leaf.object(kind, None)).is_none();
         count += usize::from(is_held);
-        if is_held && !leaf.is_left_out {
+        if is_held && !leaf.is_omitted {
             wrong.insert(format!("{} {}{}", kind.api_version(), kind.kind, leaf.name()));
         }
     });

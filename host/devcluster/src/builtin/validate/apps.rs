@@ -1,4 +1,4 @@
-//! Deployments and the like.
+//! The group `apps`, and ReplicationControllers.
 
 use serde_json::Value;
 
@@ -8,7 +8,6 @@ use crate::validation::selector;
 
 use super::{not_more_than_all, number_or_percent, pod, positive_number_or_percent};
 
-/// `ValidateDeploymentSpec`.
 pub(super) fn deployment(spec: &Field<'_>, errors: &mut Errors) {
     spec.get("replicas").nonnegative(errors);
     selector_and_template(spec, "deployment", "invalid label selector", errors);
@@ -42,14 +41,12 @@ fn rolling_update(update: &Field<'_>, errors: &mut Errors) {
     not_more_than_all(&unavailable, errors);
 }
 
-/// `ValidateReplicaSetSpec`.
 pub(super) fn replica_set(spec: &Field<'_>, errors: &mut Errors) {
     spec.get("replicas").nonnegative(errors);
     spec.get("minReadySeconds").nonnegative(errors);
     selector_and_template(spec, "deployment", "invalid label selector", errors);
 }
 
-/// `ValidateReplicationControllerSpec`.
 pub(super) fn replication_controller(spec: &Field<'_>, errors: &mut Errors) {
     spec.get("minReadySeconds").nonnegative(errors);
     let selected = spec.get("selector");
@@ -74,7 +71,6 @@ pub(super) fn replication_controller(spec: &Field<'_>, errors: &mut Errors) {
     restart_policy_is_always(&template, errors);
 }
 
-/// `ValidateDaemonSetSpec`.
 pub(super) fn daemon_set(spec: &Field<'_>, errors: &mut Errors) {
     selector_of(spec, "daemonset", errors);
     let labels = spec.path_to(&["template", "metadata", "labels"]);
@@ -108,7 +104,6 @@ pub(super) fn daemon_set(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateStatefulSetSpec`.
 pub(super) fn stateful_set(spec: &Field<'_>, errors: &mut Errors) {
     let policy = spec.get("podManagementPolicy");
     match policy.text() {
@@ -145,7 +140,7 @@ pub(super) fn stateful_set(spec: &Field<'_>, errors: &mut Errors) {
         Some(false) => labels.invalid(errors, "`selector` does not match template `labels`"),
         Some(true) => {}
     }
-    // Claims become volumes of the Pods, so mounts may name them.
+    // Claims become volumes of the Pods, so volume mounts may name them.
     let mut template = spec.get("template").shown();
     let claims = spec.get("volumeClaimTemplates").items().map(|claim| claim.path_to(&["metadata", "name"]).shown());
     let claims: Vec<Value> = claims.collect();
@@ -164,7 +159,6 @@ pub(super) fn stateful_set(spec: &Field<'_>, errors: &mut Errors) {
     no_deadline(&template, "StatefulSet", errors);
 }
 
-/// The additional checks of `ValidateStatefulSetUpdate`.
 pub(super) fn stateful_set_update(object: &Value, old: &Value, errors: &mut Errors) {
     const MUTABLE: [&str; 7] = [
         "replicas",
@@ -189,7 +183,6 @@ pub(super) fn stateful_set_update(object: &Value, old: &Value, errors: &mut Erro
     }
 }
 
-/// `ValidateControllerRevisionCreate`.
 pub(super) fn controller_revision(revision: &Field<'_>, errors: &mut Errors) {
     revision.get("revision").nonnegative(errors);
     let data = revision.get("data");
@@ -200,7 +193,6 @@ pub(super) fn controller_revision(revision: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The counters in statuses.
 pub(super) fn status(object: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let status = object.get("status");
     let counters = [
@@ -259,7 +251,7 @@ fn selector_and_template(spec: &Field<'_>, kind: &str, unreadable: &str, errors:
     let selected = spec.get("selector");
     match selector::selects(&selected, labels.object()) {
         None => return selected.invalid(errors, unreadable),
-        // Without a selector nothing is selected, and the API server says that as well.
+        // An absent selector selects nothing; the API server reports that, too.
         Some(false) => labels.invalid(errors, "`selector` does not match template `labels`"),
         Some(true) => {}
     }

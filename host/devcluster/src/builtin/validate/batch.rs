@@ -9,12 +9,11 @@ use crate::validation::{selector, syntax};
 
 use super::pod;
 
-/// The longest `managedBy`.
+/// `maxManagedByLength`, in bytes.
 const MANAGED_BY_LIMIT: usize = 63;
-/// The maximum parallelism of an indexed Job.
+/// `maxParallelismForIndexedJob`.
 const INDEXED_PARALLELISM_LIMIT: i64 = 100_000;
 
-/// `ValidateJob`.
 pub(super) fn job(job: &Field<'_>, errors: &mut Errors) {
     let spec = job.get("spec");
     generated_selector(job, errors);
@@ -59,7 +58,6 @@ fn generated_selector(job: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateJobSpec`.
 fn spec_with_selector(spec: &Field<'_>, errors: &mut Errors) {
     validate_spec(spec, errors);
     let selected = spec.get("selector");
@@ -74,7 +72,7 @@ fn spec_with_selector(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `validateJobSpec`: what templates of Jobs share with Jobs.
+/// `validateJobSpec`: the checks for both Jobs and the templates in CronJobs.
 fn validate_spec(spec: &Field<'_>, errors: &mut Errors) {
     let numbers = [
         "parallelism",
@@ -157,7 +155,7 @@ fn completion_mode(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateJobUpdate`, with `ValidateJob` before it as the strategy has it.
+/// `ValidateJob`, then `ValidateJobUpdate`, like the strategy.
 pub(super) fn job_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     job(new, errors);
     let (spec, before) = (new.get("spec"), old.get("spec"));
@@ -178,7 +176,7 @@ pub(super) fn job_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) 
     }
 }
 
-/// The new template, with what may change while a Job is suspended taken from the old one.
+/// Returns the new template with the mutable fields of a suspended Job taken from the old one.
 fn template_allowed(spec: &Field<'_>, old: &Field<'_>) -> Value {
     let mut template = spec.get("template").shown();
     let before = old.path_to(&["spec", "template"]);
@@ -224,7 +222,6 @@ fn has_condition(job: &Field<'_>, kind: &str) -> bool {
     conditions.any(|condition| condition.get("type").text() == kind && condition.get("status").text() == "True")
 }
 
-/// `ValidateJobStatusUpdate`, as strict as the API server is for changes of each field.
 pub(super) fn job_status(job: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let status = job.get("status");
     for name in ["active", "succeeded", "failed", "ready", "terminating"] {
@@ -286,7 +283,6 @@ pub(super) fn job_status(job: &Field<'_>, old: &Field<'_>, errors: &mut Errors) 
     }
 }
 
-/// `ValidateCronJobCreate`.
 pub(super) fn cron_job(cron_job: &Field<'_>, errors: &mut Errors) {
     cron_job_spec(cron_job, None, errors);
     let name = cron_job.path_to(&["metadata", "name"]);
@@ -295,7 +291,6 @@ pub(super) fn cron_job(cron_job: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateCronJobUpdate`.
 pub(super) fn cron_job_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     cron_job_spec(new, Some(old), errors);
 }
@@ -333,7 +328,6 @@ fn cron_job_spec(cron_job: &Field<'_>, old: Option<&Field<'_>>, errors: &mut Err
     spec.get("failedJobsHistoryLimit").nonnegative(errors);
 }
 
-/// `validateTimeZone`.
 fn time_zone(zone: &Field<'_>, errors: &mut Errors) {
     let text = zone.text();
     if text.is_empty() {

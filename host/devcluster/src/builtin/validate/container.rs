@@ -10,7 +10,6 @@ use crate::validation::syntax;
 
 use super::{port_number_or_name, volume};
 
-/// `validateContainers`.
 pub(super) fn containers(containers: &Field<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     if containers.len() == 0 {
         return containers.required(errors, "");
@@ -28,7 +27,6 @@ pub(super) fn containers(containers: &Field<'_>, volumes: &BTreeSet<&str>, error
     host_port_conflicts(containers, errors);
 }
 
-/// `validateInitContainers`.
 pub(super) fn init_containers(init: &Field<'_>, regular: &Field<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     let mut names: BTreeSet<&str> = regular.items().map(|container| container.get("name").text()).collect();
     for container in init.items() {
@@ -210,7 +208,7 @@ fn resources(resources: &Field<'_>, errors: &mut Errors) {
         let Some(limit) = limits.object().and_then(|limits| limits.get(name)?.as_str()) else { continue };
         let (Ok(requested), Ok(limited)) = (Quantity::parse(request.text()), Quantity::parse(limit)) else { continue };
         if requested > limited {
-            // The API server shows the request under the path of all requests.
+            // The API server reports the path of all requests.
             request.named(requests.path()).invalid(errors, format!("must be less than or equal to {name} limit of {limit}"));
         }
     }

@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets, Namespaces, Events, claims of volumes.
+//! ConfigMaps, Secrets, Namespaces, Events and PersistentVolumeClaims.
 
 use gyre_core::quantity::Quantity;
 use serde_json::Value;
@@ -8,10 +8,9 @@ use crate::status::FieldError;
 use crate::validation::field::{Errors, Field};
 use crate::validation::{selector, syntax};
 
-/// The size that the values of a ConfigMap or Secret may have together.
+/// `MaxSecretSize`: the maximum size of all values of a ConfigMap or Secret, in bytes.
 const DATA_LIMIT: usize = 1024 * 1024;
 
-/// `ValidateConfigMap`.
 pub(super) fn config_map(config_map: &Field<'_>, errors: &mut Errors) {
     let (data, binary) = (config_map.get("data"), config_map.get("binaryData"));
     let mut size = 0;
@@ -36,7 +35,6 @@ fn decoded_length(value: &Field<'_>) -> usize {
     base64::decode(value.text()).map_or(0, |bytes| bytes.len())
 }
 
-/// `ValidateSecret`.
 pub(super) fn secret(secret: &Field<'_>, errors: &mut Errors) {
     let data = secret.get("data");
     let mut size = 0;
@@ -86,7 +84,6 @@ pub(super) fn secret(secret: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Checks that a ConfigMap or Secret with `immutable` does not change.
 pub(super) fn immutable_data(new: &Field<'_>, old: &Field<'_>, fields: &[&str], errors: &mut Errors) {
     if !old.get("immutable").is_true() {
         return;
@@ -102,7 +99,6 @@ pub(super) fn immutable_data(new: &Field<'_>, old: &Field<'_>, fields: &[&str], 
     }
 }
 
-/// `ValidateNamespace`.
 pub(super) fn namespace(namespace: &Field<'_>, errors: &mut Errors) {
     let finalizers = namespace.path_to(&["spec", "finalizers"]);
     for finalizer in finalizers.items() {
@@ -119,7 +115,7 @@ pub(super) fn namespace(namespace: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The field names of one of the two kinds of events.
+/// The field names of an event in one of the two groups.
 struct EventNames {
     involved: &'static str,
     controller: &'static str,
@@ -218,7 +214,6 @@ pub(super) fn new_event_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Er
     }
 }
 
-/// `ValidatePersistentVolumeClaimSpec`.
 pub(super) fn claim(spec: &Field<'_>, errors: &mut Errors) {
     const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
     let modes = spec.get("accessModes");
@@ -248,7 +243,6 @@ pub(super) fn claim(spec: &Field<'_>, errors: &mut Errors) {
     spec.get("volumeMode").one_of_if_set(errors, &["Block", "Filesystem"]);
 }
 
-/// `ValidatePersistentVolumeClaimUpdate`.
 pub(super) fn claim_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     claim(&new.get("spec"), errors);
     let fixed = |object: &Field<'_>| {

@@ -10,7 +10,6 @@ use super::{not_more_than_all, port_number_or_name, positive_number_or_percent};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Validates an object of one of these kinds.
 pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
     let spec = object.get("spec");
     match (kind.group(), &*kind.kind) {
@@ -36,11 +35,10 @@ pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Validates the change of an object of one of these kinds.
 pub(super) fn validate_update(kind: &Kind, new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     match (kind.group(), &*kind.kind) {
         (RBAC, "RoleBinding" | "ClusterRoleBinding") if new.get("roleRef").value() != old.get("roleRef").value() => {
-            // The API server shows its internal type, whose fields have no JSON names.
+            // The API server formats its internal type, whose fields have no JSON names.
             let text = |name: &str| shown(&new.get("roleRef").get(name).text().into());
             let role = format!("{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}", text("apiGroup"), text("kind"), text("name"));
             let fault = Fault::Worded { reason: "FieldValueInvalid", text: format!("Invalid value: {role}") };
@@ -66,7 +64,6 @@ pub(super) fn validate_update(kind: &Kind, new: &Field<'_>, old: &Field<'_>, err
     }
 }
 
-/// `ValidatePolicyRule`.
 fn policy_rule(rule: &Field<'_>, kind: &str, errors: &mut Errors) {
     if rule.get("verbs").len() == 0 {
         rule.get("verbs").required(errors, "verbs must contain at least one value");
@@ -89,7 +86,6 @@ fn policy_rule(rule: &Field<'_>, kind: &str, errors: &mut Errors) {
     }
 }
 
-/// `ValidateRoleBinding`.
 fn role_binding(binding: &Field<'_>, kind: &str, errors: &mut Errors) {
     let role = binding.get("roleRef");
     if role.get("apiGroup").text() != RBAC {

@@ -8,12 +8,11 @@ use crate::validation::{self, syntax};
 
 use super::{container, volume};
 
-/// The fields of a Pod that may change.
+/// The mutable fields, as in the API server's message.
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
                          additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously \
                          negative)";
 
-/// `ValidatePodCreate`.
 pub(super) fn validate_create(pod: &Field<'_>, errors: &mut Errors) {
     let spec = pod.get("spec");
     validate_spec(&spec, errors);
@@ -25,7 +24,6 @@ pub(super) fn validate_create(pod: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidatePodTemplateSpec`.
 pub(super) fn template(template: &Field<'_>, errors: &mut Errors) {
     validation::labels(&template.path_to(&["metadata", "labels"]).named(template.child_path("labels")), errors);
     validation::annotations(&template.path_to(&["metadata", "annotations"]).named(template.child_path("annotations")), errors);
@@ -36,7 +34,6 @@ pub(super) fn template(template: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidatePodSpec`.
 fn validate_spec(spec: &Field<'_>, errors: &mut Errors) {
     let volumes = volume::volumes(&spec.get("volumes"), errors);
     container::containers(&spec.get("containers"), &volumes, errors);
@@ -95,7 +92,6 @@ fn tolerations(tolerations: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidatePodUpdate`.
 pub(super) fn validate_update(pod: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let (spec, before) = (pod.get("spec"), old.get("spec"));
     validate_spec(&spec, errors);
@@ -127,7 +123,7 @@ pub(super) fn validate_update(pod: &Field<'_>, old: &Field<'_>, errors: &mut Err
     }
 }
 
-/// The new spec with what may change taken from the old one.
+/// Returns the new spec with the mutable fields taken from the old one.
 fn allowed(spec: &Field<'_>, before: &Field<'_>) -> Value {
     let mut munged = spec.shown();
     for list in ["containers", "initContainers"] {
@@ -149,7 +145,8 @@ fn allowed(spec: &Field<'_>, before: &Field<'_>) -> Value {
     munged
 }
 
-/// The fields that differ, a line each. The real server compares its internal Go types, and shows many lines more.
+/// Lists the differing fields, one per line. The real server compares its internal Go types, and
+/// prints many more lines.
 fn difference(spec: &Field<'_>, before: &Field<'_>) -> String {
     let munged = allowed(spec, before);
     let names = munged.as_object().into_iter().flatten().map(|(name, _)| name);
@@ -164,7 +161,6 @@ fn difference(spec: &Field<'_>, before: &Field<'_>) -> String {
     lines.collect()
 }
 
-/// `ValidatePodStatusUpdate`.
 pub(super) fn status(pod: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let class = pod.path_to(&["status", "qosClass"]);
     class.immutable(errors, &old.path_to(&["status", "qosClass"]));

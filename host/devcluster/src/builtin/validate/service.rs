@@ -9,10 +9,9 @@ use crate::validation::{self, syntax};
 
 use super::port_number_or_name;
 
-/// The longest time that a client sticks to an endpoint.
+/// `MaxClientIPServiceAffinitySeconds`.
 const AFFINITY_LIMIT: i64 = 86_400;
 
-/// `validateService`.
 pub(super) fn validate(service: &Field<'_>, errors: &mut Errors) {
     let spec = service.get("spec");
     let kind = spec.get("type");
@@ -125,7 +124,7 @@ fn duplicate_ports(ports: &Field<'_>, errors: &mut Errors) {
     for port in ports.items() {
         let (protocol, number) = (port.get("protocol").text(), port.get("port").integer().unwrap_or_default());
         if !numbers.insert((protocol, number)) {
-            // As the API server renders its internal type, whose fields have no JSON names.
+            // The API server formats its internal type, whose fields have no JSON names.
             let protocol = shown(&protocol.into());
             let text = format!(
                 "Duplicate value: {{\"Name\":\"\",\"Protocol\":{protocol},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}"
@@ -174,7 +173,6 @@ fn address(ip: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateServiceUpdate`.
 pub(super) fn validate_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let is_external = |spec: &Field<'_>| spec.get("type").text() == "ExternalName";

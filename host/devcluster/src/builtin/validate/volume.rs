@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::validation::field::{Errors, Field};
 use crate::validation::syntax;
 
-/// `ValidateVolumes`. Returns the names of those that are good.
+/// `ValidateVolumes`. Returns the names of the valid volumes.
 pub(super) fn volumes<'a>(volumes: &Field<'a>, errors: &mut Errors) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for volume in volumes.items() {
@@ -115,7 +115,6 @@ fn local_path(path: &Field<'_>, errors: &mut Errors) {
     no_backsteps(path, errors);
 }
 
-/// `ValidateVolumeMounts`.
 pub(super) fn mounts(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     let mounts = container.get("volumeMounts");
     let devices: Vec<Field<'_>> = container.get("volumeDevices").items().collect();
@@ -137,7 +136,7 @@ pub(super) fn mounts(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &m
         if devices.iter().any(|device| device.get("name").text() == name.text()) {
             name.invalid(errors, "must not already exist in volumeDevices");
         }
-        // The API server's paths do not say which mount it is.
+        // The API server's path lacks the index of the mount.
         let sub_path = mount.get("subPath").named(mounts.child_path("subPath"));
         local_path(&sub_path, errors);
         let expression = mount.get("subPathExpr");
@@ -152,7 +151,7 @@ pub(super) fn mounts(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &m
     }
 }
 
-/// Keys of ConfigMaps and Secrets that variables take.
+/// Validates the source of an environment variable: a key of a ConfigMap or Secret.
 pub(super) fn key_selector(selector: &Field<'_>, errors: &mut Errors) {
     let (name, key) = (selector.get("name"), selector.get("key"));
     name.required_text(errors);

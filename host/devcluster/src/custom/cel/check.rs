@@ -1,5 +1,5 @@
-//! What the server's type checker finds in an expression, as far as it shows at a glance: names that there are not, and operators
-//! between values that have none. The library has no checker; what is not certain here is left to the evaluation.
+//! A simple type checker, because the library has none: finds undeclared names and operators
+//! without an overload. Anything uncertain is left to the evaluation.
 
 use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -7,20 +7,17 @@ use super::super::program::{Program, escape};
 use super::super::structural::Node;
 use super::value::Root;
 
-/// The type that an expression must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// `true` or `false`.
     Bool,
-    /// A message.
     String,
 }
 
-/// Checks `program`, whose text is `source`, where `self` is a value of `schema`.
+/// Checks `program`, parsed from `source`, with `self` as a value of `schema`.
 ///
 /// # Errors
 ///
-/// The message of the server, from `compilation failed: ` or `cel expression must` on.
+/// The server's message, starting at `compilation failed: ` or `cel expression must`.
 pub(crate) fn check(program: &Program, source: &str, schema: &Node, root: Root, expected: Expected) -> Result<(), String> {
     let this = Type::of(schema, root);
     let mut checker = Checker { source, scope: vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), Type::Any)] };
@@ -37,7 +34,6 @@ pub(crate) fn check(program: &Program, source: &str, schema: &Node, root: Root, 
 
 #[derive(Clone)]
 enum Type<'a> {
-    /// Not known, or not fixed.
     Any,
     Bool,
     Int,
@@ -78,7 +74,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// Returns the server's name of the type; none if it has no fixed name.
+    /// Returns the server's name of the type, or `None` if it has no fixed name.
     fn name(&self) -> Option<String> {
         Some(match self {
             Self::Any | Self::Object(..) => return None,
@@ -101,8 +97,7 @@ impl<'a> Type<'a> {
     }
 }
 
-/// Names that stand before functions, and types.
-const SPACES: [&str; 21] = [
+const NAMESPACES: [&str; 21] = [
     "math",
     "sets",
     "lists",
@@ -175,14 +170,14 @@ impl<'a> Checker<'a, '_> {
         let known = self.scope.iter().rev().find(|(known, _)| known == name).map(|(_, kind)| kind.clone());
         match known {
             Some(known) => Ok(known),
-            None if SPACES.contains(&name) || name.starts_with(['@', '#']) => Ok(Type::Any),
+            None if NAMESPACES.contains(&name) || name.starts_with(['@', '#']) => Ok(Type::Any),
             None => Err(self.error(self.word(name, 0), &format!("undeclared reference to '{name}' (in container '')"))),
         }
     }
 
     fn field(&self, operand: &Type<'a>, field: &str, test: bool) -> Checked<'a> {
         let place = self.word(&format!(".{field}"), 0);
-        // `has(…)` is found fault with where its parenthesis opens.
+        // Errors about `has(…)` point to its parenthesis.
         let opening = self.source.get(..place).and_then(|head| head.rfind("has("));
         let at = opening.filter(|_| test).map_or(place, |opening| opening + "has".len());
         match operand {
@@ -307,7 +302,7 @@ impl<'a> Checker<'a, '_> {
         Err(self.error(at, &format!("found no matching overload for '{function}' applied to '({})'", names.join(", "))))
     }
 
-    /// Where an expression begins, as the checker gives it: at the last selection of a path.
+    /// The position of an expression in the server's errors: the last selection of a path.
     fn start(&self, node: &IdedExpr) -> usize {
         match &node.expr {
             Expr::Select(select) => self.word(&format!(".{}", select.field), 0),
@@ -316,7 +311,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The first place of `word` that is not part of a longer one.
+    /// Returns the first position of `word` that is not part of a longer one.
     fn word(&self, word: &str, from: usize) -> usize {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let mut places = self.source.match_indices(word).map(|(at, _)| at).filter(|at| *at >= from);
@@ -338,7 +333,6 @@ impl<'a> Checker<'a, '_> {
     }
 }
 
-/// Functions whose results are not looked at.
 const FUNCTIONS: [&str; 129] = [
     "abs",
     "add",

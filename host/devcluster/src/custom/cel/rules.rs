@@ -1,4 +1,4 @@
-//! Evaluates rules for the values that they apply to, and reports those that fail.
+//! Evaluates the rules of a schema, and reports those that fail.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -15,14 +15,13 @@ use super::super::validate::invalid_fault;
 use super::value::{Root, typed};
 use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
-/// The API server's limit of what all rules of an object may cost.
+/// The API server's cost limit for all rules of an object.
 const BUDGET: i64 = 10_000_000;
 
-/// The API server's limit of a message that an expression gives.
+/// The API server's limit for the result of a `messageExpression`, in bytes.
 const MAX_MESSAGE: usize = 5 * 1024;
 
-/// What the rules of `schema` say against `value` in the place of `old`. `ratchet`: what did not change is not held to rules that
-/// speak of the new value alone.
+/// Returns the errors of the rules of `schema` for `value`, which replaces `old`.
 pub(crate) fn validate(
     value: &Json,
     schema: &Node,
@@ -37,22 +36,21 @@ pub(crate) fn validate(
     let size = size(value, 0) + old.map_or(0, |old| self::size(old, 0));
     let mut checking = Checking { library: Library::new(size), left: BUDGET, bytes: 0, errors: Vec::new() };
     let current =
-        old.filter(|_| ratchet == Ratchet::Unchanged).map(|old| Remembered::new(Correlated { new: value, old, schema }));
+        old.filter(|_| ratchet == Ratchet::Unchanged).map(|old| CachedComparison::new(Correlated { new: value, old, schema }));
     let correlation = Correlation { current, nearest: None };
     checking.node(&Subject { value, schema, path: path.clone(), old, correlation, root }, 0);
     checking.errors
 }
 
-/// Decides if rules that fail for unchanged values are ignored.
+/// Decides if the failures of rules without `oldSelf` are ignored for unchanged values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ratchet {
-    /// A rule that fails for an unchanged value is ignored.
+    /// They are ignored for unchanged values.
     Unchanged,
-    /// Rules apply to unchanged values, too.
+    /// They are never ignored.
     Never,
 }
 
-/// About how many bytes a value takes.
 fn size(value: &Json, depth: usize) -> usize {
     match value {
         _ if depth > MAX_VALUE_DEPTH => 0,
@@ -63,13 +61,14 @@ fn size(value: &Json, depth: usize) -> usize {
     }
 }
 
-/// A value that has a predecessor, with what was found out when the two were compared: all items of a list ask whether it changed.
-struct Remembered<'a> {
+/// A value and its predecessor. Caches the comparison, because each item of a list needs the
+/// result.
+struct CachedComparison<'a> {
     values: Correlated<'a>,
     is_unchanged: OnceCell<bool>,
 }
 
-impl<'a> Remembered<'a> {
+impl<'a> CachedComparison<'a> {
     fn new(values: Correlated<'a>) -> Rc<Self> {
         Rc::new(Self { values, is_unchanged: OnceCell::new() })
     }
@@ -81,20 +80,22 @@ impl<'a> Remembered<'a> {
 
 #[derive(Clone)]
 struct Correlation<'a> {
-    current: Option<Rc<Remembered<'a>>>,
+    current: Option<Rc<CachedComparison<'a>>>,
     /// The nearest value above that has a predecessor.
-    nearest: Option<Rc<Remembered<'a>>>,
+    nearest: Option<Rc<CachedComparison<'a>>>,
 }
 
 impl<'a> Correlation<'a> {
-    fn forgives(&self) -> bool {
+    fn is_unchanged(&self) -> bool {
         self.current.as_ref().or(self.nearest.as_ref()).is_some_and(|values| values.is_unchanged())
     }
 
     fn step(&self, down: impl FnOnce(Correlated<'a>) -> Option<Correlated<'a>>) -> Self {
         match &self.current {
             None => self.clone(),
-            Some(current) => Self { current: down(current.values).map(Remembered::new), nearest: Some(Rc::clone(current)) },
+            Some(current) => {
+                Self { current: down(current.values).map(CachedComparison::new), nearest: Some(Rc::clone(current)) }
+            }
         }
     }
 
@@ -106,12 +107,10 @@ impl<'a> Correlation<'a> {
     }
 }
 
-/// A value that is checked.
 struct Subject<'a> {
     value: &'a Json,
     schema: &'a Node,
     path: Path,
-    /// Its predecessor.
     old: Option<&'a Json>,
     correlation: Correlation<'a>,
     root: Root,
@@ -119,9 +118,8 @@ struct Subject<'a> {
 
 struct Checking {
     library: Library,
-    /// Below 0: nothing is checked any more.
+    /// The remaining cost budget; nothing more is checked below 0.
     left: i64,
-    /// The size of the errors in bytes.
     bytes: usize,
     errors: Vec<FieldError>,
 }
@@ -197,12 +195,12 @@ impl Checking {
             self.left -= cost;
             match result {
                 Ok(Value::Bool(true)) => {}
-                Ok(_) if !program.uses_old_self && correlation.forgives() => {}
+                Ok(_) if !program.uses_old_self && correlation.is_unchanged() => {}
                 Ok(_) => {
-                    let error = self.failed(rule, value, schema, path, &variables);
+                    let error = self.rule_error(rule, value, schema, path, &variables);
                     self.errors.push(error);
                 }
-                Err(failure) => self.broken(rule, schema, path, failure),
+                Err(failure) => self.report_evaluation_failure(rule, schema, path, failure),
             }
             if self.left < 0 {
                 return;
@@ -212,7 +210,7 @@ impl Checking {
         self.bytes = self.bytes.saturating_add(new);
     }
 
-    fn broken(&mut self, rule: &Rule, schema: &Node, path: &Path, failure: Failure) {
+    fn report_evaluation_failure(&mut self, rule: &Rule, schema: &Node, path: &Path, failure: Failure) {
         let label = rule.label();
         let why = match failure {
             Failure::Exhausted(error) => {
@@ -229,8 +227,7 @@ impl Checking {
         self.errors.push(typed_error(path, schema, why));
     }
 
-    /// The error of a rule that is not fulfilled.
-    fn failed(&mut self, rule: &Rule, value: &Json, schema: &Node, path: &Path, variables: &[(&str, Value)]) -> FieldError {
+    fn rule_error(&mut self, rule: &Rule, value: &Json, schema: &Node, path: &Path, variables: &[(&str, Value)]) -> FieldError {
         let at = match field_path::resolve(&rule.field_path, schema, field_path::Indexing::Allowed) {
             Ok((below, _)) if !rule.field_path.is_empty() => path.child(&below),
             _ => path.clone(),

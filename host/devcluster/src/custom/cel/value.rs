@@ -1,4 +1,4 @@
-//! Values as expressions see them: typed by the schema.
+//! Values for expressions, typed by the schema.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,23 +13,21 @@ use super::super::program::escape;
 use super::super::structural::{MAX_VALUE_DEPTH, Node};
 use super::super::validate::is_whole;
 
-/// The fields of an object that expressions see besides those of its schema.
+/// The fields of an object that expressions see in addition to those of its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// `apiVersion`, `kind`, and of `metadata` the name.
+    /// `apiVersion`, `kind`, and the name in `metadata`.
     Resource,
-    /// Nothing.
+    /// None.
     Field,
 }
 
 impl Root {
-    /// Returns the root of a value below the root that has this schema.
     pub(crate) fn below(schema: &Node) -> Self {
         if schema.embedded_resource { Self::Resource } else { Self::Field }
     }
 }
 
-/// `value` as expressions see it.
 pub(crate) fn typed(value: &Json, schema: &Node, root: Root) -> Value {
     typed_at(value, Some(schema), root, 0)
 }
@@ -87,7 +85,7 @@ fn resource(schema: Option<&Node>) -> Root {
     if schema.is_some_and(|schema| schema.embedded_resource) { Root::Resource } else { Root::Field }
 }
 
-/// Rules see only the names in it: all else may be changed by the server itself.
+/// Rules see only the names in the metadata, because the server may change the rest.
 fn metadata(value: &Json) -> Value {
     let fields = ["name", "generateName"].into_iter().filter_map(|name| Some((name, value.get(name)?.as_str()?)));
     let map = fields.map(|(name, text)| (Key::String(Arc::new(name.to_owned())), Value::from(text))).collect();
@@ -109,7 +107,7 @@ fn typed_text(text: &str, schema: Option<&Node>) -> Value {
     }
 }
 
-/// Returns the value of the expression `function(text)`. This module does not depend on the library's own types of time.
+/// Evaluates `function(text)`, to avoid a dependency on the library's types for time.
 fn convert(function: &str, text: &str) -> Option<Value> {
     let literal = IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String(text.into())) };
     let call = CallExpr { func_name: function.to_owned(), target: None, args: vec![literal] };

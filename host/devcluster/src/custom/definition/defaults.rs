@@ -1,4 +1,4 @@
-//! Defaults of a schema: they must be as the schema says, and complete.
+//! Validates the defaults in a schema: they must match it and be complete.
 
 use super::super::cel::{self, Ratchet, Root};
 use super::super::metadata;
@@ -8,7 +8,6 @@ use super::super::structural::{MAX_DEPTH, Node};
 use super::super::validate as values;
 use crate::status::FieldError;
 
-/// Validates the defaults in `schema`.
 pub(super) fn validate(schema: &Node, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, path, Inside::Root, 0, &mut errors);
@@ -18,7 +17,6 @@ pub(super) fn validate(schema: &Node, path: &Path) -> Vec<FieldError> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Root,
-    /// A part of the metadata of an object.
     Metadata,
     Object,
 }

@@ -1,4 +1,4 @@
-//! The keywords of a schema, and whether its rules compile.
+//! Validates the keywords of a schema, and compiles its rules.
 
 use serde_json::{Map, Value};
 
@@ -16,12 +16,12 @@ type Schema = Map<String, Value>;
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const UNSUPPORTED: [&str; 6] = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"];
 
-/// Validates the keywords of a schema and, if `rules` is set, its rules.
 pub(super) fn validate(schema: &Value, path: &Path, rules: bool) -> Vec<FieldError> {
     let mut checking = Checking { schema_errors: Vec::new(), rule_errors: Vec::new() };
     if let Some(schema) = schema.as_object() {
-        let place = Place { level: Level::Root, no_default: None, inside_metadata: false, uncorrelatable: None, rules };
-        checking.walk(schema, path, &place, 0);
+        let position =
+            SchemaPosition { level: Level::Root, no_default: None, inside_metadata: false, uncorrelatable: None, rules };
+        checking.walk(schema, path, &position, 0);
     }
     checking.schema_errors.append(&mut checking.rule_errors);
     checking.schema_errors
@@ -33,14 +33,12 @@ enum Level {
     Below,
 }
 
-/// The place of a schema.
 #[derive(Clone)]
-struct Place {
+struct SchemaPosition {
     level: Level,
-    /// The reason why there may be no default.
     no_default: Option<String>,
     inside_metadata: bool,
-    /// The part above it that has no old values to compare with.
+    /// The parent whose items have no old values for comparison.
     uncorrelatable: Option<Path>,
     rules: bool,
 }
@@ -51,38 +49,43 @@ struct Checking {
 }
 
 impl Checking {
-    fn walk(&mut self, schema: &Schema, path: &Path, place: &Place, depth: usize) {
+    fn walk(&mut self, schema: &Schema, path: &Path, position: &SchemaPosition, depth: usize) {
         if depth > MAX_DEPTH {
             self.schema_errors.push(FieldError::forbidden(path, "must not be nested so deep"));
             return;
         }
         let before = self.schema_errors.len();
-        self.keywords(schema, path, place);
-        let below = Place { level: Level::Below, ..place.clone() };
-        self.children(schema, path, place, &below, depth);
+        self.keywords(schema, path, position);
+        let below = SchemaPosition { level: Level::Below, ..position.clone() };
+        self.children(schema, path, position, &below, depth);
         for junctor in ["allOf", "oneOf", "anyOf"] {
             for (index, nested) in list(schema, junctor).enumerate() {
                 if let Some(nested) = nested.as_object() {
-                    self.walk(nested, &path.child(junctor).key(index), &Place { rules: false, ..below.clone() }, depth + 1);
+                    self.walk(
+                        nested,
+                        &path.child(junctor).key(index),
+                        &SchemaPosition { rules: false, ..below.clone() },
+                        depth + 1,
+                    );
                 }
             }
         }
         if let Some(not) = schema.get("not").and_then(Value::as_object) {
-            self.walk(not, &path.child("not"), &Place { rules: false, ..below.clone() }, depth + 1);
+            self.walk(not, &path.child("not"), &SchemaPosition { rules: false, ..below.clone() }, depth + 1);
         }
         self.map_type(schema, path);
         self.list_type(schema, path);
-        self.rules(schema, path, place, before);
+        self.rules(schema, path, position, before);
     }
 
-    fn keywords(&mut self, schema: &Schema, path: &Path, place: &Place) {
+    fn keywords(&mut self, schema: &Schema, path: &Path, position: &SchemaPosition) {
         let errors = &mut self.schema_errors;
         let kind = text(schema, "type").unwrap_or_default();
         if !kind.is_empty() && !TYPES.contains(&kind.as_str()) {
             errors.push(not_supported(path.child("type"), &kind, &TYPES));
         }
         if let Some(reason) =
-            place.no_default.as_ref().filter(|_| schema.get("default").is_some_and(|default| !default.is_null()))
+            position.no_default.as_ref().filter(|_| schema.get("default").is_some_and(|default| !default.is_null()))
         {
             errors.push(FieldError::forbidden(path.child("default"), format!("must not be set {reason}")));
         }
@@ -98,7 +101,7 @@ impl Checking {
         if schema.get("items").is_some_and(Value::is_array) {
             errors.push(FieldError::forbidden(path.child("items"), "items must be a schema object and not an array"));
         }
-        if place.inside_metadata && flag(schema, "x-kubernetes-embedded-resource") {
+        if position.inside_metadata && flag(schema, "x-kubernetes-embedded-resource") {
             errors.push(FieldError::forbidden(
                 path.child("x-kubernetes-embedded-resource"),
                 "must not be used inside of resource meta",
@@ -114,7 +117,7 @@ impl Checking {
         }
     }
 
-    fn children(&mut self, schema: &Schema, path: &Path, place: &Place, below: &Place, depth: usize) {
+    fn children(&mut self, schema: &Schema, path: &Path, position: &SchemaPosition, below: &SchemaPosition, depth: usize) {
         let properties = schema.get("properties").and_then(Value::as_object).filter(|properties| !properties.is_empty());
         let additional = schema.get("additionalProperties").filter(|additional| !additional.is_null());
         if let Some(additional) = additional {
@@ -125,7 +128,7 @@ impl Checking {
             }
             if let Some(each) = additional.as_object() {
                 let mut below = below.clone();
-                if place.inside_metadata {
+                if position.inside_metadata {
                     below.no_default = Some("inside additionalProperties applying to object metadata".to_owned());
                 }
                 self.walk(each, &at, &below, depth + 1);
@@ -133,10 +136,10 @@ impl Checking {
         }
         for (name, property) in properties.into_iter().flatten() {
             let mut below = below.clone();
-            let resource = place.level == Level::Root || flag(schema, "x-kubernetes-embedded-resource");
+            let resource = position.level == Level::Root || flag(schema, "x-kubernetes-embedded-resource");
             if resource && matches!(name.as_str(), "metadata" | "kind" | "apiVersion") {
                 below.inside_metadata = true;
-                if place.level == Level::Root {
+                if position.level == Level::Root {
                     below.no_default = Some(format!("in top-level {name}"));
                 }
             }
@@ -280,7 +283,7 @@ impl Checking {
         }
     }
 
-    fn rules(&mut self, schema: &Schema, path: &Path, place: &Place, before: usize) {
+    fn rules(&mut self, schema: &Schema, path: &Path, position: &SchemaPosition, before: usize) {
         if schema.get("x-kubernetes-validations").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             return;
         }
@@ -288,13 +291,13 @@ impl Checking {
         for (index, rule) in node.rules.iter().enumerate() {
             self.rule_texts(rule, &node, &path.child("x-kubernetes-validations").key(index));
         }
-        if !place.rules || self.schema_errors.len() > before {
+        if !position.rules || self.schema_errors.len() > before {
             return;
         }
         for (index, rule) in node.rules.iter().enumerate() {
             let at = path.child("x-kubernetes-validations").key(index);
-            let scope = if place.level == Level::Root { cel::Root::Resource } else { cel::Root::Field };
-            self.rule_program(rule, &node, scope, place, &at);
+            let scope = if position.level == Level::Root { cel::Root::Resource } else { cel::Root::Field };
+            self.rule_program(rule, &node, scope, position, &at);
         }
     }
 
@@ -319,20 +322,20 @@ impl Checking {
         if let Some(reason) = rule.reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
             errors.push(not_supported(at.child("reason"), reason, &REASONS));
         }
-        let place = at.child("fieldPath");
+        let path = at.child("fieldPath");
         let given = rule.field_path.as_str();
         if !given.is_empty() && given.trim().is_empty() {
-            errors.push(FieldError::invalid(place.clone(), given, "must be non-empty if specified"));
+            errors.push(FieldError::invalid(path.clone(), given, "must be non-empty if specified"));
         }
         if breaks(given) {
-            errors.push(FieldError::invalid(place.clone(), given, "must not contain line breaks"));
+            errors.push(FieldError::invalid(path.clone(), given, "must not contain line breaks"));
         }
         if !given.is_empty() && field_path::resolve(given, node, Indexing::Allowed).is_err() {
-            errors.push(FieldError::invalid(place, given, "must be a valid path"));
+            errors.push(FieldError::invalid(path, given, "must be a valid path"));
         }
     }
 
-    fn rule_program(&mut self, rule: &structural::Rule, node: &Node, scope: cel::Root, place: &Place, at: &Path) {
+    fn rule_program(&mut self, rule: &structural::Rule, node: &Node, scope: cel::Root, position: &SchemaPosition, at: &Path) {
         let compiled = Compiled::new(&rule.rule, &rule.message_expression);
         let invalid = |at: Path, why: String| FieldError::new(Fault::InvalidShown(shown(rule)), at, why);
         let program = match &compiled.rule {
@@ -363,7 +366,7 @@ impl Checking {
             self.rule_errors.push(invalid(at.child("messageExpression"), error));
         }
         if program.uses_old_self
-            && let Some(list) = &place.uncorrelatable
+            && let Some(list) = &position.uncorrelatable
         {
             let why = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {list}");
             self.rule_errors.push(FieldError::invalid(at.child("rule"), rule.rule.as_str(), why));
@@ -375,7 +378,7 @@ impl Checking {
     }
 }
 
-/// A rule as errors show it: in the server's own form.
+/// Formats a rule like the server's internal type in errors.
 fn shown(rule: &structural::Rule) -> String {
     let text = |text: &str| crate::status::shown(&serde_json::json!([text])).trim_matches(['[', ']']).to_owned();
     let optional = rule.optional_old_self.map_or_else(|| "null".to_owned(), |optional| optional.to_string());
@@ -389,7 +392,6 @@ fn shown(rule: &structural::Rule) -> String {
     )
 }
 
-/// The formats that the server does not know.
 pub(super) fn unrecognized_formats(schema: &Value, depth: usize, found: &mut Vec<String>) {
     let Some(fields) = schema.as_object().filter(|_| depth <= MAX_DEPTH) else { return };
     let kind = text(fields, "type").unwrap_or_default();

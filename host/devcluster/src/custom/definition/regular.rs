@@ -1,4 +1,5 @@
-//! Checks that a schema is structural: types are given, and value validations do not change the shape.
+//! Checks that a schema is structural: it states types, and value validations do not change the
+//! shape.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +14,7 @@ enum Level {
     Field,
 }
 
-/// Returns the violations of the rules for structural schemas, in the order of the server's messages.
+/// Returns the violations in the order of the server's messages.
 pub(super) fn validate(schema: &Value, path: &Path) -> Vec<FieldError> {
     let mut checking = Checking { errors: Vec::new() };
     if let Some(schema) = schema.as_object() {
@@ -149,7 +150,6 @@ impl Checking {
         }
     }
 
-    /// The value validations of a place in a schema.
     fn values(&mut self, schema: &Schema, skip_any_of: bool, skip_first: bool, path: &Path, depth: usize) {
         for (junctor, skipped) in [("anyOf", skip_any_of), ("allOf", false), ("oneOf", false)] {
             for (index, nested) in list(schema, junctor).enumerate().filter(|_| !skipped) {
@@ -171,7 +171,7 @@ impl Checking {
         }
     }
 
-    /// Checks the schemas below `anyOf` and the like, which must not change the shape.
+    /// Checks the schemas in `anyOf`, `allOf`, `oneOf` and `not`, which must not change the shape.
     fn nested(&mut self, schema: &Schema, skip_any_of: bool, path: &Path, depth: usize) {
         if depth > MAX_DEPTH {
             self.forbidden(path.clone(), "must not be nested so deep");
@@ -214,7 +214,7 @@ impl Checking {
         }
     }
 
-    /// Whatever value validations speak of, the structure must know.
+    /// Checks that the structure has all fields that value validations refer to.
     fn completeness(&mut self, values: &Schema, structure: Option<&Schema>, at: &Path, of: &Path, depth: usize) {
         if depth > MAX_DEPTH {
             return;
@@ -247,7 +247,7 @@ impl Checking {
     }
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`: beside `x-kubernetes-int-or-string` it may be said.
+/// `anyOf: [{type: integer}, {type: string}]`, allowed with `x-kubernetes-int-or-string`.
 fn is_int_or_string(schema: &Schema) -> bool {
     schema.get("anyOf").is_some_and(|any_of| *any_of == serde_json::json!([{ "type": "integer" }, { "type": "string" }]))
 }

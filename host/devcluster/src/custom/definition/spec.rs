@@ -9,7 +9,8 @@ use super::{not_supported, validate_names, versions};
 use crate::status::{Fault, FieldError};
 use crate::validation::syntax;
 
-/// The schemas of a definition, with their places. What all versions share lies above them, as in the server's own form.
+/// The schemas of a definition, with their paths. A schema that all versions share is at the top
+/// level, as in the server's internal type.
 pub(super) fn schemas(spec: Option<&Map<String, Value>>) -> Vec<(Path, &Value)> {
     let Some(spec) = spec else { return Vec::new() };
     let given = |version| schema(version);
@@ -28,14 +29,13 @@ fn schema(version: &Value) -> Option<&Value> {
     version.get("schema")?.get("openAPIV3Schema").filter(|schema| !schema.is_null())
 }
 
-/// Returns the value that all versions share in `field`.
+/// Returns the value of `field` if it is the same in all versions.
 fn shared<'a>(spec: &'a Map<String, Value>, field: &str) -> Option<&'a Value> {
     let mut values = list(spec, "versions").map(|version| version.get(field).filter(|value| !value.is_null()));
     let first = values.next()??;
     values.all(|value| value == Some(first)).then_some(first)
 }
 
-/// Validates `spec`.
 pub(super) fn validate(spec: &Map<String, Value>) -> Vec<FieldError> {
     let path = Path::new("spec");
     let mut errors = validate_group(spec, &path);
@@ -62,7 +62,7 @@ pub(super) fn validate(spec: &Map<String, Value>) -> Vec<FieldError> {
         if !shared_schema && let Some(schema) = schema(version) {
             errors.extend(versions::validate_schema(schema, &at.child("schema"), has_status(version)));
         }
-        errors.extend(validate_parts(spec, version, &at, Place::Version));
+        errors.extend(validate_parts(spec, version, &at, PartLocation::Version));
     }
     errors.extend(validate_versions(spec, &path));
     let names = spec.get("names").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -77,22 +77,23 @@ pub(super) fn validate(spec: &Map<String, Value>) -> Vec<FieldError> {
             let status = list(spec, "versions").any(has_status);
             errors.extend(versions::validate_schema(schema, &path.child("validation"), status));
         }
-        errors.extend(validate_parts(spec, first, &path, Place::Shared));
+        errors.extend(validate_parts(spec, first, &path, PartLocation::Shared));
     }
     errors.extend(validate_conversion(spec, &path.child("conversion")));
     errors
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PartLocation {
     Version,
     Shared,
 }
 
-/// Subresources, columns and selectable fields, where they lie.
-fn validate_parts(spec: &Map<String, Value>, version: &Value, path: &Path, place: Place) -> Vec<FieldError> {
+fn validate_parts(spec: &Map<String, Value>, version: &Value, path: &Path, location: PartLocation) -> Vec<FieldError> {
     let here = |field: &str| {
-        version.get(field).filter(|value| !value.is_null() && shared(spec, field).is_some() == (place == Place::Shared))
+        version
+            .get(field)
+            .filter(|value| !value.is_null() && shared(spec, field).is_some() == (location == PartLocation::Shared))
     };
     let mut errors = Vec::new();
     if let Some(subresources) = here("subresources") {

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions as a kind: built in, with rules of their own.
+//! The strategy of the built-in kind CustomResourceDefinition.
 
 use serde_json::Value;
 
@@ -6,7 +6,6 @@ use crate::builtin::Builtin;
 use crate::kinds::{FieldValidation, Kind, Strategy, Subresource};
 use crate::status::{FieldError, Status};
 
-/// The strategy of CustomResourceDefinitions.
 #[derive(Debug)]
 pub(crate) struct Definitions;
 

@@ -10,7 +10,6 @@ use super::super::structural::{Node, flag, list, text};
 use super::{defaults, open_api, regular};
 use crate::status::{Fault, FieldError};
 
-/// Validates a schema.
 pub(super) fn validate_schema(schema: &Value, path: &Path, has_status: bool) -> Vec<FieldError> {
     let at = path.child("openAPIV3Schema");
     let mut errors = Vec::new();
@@ -34,7 +33,7 @@ pub(super) fn validate_schema(schema: &Value, path: &Path, has_status: bool) -> 
     errors
 }
 
-/// Keywords that may stand beside `properties` where the status is validated by itself.
+/// The keywords allowed at the root of a schema with the status subresource.
 const AT_ROOT: [&str; 22] = [
     "Description",
     "Type",
@@ -193,7 +192,7 @@ pub(super) fn validate_selectable(fields: &[Value], schema: &Value, path: &Path)
     errors
 }
 
-/// The versions as errors show them: in the server's own form, without what all of them share.
+/// Formats the versions like the server's internal type in errors, without the shared parts.
 pub(super) fn shown(spec: &Map<String, Value>) -> String {
     let shown = |version: &Value| {
         let version = version.as_object().cloned().unwrap_or_default();

@@ -24,7 +24,7 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A schema as someone might write it: structural, mostly.
+/// A realistic schema, structural in most cases.
 fn schema() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(json!({ "type": "string" })),
@@ -61,7 +61,7 @@ fn schema() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_settled_is_read_as_it_is_stored(spec in object(), schema in schema()) {
+    fn a_settled_object_is_read_as_it_is_stored(spec in object(), schema in schema()) {
         let version = version_of(&schema);
         let stored = json!({ "apiVersion": "x.io/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": spec });
         let mut read = stored.clone();
@@ -72,7 +72,7 @@ proptest! {
             prop_assert_eq!(&stored, &read);
         }
         prop_assert_eq!(version.as_read(&stored).unwrap_or(stored), read.clone());
-        // What was read is read as it is.
+        // A second read changes nothing.
         prop_assert_eq!(version.as_read(&read), None);
     }
 }
@@ -88,13 +88,12 @@ fn definition(schema: &Value) -> Value {
     })
 }
 
-/// The version of its definition, even if that would be refused.
+/// The version, even if its definition would be rejected.
 fn version_of(schema: &Value) -> Version {
     let version = &definition(schema)["spec"]["versions"][0];
     Version::parse(version, &version["schema"]["openAPIV3Schema"], "x.io/v1", &"Foo".into())
 }
 
-/// The kind, even if its definition would be refused.
 fn kind_of(schema: &Value) -> Kind {
     let mut definition = definition(schema);
     definition::default(&mut definition);
@@ -148,8 +147,8 @@ proptest! {
     }
 
     #[test]
-    fn what_did_not_change_is_not_held_against_an_update(schema in schema(), spec in object()) {
-        // As in Kubernetes, a value with fields that its schema does not name is never the same as before.
+    fn an_update_is_not_rejected_for_unchanged_values(schema in schema(), spec in object()) {
+        // As in Kubernetes, a value with fields that are not in its schema counts as changed.
         prop_assume!(!schema.to_string().contains("x-kubernetes-preserve-unknown-fields"));
         let kind = kind_of(&schema);
         let mut old = foo(&spec);
@@ -162,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn no_schema_and_no_object_make_it_panic(schema in object(), spec in object(), old in object(), path in ".{0,12}") {
+    fn no_schema_or_object_causes_a_panic(schema in object(), spec in object(), old in object(), path in ".{0,12}") {
         let schema = json!({ "type": schema, "properties": { "a": schema, "b": { "items": schema } }, "anyOf": [schema], "enum": schema,
             "x-kubernetes-validations": [{ "rule": path, "fieldPath": path }], "pattern": path, "required": schema });
         let mut definition = definition(&schema);
@@ -179,7 +178,7 @@ proptest! {
     }
 }
 
-/// Nested as deep as memory allows; a test thread has 2 MiB of stack.
+/// A test thread has a stack of 2 MiB.
 #[test]
 fn depth_is_bounded() {
     let deep = |levels: usize, wrap: fn(Value) -> Value, start: Value| (0..levels).fold(start, |inner, _| wrap(inner));
@@ -202,7 +201,7 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn rules_that_would_run_for_ever_are_cut() {
+fn rules_that_would_run_for_ever_are_stopped() {
     let rule = "self.all(a, self.all(b, self.all(c, self.all(d, self.all(e, a + b + c + d + e >= 0)))))";
     let schema = json!({ "type": "array", "items": { "type": "integer" }, "x-kubernetes-validations": [{ "rule": rule }] });
     let kind = kind_of(&schema);

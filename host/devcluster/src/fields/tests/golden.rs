@@ -30,7 +30,6 @@ fn cases() {
     assert!(count > 20, "{count} cases");
 }
 
-/// Runs the steps of a case, and puts beside each what comes of it.
 fn run(case: &mut Value) {
     let schemas = [schema(case, "spec"), schema(case, "later")];
     let with_times = case["times"] == true;
@@ -80,7 +79,6 @@ fn run_step(step: &Value, live: Option<&Value>, schemas: &[(Schemas, SchemaId)])
     }
 }
 
-/// The object that a step sends.
 fn thing(spec: &Value, step: &Value) -> Value {
     let mut thing = json!({ "apiVersion": "apps/v1", "kind": "Thing", "metadata": { "name": "n" } });
     for field in ["uid", "annotations", "managedFields"] {
@@ -110,7 +108,6 @@ fn schema(case: &Value, field: &str) -> (Schemas, SchemaId) {
     }))
 }
 
-/// The owners with the paths of what they own, in the order of the entries.
 fn owners(object: &Value, with_times: bool) -> Value {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     let line = |entry: &Value| {
@@ -132,7 +129,6 @@ fn owners(object: &Value, with_times: bool) -> Value {
     entries.map(line).collect()
 }
 
-/// JSON with a line for each value that fits on one.
 fn compact(value: &Value, indent: usize) -> String {
     let line = value.to_string();
     if line.len() + indent < 120 && (indent > 2 || !value.is_array()) {

@@ -24,7 +24,7 @@ fn manager(name: &str) -> Manager<'_> {
     Manager { name, api_version: "apps/v1", subresource: "" }
 }
 
-/// A schema with everything that is owned in a way of its own.
+/// A schema with an example of each way of ownership.
 fn schema() -> (Schemas, SchemaId) {
     let text = json!({ "type": "string" });
     let map = json!({ "type": "object", "additionalProperties": text });
@@ -72,7 +72,7 @@ fn texts() -> impl Strategy<Value = Value> {
 
 fn ports() -> impl Strategy<Value = Value> {
     btree_map((1..4, select(vec![None, Some("TCP"), Some("UDP")])), option::of(short()), 1..4).prop_map(|ports| {
-        // An absent protocol is TCP.
+        // The default protocol is TCP.
         let has_default = |port| ports.contains_key(&(port, None));
         let port = |((port, protocol), name): (&(i32, Option<&str>), &Option<String>)| {
             let double = *protocol == Some("TCP") && has_default(*port);
@@ -104,7 +104,6 @@ fn items() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Objects that the schema admits, without null and without what is empty.
 fn things() -> impl Strategy<Value = Value> {
     let set = btree_set(short(), 1..4).prop_map(|set| json!(set));
     let free = btree_map(short(), prop_oneof![texts(), short().prop_map(Value::from)], 1..3).prop_map(|free| json!(free));
@@ -240,7 +239,6 @@ fn sets() -> impl Strategy<Value = FieldSet> {
     })
 }
 
-/// Returns whether all of `part` is in `whole`.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
@@ -251,7 +249,7 @@ fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// Returns the fields that an apply of the object owns, without those that nobody owns.
+/// Returns the fields that an apply of the object owns, without the unowned ones.
 fn owned(object: &Value, schemas: &Schemas, root: SchemaId) -> FieldSet {
     field_set(&present(vec![("spec", object.get("spec").cloned())]), Shape::root(schemas.at(root)))
 }
@@ -265,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn sets_are_sets(left in sets(), right in sets()) {
+    fn set_operations_agree_with_membership(left in sets(), right in sets()) {
         let (both, only) = (left.intersection(&right), left.difference(&right));
         prop_assert_eq!(&only.clone().union(&both), &left);
         prop_assert!(only.intersection(&right).is_empty());
@@ -279,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_applied_is_there_and_a_second_apply_changes_nothing(live in things(), applied in things()) {
+    fn an_apply_sets_all_its_fields_and_a_second_apply_changes_nothing(live in things(), applied in things()) {
         let (schemas, root) = schema();
         let schema = schemas.at(root);
         let mut live = live;
@@ -291,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn what_nobody_applies_any_more_is_gone(first in things(), other in things(), second in things()) {
+    fn fields_that_nobody_applies_any_more_are_removed(first in things(), other in things(), second in things()) {
         let (schemas, root) = schema();
         let schema = schemas.at(root);
         let live = apply(None, &first, schema, &manager("one"), Force::No, &[], EARLY).unwrap();
@@ -299,7 +297,7 @@ proptest! {
         let live = apply(Some(&live), &second, schema, &manager("one"), Force::Yes, &[], EARLY).unwrap();
         prop_assert!(contains(&live, &second));
         let mut left = owned(&second, &schemas, root).union(&owned(&other, &schemas, root));
-        // A free field may have become a map or text, and then what was below it or itself is no more.
+        // A free field may change between map and text; then it or its children are gone.
         let there = owned(&live, &schemas, root);
         let free = FieldSet::of_fields([["spec", "free"].as_slice()]);
         left = left.recursive_difference(&free);
@@ -307,7 +305,7 @@ proptest! {
     }
 
     #[test]
-    fn an_apply_without_force_takes_nothing(live in things(), applied in things()) {
+    fn an_apply_without_force_changes_no_field_of_others(live in things(), applied in things()) {
         let (schemas, root) = schema();
         let schema = schemas.at(root);
         let live = apply(None, &live, schema, &manager("two"), Force::No, &[], EARLY).unwrap();
@@ -334,13 +332,12 @@ proptest! {
     }
 
     #[test]
-    fn only_who_changed_a_field_is_in_the_way_of_its_applier(live in things(), new in things()) {
+    fn a_second_apply_conflicts_only_with_managers_that_changed_a_field(live in things(), new in things()) {
         let (schemas, root) = schema();
         let schema = schemas.at(root);
         let live = apply(None, &live, schema, &manager("one"), Force::No, &[], EARLY).unwrap();
         let mut new = new;
         record_update(Some(&live), &mut new, schema, &manager("two"), &[], EARLY);
-        // To apply the same again is in conflict with nobody but who has changed it since.
         if let Err(Error::Conflicts(conflicts)) = apply(Some(&new), &config(&live), schema, &manager("one"), Force::No, &[], EARLY) {
             for conflict in conflicts {
                 prop_assert_eq!(&conflict.owner.name, "two");

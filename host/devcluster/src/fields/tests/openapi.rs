@@ -1,4 +1,4 @@
-//! As much of OpenAPI as the tests write schemas in.
+//! The subset of OpenAPI in which the tests write schemas.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::schema::{ListType, MapType, Schema, SchemaId, Schemas, Type};
 
-/// Reads a schema.
 pub(crate) fn load(json: &Value) -> (Schemas, SchemaId) {
     let mut schemas = Schemas::new();
     let id = node(&mut schemas, json);
