@@ -1,4 +1,4 @@
-//! CronJobs: Jobs by the clock.
+//! CronJobs, which start Jobs on a schedule.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -13,7 +13,7 @@ use crate::store::{Key, Store};
 
 const COMPONENT: &str = "cronjob-controller";
 
-/// Above so many missed times, something is wrong with the clock or the schedule, which an event says.
+/// More missed times cause an event, because the clock or the schedule must be wrong.
 const MANY_MISSED: i64 = 100;
 
 pub(super) fn sync(store: &Store, key: &Key, now: Timestamp) -> Step {
@@ -31,7 +31,7 @@ pub(super) fn sync(store: &Store, key: &Key, now: Timestamp) -> Step {
     sync.carry_out(store, plan)
 }
 
-/// The real controller compares neither the kind of the Job's controller nor its UID.
+/// The real controller ignores the kind and the UID of the Job's controller.
 fn has_controller_named(job: &Value, name: &str) -> bool {
     controller_of(job).is_some_and(|owner| object::text(owner, "name") == name)
 }
@@ -40,7 +40,7 @@ fn is_controlled_by(job: &Value, uid: &str) -> bool {
     controller_of(job).is_some_and(|owner| object::text(owner, "uid") == uid)
 }
 
-/// Finished Jobs beyond the history's limits: the oldest go.
+/// Returns the oldest finished Jobs beyond the limits of the history.
 fn too_old<'a>(cron_job: &Value, jobs: &[&'a Value]) -> Vec<&'a Value> {
     let mut old = Vec::new();
     for (condition, limit) in [("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")] {
@@ -103,11 +103,10 @@ impl Status {
     }
 }
 
-/// The action that is due.
 enum Plan {
-    /// Nothing before `again`, if ever.
+    /// Do nothing before `again`.
     Wait { again: Option<Timestamp> },
-    /// A Job for the time `scheduled`.
+    /// Start the Job for the time `scheduled`.
     Start { scheduled: Timestamp, again: Option<Timestamp> },
 }
 
@@ -201,7 +200,8 @@ impl Sync<'_> {
         format!("{}-{}", object::name(self.cron_job), scheduled.as_second().div_euclid(60))
     }
 
-    /// Takes note of what became of the Jobs.
+    /// Updates the active Jobs in the status, and records events about finished and unexpected
+    /// ones.
     fn follow_jobs(&mut self, store: &Store, plan: &Plan) {
         let own = match plan {
             Plan::Start { scheduled, .. } => Some(self.job_name(*scheduled)),
@@ -211,7 +211,7 @@ impl Sync<'_> {
             let is_active = self.status.is_active(job);
             let name = object::name(job);
             match job::finish(job) {
-                // The one that was just created is not listed yet.
+                // The Job that was just created is not listed yet.
                 None if !is_active && own.as_deref() != Some(name) => {
                     let message = format!("Saw a job that the controller did not create or forgot: {name}");
                     self.say(Severity::Warning, "UnexpectedJob", message);
@@ -304,7 +304,7 @@ impl Sync<'_> {
             .then(Then::FailureEvent(failed))
     }
 
-    /// The last time until now for which a Job should have been started.
+    /// Returns the last time for which a Job should have started.
     fn most_recent(&self, schedule: &Schedule, now: Timestamp, deadline: Deadline) -> Result<Recent, &'static str> {
         let invalid = "time difference between two schedules is less than 1 second";
         let earliest = self.earliest(now, deadline);
@@ -341,7 +341,6 @@ impl Sync<'_> {
         }
     }
 
-    /// Returns the time of the next sync.
     fn next_time(&self, schedule: &Schedule, now: Timestamp) -> Option<Timestamp> {
         let base = match self.most_recent(schedule, now, Deadline::Ignored) {
             Ok(Recent { time: Some(time), .. }) => time,
@@ -352,7 +351,7 @@ impl Sync<'_> {
     }
 }
 
-/// Decides if times before `startingDeadlineSeconds` ago count.
+/// Says if `startingDeadlineSeconds` limits how old a missed time may be.
 #[derive(Clone, Copy)]
 enum Deadline {
     Counts,

@@ -1,7 +1,7 @@
-//! Runs Pods: a scheduler with one node, and the kubelet of that node. Its containers only let time pass.
+//! Runs Pods: a scheduler with one node, and its kubelet. Containers only let time pass.
 //!
-//! Annotations of a Pod (or of the template it is made from) say how its containers behave: `devcluster.gyre.dev/run-for: 5s`, and
-//! `devcluster.gyre.dev/fail: "true"`, or the exit code to fail with.
+//! Annotations of a Pod (or its template) decide how its containers behave:
+//! `devcluster.gyre.dev/run-for: 5s`, and `devcluster.gyre.dev/fail` with `"true"` or an exit code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,22 +17,20 @@ use crate::kinds::Subresource;
 use crate::object;
 use crate::store::{Key, Store};
 
-/// The name of the node.
 const NODE: &str = "devcluster";
 const NODE_ADDRESS: &str = "127.0.0.1";
 
-/// The delay before a container is restarted for the first time. It doubles with each restart, up to a limit.
+/// The delay of the first restart of a container. Each restart doubles it, up to the limit.
 const FIRST_RESTART_SECONDS: i64 = 10;
 const LAST_RESTART_SECONDS: i64 = 300;
 
-/// The exit code of a container that was asked to terminate.
+/// 128 + SIGTERM, the exit code of a container that was asked to terminate.
 const TERMINATED: i64 = 143;
 
-/// The state of the kubelet.
 #[derive(Debug)]
 pub(super) struct Kubelet {
     run_time: Option<SignedDuration>,
-    /// When containers were started, more exactly than their status says.
+    /// The start of containers, more exactly than in their status.
     running: BTreeMap<Arc<str>, Timestamp>,
     addresses: u16,
 }
@@ -88,7 +86,7 @@ impl Kubelet {
         }
     }
 
-    /// Starts the containers, for the first time or again.
+    /// Starts or restarts the containers.
     fn start(&mut self, pod: &Value, now: Timestamp) -> Intent {
         let address = match text(pod, "/status/podIP") {
             "" => {
@@ -116,7 +114,7 @@ impl Kubelet {
         status(pod, new).then(Then::Started(uid))
     }
 
-    /// Runs containers, and restarts those that ended.
+    /// Ends containers after their run time, and restarts failed ones.
     fn run(&mut self, pod: &Value, run_time: SignedDuration, now: Timestamp) -> Step {
         let policy = text(pod, "/spec/restartPolicy");
         if policy == "Always" || policy.is_empty() {
@@ -143,7 +141,7 @@ impl Kubelet {
     }
 }
 
-/// Returns whether the Pod still waits to be counted by a Job that counts no longer.
+/// Returns whether the Pod waits for a Job that will not count it.
 fn is_orphan_of_job(store: &Store, pod: &Value) -> bool {
     if !object::finalizers(pod).any(|finalizer| finalizer == job::TRACKING) {
         return false;
@@ -173,7 +171,6 @@ fn exit_code(pod: &Value) -> i64 {
     }
 }
 
-/// Returns the time at which failed containers are restarted.
 fn restart_at(pod: &Value) -> Option<Timestamp> {
     let first = list(pod, "/status/containerStatuses").first().filter(|status| status.pointer("/state/waiting").is_some())?;
     let restarts = u32::try_from(integer(first, "/restartCount").unwrap_or_default().clamp(1, 10) - 1).unwrap_or_default();
@@ -182,7 +179,7 @@ fn restart_at(pod: &Value) -> Option<Timestamp> {
     Some(super::json::later(ended, wait))
 }
 
-/// The containers' end, which is the Pod's.
+/// Returns the status after the containers and the Pod have ended.
 fn ended(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     let mut new = pod.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     new.insert("phase".to_owned(), Value::from(if code == 0 { "Succeeded" } else { "Failed" }));
@@ -197,7 +194,7 @@ fn ended(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     new
 }
 
-/// The containers' end, after which they are started again.
+/// Returns the status after the containers have failed and before they restart.
 fn crashed(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     let mut new = pod.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     set_containers(&mut new, pod, &|container, old| {
@@ -237,7 +234,7 @@ fn container_status(pod: &Value, container: &Value, old: Option<&Value>, state: 
     })
 }
 
-/// Makes the statuses of the containers, from what they are and what they were. Init containers have run at once.
+/// Sets the statuses of the containers. Init containers have finished at once.
 fn set_containers(status: &mut Map<String, Value>, pod: &Value, make: &dyn Fn(&Value, Option<&Value>) -> Value) {
     let old = |list: &[Value], name: &str| list.iter().find(|status| object::text(status, "name") == name).cloned();
     let made = |containers: &[Value], statuses: &[Value], make: &dyn Fn(&Value, Option<&Value>) -> Value| {
@@ -271,7 +268,7 @@ fn set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// The conditions of a Pod, in sum.
+/// The conditions of a Pod in sum.
 #[derive(Clone, Copy)]
 enum Readiness {
     Ready,

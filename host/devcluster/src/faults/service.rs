@@ -1,4 +1,4 @@
-//! Doing to a request what was drawn for it.
+//! Injects the drawn faults into requests.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::attributes::{Attributes, parameter};
 use crate::service::{self, BoxError, refusal, timed_out};
 use crate::status::{Named, Status};
 
-/// A service with faults. Its errors are those of the connection.
+/// A service with faults. Its errors are errors of the connection.
 #[derive(Clone, Debug)]
 pub struct Service {
     faults: Faults,
@@ -48,7 +48,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The number is that of the call, not of whenever its future is polled first.
+        // The order of calls decides, not that of the first polls.
         let number = self.faults.shared.requests.fetch_add(1, Ordering::SeqCst);
         let (parts, body) = request.into_parts();
         let traced = Traced {
@@ -79,7 +79,7 @@ where
     B::Error: fmt::Display,
 {
     wait(&traced, Fault::LatencyBefore, draw.before).await;
-    // What was drawn before the faults were stopped no longer happens.
+    // Nothing that was drawn earlier happens after the faults are stopped.
     let outcome = if traced.faults.is_stopped() { Outcome::Answer } else { draw.outcome };
     let response = match outcome {
         Outcome::Answer => call(&mut inner, request).await.map(Body::plain),
@@ -130,7 +130,7 @@ where
     }
 }
 
-/// Lists an earlier state, if the request permits it and the server still knows it.
+/// Lists an earlier state, if the request permits it and the history reaches back.
 async fn stale<B>(inner: &mut service::Service, request: Request<B>, changes: u64, traced: &Traced) -> Response<service::Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -140,7 +140,8 @@ where
     let (parts, body) = request.into_parts();
     if let Some(earlier) = at_revision(&parts, revision) {
         let response = call(inner, Request::from_parts(earlier, Empty::<Bytes>::new())).await;
-        // One that is forgotten is not what a client that asks for any is told of.
+        // The client did not ask for a certain revision, so it must not learn that one is
+        // forgotten.
         if response.status() == StatusCode::OK {
             traced.record(Fault::StaleList, None);
             return response;
@@ -149,7 +150,7 @@ where
     call(inner, Request::from_parts(parts, body)).await
 }
 
-/// The same list at an exact revision; `None` if the request does not permit an earlier one than the last.
+/// Returns the list request for an exact revision; `None` if it does not permit old states.
 fn at_revision(parts: &Parts, revision: u64) -> Option<Parts> {
     let query = parts.uri.query().unwrap_or_default();
     let permits = parameter(query, "resourceVersion").as_deref() == Some("0")
@@ -192,7 +193,7 @@ fn refused(fault: Fault, retry_after: Duration, attributes: &Attributes) -> Resu
             let details = json!({ "retryAfterSeconds": retry_after.as_secs() });
             Status { details: Some(details), ..Status::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message) }
         }
-        // As the server passes on what etcd says.
+        // The server passes on this error of etcd.
         Fault::InternalError => Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", "etcdserver: leader changed"),
         Fault::Unavailable => {
             let message = "the server is currently unable to handle the request";

@@ -1,4 +1,4 @@
-//! Counting the Pods that ended, and with that the end of the Job.
+//! Counts finished Pods and ends the Job.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::controllers::json::{integer, list, seconds, text, with};
 use crate::controllers::{Intent, JOBS, PODS, Then, without_finalizer};
 use crate::object;
 
-/// The maximum number of Pods that are noted as ended and not counted, because the status must not grow without bound.
+/// The maximum number of uncounted Pods in the status, which must not grow without bound.
 const MOST_UNCOUNTED: usize = 500;
 
-/// The notes about Pods that ended.
+/// The UIDs of finished Pods in `status.uncountedTerminatedPods`.
 struct Ledger {
     succeeded: Vec<String>,
     failed: Vec<String>,
 }
 
-/// A note about a Pod.
+/// How a Pod enters the status.
 enum Note {
-    /// It does not count, or is noted already.
+    /// It does not count, or is already listed.
     Nothing,
     Succeeded(String),
     Failed(String),
-    /// In an indexed Job, the index suffices.
+    /// Indexed Jobs list the index only.
     Index(i64),
 }
 
@@ -37,8 +37,8 @@ impl Ledger {
 }
 
 impl Sync<'_> {
-    /// The next step of the count: a new status, or the finalizers that it makes superfluous. `removals` delete the Pods of a Job that
-    /// has failed; its status says so before.
+    /// Returns the next step of the count: a new status, or the removal of finalizers. `removals`
+    /// delete the Pods of a failed Job, after its status says so.
     pub(super) fn track(
         &self,
         mut status: Map<String, Value>,
@@ -90,7 +90,7 @@ impl Sync<'_> {
         released.into_iter().map(|pod| Intent::update(&PODS, without_finalizer(pod, TRACKING))).collect()
     }
 
-    /// Counts those that were noted and whose finalizer is gone; returns what is left.
+    /// Counts the listed Pods without a finalizer, and returns the others.
     fn count(&self, status: &mut Map<String, Value>) -> Ledger {
         let tracked: BTreeSet<&str> =
             self.pods.iter().filter(|pod| is_tracked(pod)).filter_map(|pod| object::uid(pod)).collect();
@@ -104,7 +104,8 @@ impl Sync<'_> {
         Ledger { succeeded: left("succeeded"), failed: left("failed") }
     }
 
-    /// Notes those that ended. Returns those that no longer need to wait, and whether some could not be noted yet.
+    /// Lists finished Pods. Returns those that need no finalizer any more, and whether the list is
+    /// full.
     fn note(&self, ledger: &mut Ledger, verdict: Option<&Verdict>) -> (Vec<&Value>, bool) {
         let (mut released, mut is_full) = (Vec::new(), false);
         let mut new_indexes = BTreeSet::new();
@@ -144,12 +145,11 @@ impl Sync<'_> {
                 (None, _) => Note::Succeeded(uid.to_owned()),
             };
         }
-        // Of a Job that failed, every Pod counts as failed that has not succeeded.
+        // Unfinished Pods of a failed Job count as failed.
         let is_failing = verdict.is_some_and(|verdict| verdict.outcome == Outcome::Failure);
         if self.is_failed(pod) || is_failing { Note::Failed(uid.to_owned()) } else { Note::Nothing }
     }
 
-    /// Returns the events at the end of the Job.
     fn end(&self, verdict: &Verdict, status: &Map<String, Value>) -> Vec<Then> {
         let mut events = Vec::new();
         match verdict.outcome {

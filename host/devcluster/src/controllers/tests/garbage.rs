@@ -1,4 +1,4 @@
-//! Dependents go with their owners.
+//! The deletion of dependents with their owners.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ fn two_that_own_each_other_can_be_deleted_in_the_foreground() {
     assert!(!left.iter().any(|name| name == "first" || name == "second"), "{left:?}");
 }
 
-/// A forest: each object but the first ones is owned by one or two earlier ones.
+/// A forest: each object has at most two owners, among the objects before it.
 fn forest() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
     let owners = |place: usize| proptest::collection::btree_set(0..place.max(1), 0..3);
     (2..12_usize).prop_flat_map(move |size| (0..size).map(owners).collect::<Vec<_>>()).prop_map(|mut owners| {

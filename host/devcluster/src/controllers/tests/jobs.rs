@@ -1,4 +1,4 @@
-//! Jobs, their Pods, and the clock that starts them.
+//! Jobs, their Pods, and CronJobs.
 
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ fn a_job_whose_pods_fail_backs_off_and_fails() {
     assert_eq!(conditions(&found), ["FailureTarget=True", "Failed=True"]);
     assert_eq!(found["status"]["failed"], 3);
     assert_eq!(found["status"]["conditions"][1]["reason"], "BackoffLimitExceeded");
-    // Each runs for a second, and the waits are 10 s and 20 s.
+    // Each Pod runs for a second, and the waits are 10 s and 20 s.
     assert_eq!(starts, [0, 11, 32]);
     let pod = world.list("pods", None).remove(0);
     assert_eq!(pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 3);
@@ -174,7 +174,7 @@ fn nobody_runs_pods_where_there_are_no_nodes() {
     let pod = world.list("pods", None).remove(0);
     assert!(pod["spec"]["nodeName"].is_null());
     assert_eq!(status(&world, "work")["active"], 1);
-    // Whoever plays the node decides how it ends.
+    // The test plays the node, and decides how the Pod ends.
     let mut pod = pod;
     pod["status"]["phase"] = json!("Succeeded");
     world.update_status(pod);
@@ -316,7 +316,7 @@ fn more_pods_than_can_be_noted_at_once_are_counted_with_few_writes_each() {
         let before = world.server.revision();
         world.pass(10, |_| ());
         assert_eq!(status(&world, "work")["succeeded"], 600, "{mode}");
-        // Each Pod is created, bound, started, ended and released, and an event tells of it; the Job's status needs few.
+        // Each Pod is created, bound, started, ended and released, and has an event.
         let writes = world.server.revision() - before;
         assert!(writes < 600 * 6 + 30, "{mode}: {writes}");
     }

@@ -1,4 +1,4 @@
-//! Namespaces have what every namespace has, and go with all that they contain.
+//! The initial content of namespaces, and their deletion.
 
 use super::*;
 
