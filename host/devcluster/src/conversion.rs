@@ -1,4 +1,4 @@
-//! Converting objects between the versions of their kind.
+//! Converts objects between the versions of their kind.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::builtin;
 use crate::kinds::{FieldValidation, Kind, Kinds, Origin};
 use crate::object;
 
-/// An object in the version of `kind`.
+/// Returns an object in the version of `kind`.
 pub(crate) fn convert<'a>(kinds: &Kinds, kind: &Kind, value: &'a Value) -> Cow<'a, Value> {
     let stored_as = object::text(value, "apiVersion");
     if stored_as == kind.api_version() {
@@ -18,7 +18,8 @@ pub(crate) fn convert<'a>(kinds: &Kinds, kind: &Kind, value: &'a Value) -> Cow<'
     match (&kind.origin, from) {
         (Origin::Builtin, Some(from)) => Cow::Owned(builtin::convert(value, from, kind)),
         _ => {
-            // Pruned and defaulted by the version in which it is stored, and pruned by the one in which it is read.
+            // The storage version prunes and sets defaults, and the version of the reader prunes
+            // again.
             let read = from.and_then(|from| from.as_read(value));
             let mut value = read.unwrap_or_else(|| value.clone());
             if let Some(storage) = kinds.storage_version(kind) {

@@ -1,7 +1,6 @@
-//! OpenAPI v3: the index, the documents of built-in group versions as a real server served them, and those of custom ones, made from
-//! their schemas as apiextensions-apiserver makes them.
-//!
-//! There is no OpenAPI v2: kubectl and helm ask for it only where there is no v3.
+//! OpenAPI v3: the index, the documents of built-in group versions from a real server, and those of
+//! custom ones, built like apiextensions-apiserver builds them. kubectl and helm need OpenAPI v2
+//! only if there is no v3, so it is absent.
 
 mod paths;
 mod schemas;
@@ -17,14 +16,14 @@ use sha2::{Digest as _, Sha512};
 
 use crate::kinds::Kind;
 
-/// The common parts of the documents of all custom group versions: the schemas that they refer to, and the parameters of requests.
+/// The schemas and parameters that the documents of custom group versions share.
 static SHARED: LazyLock<Value> = LazyLock::new(|| {
-    // The dump is part of the program; a test reads it.
+    // A test reads the dump, so this cannot fail.
     let text = decompressed(include_bytes!("builtin/dump/custom_openapi.json.gz")).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 });
 
-/// `/openapi/v3`: where each document is, by path (`api/v1`, `apis/batch/v1`), from what [`hash`] makes of it.
+/// Returns `/openapi/v3`: the locations of all documents by path, e.g. `apis/batch/v1`.
 pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
     let paths = documents.into_iter().map(|(path, hash)| {
         let url = format!("/openapi/v3/{path}?hash={hash}");
@@ -33,7 +32,7 @@ pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>)
     json!({ "paths": paths.collect::<Map<_, _>>() })
 }
 
-/// Returns the hash by which clients identify a document: its ETag is this in quotes.
+/// Returns the hash of a document, which is also its ETag.
 pub(crate) fn hash(document: &[u8]) -> String {
     let mut text = String::with_capacity(128);
     for byte in Sha512::digest(document) {
@@ -43,14 +42,14 @@ pub(crate) fn hash(document: &[u8]) -> String {
     text
 }
 
-/// A document of the dump; nothing if it is no gzip.
+/// Returns a document of the dump; `None` if it is not gzip.
 pub(crate) fn decompressed(document: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     GzDecoder::new(document).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// The document of a custom group version: its kinds, each with the `openAPIV3Schema` of that version.
+/// Returns the document of a custom group version, from its kinds and their `openAPIV3Schema`.
 pub(crate) fn custom_document(kinds: &[(&Kind, &Value)]) -> Value {
     let mut document_paths = BTreeMap::new();
     let mut definitions = BTreeMap::new();
@@ -102,7 +101,6 @@ impl Names {
     }
 }
 
-/// `exampleCom` for `example.com`.
 fn camel_case(text: &str) -> String {
     let mut words = text.split(|character: char| !character.is_ascii_alphanumeric());
     let first = words.next().unwrap_or_default().to_owned();

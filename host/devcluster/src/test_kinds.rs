@@ -14,7 +14,7 @@ pub(crate) fn builtin(group: &str, version: &str, plural: &str, kind: &str, scop
     with_discovery(group, version, plural, kind, scope, json!({}))
 }
 
-/// The same, with its discovery entry.
+/// A built-in kind without a schema, with this discovery entry.
 pub(crate) fn with_discovery(group: &str, version: &str, plural: &str, kind: &str, scope: Scope, discovery: Value) -> Kind {
     let mut schemas = Schemas::new();
     let root = schemas.add(Schema::default());

@@ -1,4 +1,4 @@
-//! The audit log, read by what reads the real server's.
+//! The audit log, read by the reader of the real server's log.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Each fault does what it says, and follows from the seed.
+//! The effect of each fault, and its dependence on the seed.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::ops::RangeInclusive;
@@ -52,14 +52,14 @@ impl Simulation {
         self.service.call(request.body(Full::new(Bytes::from(body))).unwrap()).await
     }
 
-    /// The code and the JSON of an answer.
+    /// Returns the code and the JSON of an answer.
     async fn answer(&mut self, method: &str, uri: &str, body: &Value) -> (u16, Value) {
         let response = self.request(method, uri, body).await.unwrap();
         let code = response.status().as_u16();
         (code, serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap())
     }
 
-    /// Makes a ConfigMap, without faults.
+    /// Creates a ConfigMap without faults.
     fn make(&self, name: &str) {
         let request = Request::post(MAPS).header("content-type", "application/json");
         let response = self.cluster.handle(&request.body(Bytes::from(map(name).to_string())).unwrap());
@@ -74,7 +74,7 @@ impl Simulation {
         self.faults.trace().iter().map(|injected| injected.fault).collect()
     }
 
-    /// Opens a watch of the ConfigMaps from now on.
+    /// Opens a watch of the ConfigMaps from the current revision.
     async fn watch(&mut self, parameters: &str) -> faults::Body {
         let revision = self.cluster.revision();
         let uri = format!("{MAPS}?watch=true&resourceVersion={revision}{parameters}");
@@ -86,7 +86,7 @@ fn map(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } })
 }
 
-/// The names in the events that come, then how the watch ends and after how many seconds.
+/// Returns the names in the events, how the watch ends, and after how many seconds.
 async fn follow(mut body: faults::Body) -> (Vec<String>, &'static str, u64) {
     let begin = Instant::now();
     let (mut text, mut end) = (String::new(), "clean");
@@ -278,7 +278,7 @@ async fn the_first_rule_that_is_about_a_request_decides() {
     }
 }
 
-/// Some requests, and what became of them.
+/// Returns the outcomes of some requests, and the injected faults.
 async fn some_requests(seed: u64) -> (Vec<String>, Vec<String>) {
     let mut simulation = Simulation::new(Plan::everything(0.1), seed);
     let mut outcomes = Vec::new();

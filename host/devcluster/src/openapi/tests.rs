@@ -4,7 +4,7 @@ use super::*;
 use crate::kinds::{Scope, Subresource};
 use crate::test_kinds;
 
-/// Two definitions, and the document that a real API server made of them.
+/// Two definitions, and their document from a real API server.
 const RECORDED: &[u8] = include_bytes!("tests.json.gz");
 
 #[test]

@@ -1,4 +1,4 @@
-//! The rows of services and what leads to them.
+//! The rows of Services, Endpoints, Ingresses and NetworkPolicies.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::read::{first_few, labels, list, none_if_empty, number, shown, text, t
 use super::workloads::selector;
 use crate::object;
 
-/// The number of addresses, ports and hosts that are shown.
+/// The maximum number of addresses, ports and hosts in a cell.
 const SHOWN: usize = 3;
 
 pub(super) fn service(service: &Value, age: Value) -> Vec<Value> {
@@ -45,7 +45,7 @@ fn external_address(service: &Value) -> String {
     }
 }
 
-/// The addresses or else names that a load balancer has, each once.
+/// Returns the addresses, or else the names, of a load balancer.
 fn load_balancer(object: &Value) -> BTreeSet<&str> {
     let ingress = list(object, "/status/loadBalancer/ingress").iter();
     let address = |ingress| match (text(ingress, "/ip"), text(ingress, "/hostname")) {
@@ -129,7 +129,7 @@ pub(super) fn ingress_class(class: &Value, age: Value) -> Vec<Value> {
     vec![name.into(), text(class, "/spec/controller").into(), parameters.into(), age]
 }
 
-/// The name, marked if an annotation makes the object the default of its kind.
+/// Returns the name, marked if an annotation makes it the default class.
 pub(super) fn name_or_default(class: &Value, annotations: &[&str]) -> String {
     let is_default = annotations.iter().any(|annotation| {
         let annotations = class.pointer("/metadata/annotations");

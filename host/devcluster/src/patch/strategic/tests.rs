@@ -5,7 +5,7 @@ use super::*;
 use crate::patch::tests::any_json;
 use crate::schema::{RootSchema, Schema, SchemaId, Schemas};
 
-/// Patches of a Deployment and what a real API server made of them, without what it defaults.
+/// Patches of a Deployment with a real API server's results, without its defaults.
 const RECORDED: &str = include_str!("tests.json");
 
 fn recorded() -> Value {
@@ -53,7 +53,7 @@ fn patches_do_what_they_do_on_the_real_server() {
     }
 }
 
-/// Defaults are put after the patch: the recorded results have them.
+/// Removes defaults, which the recorded results contain.
 fn without_defaults(mut deployment: Value) -> Value {
     for (place, field, default) in
         [("/spec", "replicas", json!(1)), ("/metadata", "annotations", json!({})), ("/metadata", "labels", json!({}))]
