@@ -1,5 +1,3 @@
-//! The answers of the server.
-
 use std::collections::HashSet;
 
 use bytes::Bytes;
@@ -78,8 +76,7 @@ impl Answer {
     }
 }
 
-/// Returns all warnings if they are short together, else the beginnings of the first ones
-/// (apiserver's `pkg/endpoints/filters/warning.go`).
+/// Cuts warnings that are too long together (apiserver's `pkg/endpoints/filters/warning.go`).
 fn cut_warnings(warnings: &[String]) -> Vec<String> {
     /// The maximum number of characters in total, and of each if that is exceeded.
     const ALL: usize = 4 * 1024;

@@ -6,8 +6,7 @@ use http::request::Parts;
 /// The attributes of a request as in `RequestInfoFactory.NewRequestInfo`; empty where absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; for
-    /// non-resource paths the HTTP method in lower case.
+    /// A Kubernetes verb, e.g. `list`; for non-resource paths the HTTP method in lower case.
     pub verb: String,
     /// The API group; empty for the core group.
     pub group: String,
@@ -58,7 +57,6 @@ impl Attributes {
         attributes
     }
 
-    /// Corrects the verb of a request that names no object.
     fn without_a_name(&mut self, query: &str) {
         match self.verb.as_str() {
             "get" => {
@@ -90,7 +88,6 @@ fn verb(method: &Method) -> &'static str {
     }
 }
 
-/// Returns the first value of a query parameter.
 pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }

@@ -1,7 +1,5 @@
-//! The audit log: one event per line, as the real server writes it at level `Metadata`.
-//!
-//! A request has an event of stage `ResponseComplete`; a watch also one of `ResponseStarted` when
-//! it opens. As with `--audit-log-mode=blocking`, the event is logged before the answer ends.
+//! The audit log: one event per line, as the real server writes it at level `Metadata`. The event
+//! is logged before the answer ends, as with `--audit-log-mode=blocking`.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -104,8 +102,7 @@ impl Entry {
         Self { log, event }
     }
 
-    /// Takes the name of a new object from the body, because its URL does not contain it
-    /// (`LogRequestObject` in `k8s.io/apiserver/pkg/audit`).
+    /// Takes the name of a new object from the body, as the server's `LogRequestObject` does.
     pub fn sent(&mut self, body: &[u8]) {
         #[derive(serde::Deserialize)]
         struct Sent {

@@ -1,7 +1,5 @@
-//! A running server: it has a clock, wakes watches after changes and runs the controllers.
-//!
-//! All tasks wait on one [`Notify`], which wakes them in the order in which they began to wait.
-//! That keeps simulations on one thread deterministic.
+//! A running server with a clock, watches and controllers. All tasks wait on one [`Notify`], which
+//! wakes them in order, so that simulations on one thread are deterministic.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -79,7 +77,6 @@ struct Shared {
 }
 
 impl Drop for Shared {
-    /// Wakes the controllers, so that they end.
     fn drop(&mut self) {
         self.changed.notify_waiters();
     }
@@ -93,9 +90,8 @@ impl Cluster {
         Self { shared: Arc::new(shared), lag: None }
     }
 
-    /// Another API server of the same cluster, whose watch cache gets each change after this delay:
-    /// watches are late, and requests for any state (`resourceVersion=0`) get an old one. All else
-    /// is current.
+    /// Another API server of this cluster, whose watch cache gets changes after `delay`: its
+    /// watches are late, and requests for any state (`resourceVersion=0`) get an old one.
     #[must_use]
     pub fn lagging(&self, delay: Duration) -> Self {
         let lag = Arc::new(Lag::new(delay, self.revision()));
@@ -109,8 +105,7 @@ impl Cluster {
         self.shared.changed.notify_waiters();
     }
 
-    /// Calls `act` with this API server's watch cache. Also returns when the cache gets the next
-    /// change.
+    /// Calls `act` with this API server's watch cache. Also returns when that gets the next change.
     fn with_cache<T>(&self, now: Timestamp, act: impl FnOnce(&mut Server) -> T) -> (T, Option<Timestamp>) {
         match &self.lag {
             None => (self.with_server(act), None),
@@ -121,9 +116,8 @@ impl Cluster {
         }
     }
 
-    /// A cluster whose controllers run on the current tokio runtime as long as a handle exists. A
-    /// panic in a controller is reported and ends the process, because nothing would be reconciled
-    /// any more.
+    /// A cluster whose controllers run on this tokio runtime while a handle exists. If they panic,
+    /// the process ends, because nothing would be reconciled any more.
     pub fn start(options: &Options, clock: Clock) -> Self {
         let cluster = Self::new(options, clock);
         drop(tokio::spawn(end_process_on_panic(tokio::spawn(cluster.controllers()))));
@@ -158,14 +152,12 @@ impl Cluster {
         self.shared.with_server(act)
     }
 
-    /// Runs the controllers after each change and when something is due, until all handles are
-    /// gone.
+    /// Runs the controllers after each change and when something is due, while a handle exists.
     pub fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
         let (shared, notify) = (Arc::downgrade(&self.shared), Arc::clone(&self.shared.changed));
         async move {
             loop {
-                // Taken before the controllers run, so that later changes, also their own, wake
-                // them again.
+                // Taken before the controllers run, so that later changes wake them again.
                 let changed = Arc::clone(&notify).notified_owned();
                 let Some(shared) = shared.upgrade() else { return };
                 let now = shared.clock.now();
@@ -192,8 +184,7 @@ impl Cluster {
     }
 }
 
-/// The number of controller syncs, about 0.2 ms each, between which waiting requests are handled.
-/// With simulated time, requests never wait.
+/// The controller syncs, about 0.2 ms each, between which waiting requests are handled.
 const SYNCS_AT_ONCE: usize = 4;
 
 /// The exit code of a Rust program whose main thread panicked.
@@ -209,7 +200,6 @@ async fn end_process_on_panic(task: JoinHandle<()>) {
     std::process::exit(PANIC_EXIT_CODE);
 }
 
-/// Sleeps for the duration, or for ever if there is none.
 async fn sleep_if(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
@@ -231,7 +221,7 @@ impl Shared {
         if is_changed {
             let mut lags = self.lags.lock();
             lags.retain(|lag| lag.strong_count() > 0);
-            lags.iter().filter_map(Weak::upgrade).for_each(|lag| lag.note(self.clock.now(), revision));
+            lags.iter().filter_map(Weak::upgrade).for_each(|lag| lag.record_revision(self.clock.now(), revision));
         }
         drop(server);
         if is_changed {
@@ -287,7 +277,6 @@ impl http_body::Body for Body {
     }
 }
 
-/// A watch and what it currently waits for.
 struct WatchBody {
     cluster: Cluster,
     watch: Box<Watch>,
@@ -355,9 +344,9 @@ mod tests {
         let name = "cluster::tests::a_panic_in_a_controller_is_reported_and_ends_the_process";
         let mut child = Command::new(std::env::current_exe().unwrap());
         let output = child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(PANIC_EXIT_CODE), "{told}");
-        assert!(told.contains("error: a controller of devcluster panicked, which ends the process: a defect"), "{told}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(PANIC_EXIT_CODE), "{printed}");
+        assert!(printed.contains("error: a controller of devcluster panicked, which ends the process: a defect"), "{printed}");
     }
 
     const PODS: u64 = 100;

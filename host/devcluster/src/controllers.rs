@@ -55,8 +55,7 @@ static SERVICE_ACCOUNTS: LazyLock<Resource> = LazyLock::new(|| Resource::new("",
 
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// The run time of containers of Pods without the annotation `devcluster.gyre.dev/run-for`.
-    /// `None`: Pods do not run and stay as they were created, as on a control plane without nodes.
+    /// The default run time of Pods. `None`: Pods do not run, as on a control plane without nodes.
     pub(crate) pod_run_time: Option<Duration>,
 }
 
@@ -69,28 +68,21 @@ impl Default for Options {
 /// A write that a controller wants. Its preconditions make it fail if the object has changed since.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Write {
-    /// Create an object, which has a `name` or a `generateName`.
     Create {
         resource: Resource,
-        /// It includes `apiVersion`, `kind` and `namespace`.
         object: Value,
     },
-    /// Replace an object, or its `subresource`. The `uid` and `resourceVersion` of `object` are
-    /// preconditions.
+    /// The `uid` and `resourceVersion` of `object` are preconditions.
     Update {
         resource: Resource,
         /// `status` or `finalize`; `None` for the object itself.
         subresource: Option<Subresource>,
-        /// The object in its storage version.
         object: Value,
     },
-    /// Delete an object.
     Delete {
         resource: Resource,
         key: Key,
-        /// Precondition.
         uid: String,
-        /// Precondition, if given.
         resource_version: Option<String>,
         /// `None`: the default of the kind.
         propagation: Option<Propagation>,
@@ -100,7 +92,6 @@ pub(crate) enum Write {
     /// Bind a Pod to a node, as a POST to its `binding` does.
     Bind {
         key: Key,
-        /// Precondition.
         uid: String,
         node: &'static str,
     },
@@ -114,7 +105,6 @@ pub(crate) enum Component {
 }
 
 impl Component {
-    /// Returns the field manager of its writes; their operation is `Update`.
     pub(crate) fn field_manager(self) -> &'static str {
         match self {
             Self::ControllerManager => "kube-controller-manager",
@@ -154,8 +144,7 @@ enum Then {
     Started(Arc<str>),
 }
 
-/// An object to sync. They are synced in this order: a Job after all its Pods, a namespace after
-/// its content, so that many changes need one sync.
+/// An object to sync, in this order: a Job after all its Pods, a namespace after its content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Pod(Key),
@@ -224,7 +213,6 @@ impl Step {
     }
 }
 
-/// The properties of an object that are compared with its next change.
 #[derive(Clone, Debug)]
 struct Seen {
     uid: Arc<str>,
@@ -252,7 +240,6 @@ impl Seen {
     }
 }
 
-/// The controllers of a cluster.
 #[derive(Debug)]
 pub(crate) struct Controllers {
     queue: Queue,
@@ -260,9 +247,7 @@ pub(crate) struct Controllers {
     terminating: BTreeSet<Arc<str>>,
     /// Objects with an owner of a kind that is not served.
     unknown_kinds: BTreeSet<(Resource, Key)>,
-    /// The namespaces of owners that were deleted while others referred to them, by UID. They are
-    /// known to be gone even if their kind is no longer served. Each stays until nothing refers to
-    /// it.
+    /// The namespaces of deleted owners that are still referred to, by UID, whatever their kind.
     absent_owners: BTreeMap<Arc<str>, Arc<str>>,
     backoffs: BTreeMap<Arc<str>, job::Backoff>,
     pods: pod::Kubelet,
@@ -301,7 +286,7 @@ impl Controllers {
         if let Some(before) = &before
             && after.as_ref().is_none_or(|after| after.uid != before.uid)
         {
-            self.gone(store, before, &key.namespace);
+            self.queue_dependents_of_deleted(store, before, &key.namespace);
         }
         for owner in [&before, &after].into_iter().flatten().flat_map(|seen| seen.owners.iter()) {
             self.dependent_changed(store, owner);
@@ -322,7 +307,6 @@ impl Controllers {
         self.observe_kind(store, resource, key, object, now);
     }
 
-    /// Queues what changes of certain kinds concern.
     fn observe_kind(&mut self, store: &Store, resource: &Resource, key: &Key, object: Option<&Value>, now: Timestamp) {
         match (&*resource.group, &*resource.plural) {
             ("", "pods") => self.queue.add(Work::Pod(key.clone())),
@@ -331,7 +315,7 @@ impl Controllers {
                 self.queue.add(Work::Ttl(key.clone()));
                 if let Some(uid) = object.filter(|job| job::is_finished(job)).and_then(object::uid) {
                     self.backoffs.remove(uid);
-                    self.look_at_pods_of(store, uid);
+                    self.queue_pods_of(store, uid);
                 }
             }
             ("batch", "cronjobs") => self.queue.add(Work::CronJob(key.clone())),
@@ -358,8 +342,7 @@ impl Controllers {
         }
     }
 
-    /// Queues the dependents of a deleted object.
-    fn gone(&mut self, store: &Store, seen: &Seen, namespace: &Arc<str>) {
+    fn queue_dependents_of_deleted(&mut self, store: &Store, seen: &Seen, namespace: &Arc<str>) {
         if store.owned_by(&seen.uid).next().is_some() {
             self.absent_owners.insert(Arc::clone(&seen.uid), Arc::clone(namespace));
         }
@@ -368,10 +351,10 @@ impl Controllers {
         for (resource, key) in store.owned_by(&seen.uid) {
             self.queue.add(Work::Garbage(resource.clone(), key.clone()));
         }
-        self.look_at_pods_of(store, &seen.uid);
+        self.queue_pods_of(store, &seen.uid);
     }
 
-    fn look_at_pods_of(&mut self, store: &Store, owner: &str) {
+    fn queue_pods_of(&mut self, store: &Store, owner: &str) {
         for (_, key) in store.owned_by(owner).filter(|(resource, _)| *resource == *PODS) {
             self.queue.add(Work::Pod(key.clone()));
         }
@@ -392,8 +375,8 @@ impl Controllers {
         }
     }
 
-    /// Returns the next due actions, those of one sync, or nothing. Execute them in order, report
-    /// each result ([`Self::settled`]) and the changes ([`Self::observe`]), and call again.
+    /// Returns the due actions of one sync. Execute them in order, report each result
+    /// ([`Self::settled`]) and the changes ([`Self::observe`]), and call again.
     pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Vec<Action> {
         loop {
             if let Some(intent) = self.events.next(store, now) {
@@ -447,8 +430,7 @@ impl Controllers {
         }
     }
 
-    /// Takes the result of an action: `Ok` with the written object (after a deletion: any answer).
-    /// Failed work is retried with a growing back-off.
+    /// Takes the result of an action: `Ok` with the written object. Failed work is retried later.
     pub(crate) fn settled(&mut self, action: &Action, outcome: Result<&Value, &Status>, now: Timestamp) {
         for then in action.then.iter().cloned() {
             match (then, outcome) {
@@ -476,20 +458,17 @@ impl Controllers {
         }
     }
 
-    /// Returns the time at which the next sync is due.
     pub(crate) fn wakeup(&self) -> Option<Timestamp> {
         self.queue.wakeup(self.events.is_idle())
     }
 }
 
-/// Returns whether a creation failed only because its namespace is being deleted, which needs no
-/// event.
+/// Returns whether a creation failed because its namespace is being deleted, which needs no event.
 fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.as_ref().and_then(|details| details.get("causes")).and_then(Value::as_array);
     causes.into_iter().flatten().any(|cause| object::text(cause, "reason") == "NamespaceTerminating")
 }
 
-/// Returns the `metadata.ownerReferences` of an object that a controller creates for `owner`.
 fn controller_reference(owner: &Value) -> Value {
     serde_json::json!({
         "apiVersion": object::text(owner, "apiVersion"), "kind": object::text(owner, "kind"), "name": object::name(owner),
@@ -497,7 +476,6 @@ fn controller_reference(owner: &Value) -> Value {
     })
 }
 
-/// Returns the ownerReference of the controller.
 fn controller_of(object: &Value) -> Option<&Value> {
     object::owner_references(object).find(|reference| reference.get("controller").and_then(Value::as_bool) == Some(true))
 }

@@ -66,8 +66,7 @@ pub(crate) fn group(kinds: &Kinds, name: &str) -> Option<Value> {
     Some(group)
 }
 
-/// `/api/v1` (the core group is the empty one) and `/apis/GROUP/VERSION`; `None` if the version
-/// does not exist.
+/// `/api/v1` and `/apis/GROUP/VERSION`; `None` if the version does not exist.
 pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
     let mut resources = Vec::new();
     for kind in kinds.of_version(group, version) {
@@ -94,7 +93,7 @@ pub(crate) enum Root {
     Groups,
 }
 
-/// The aggregated form of `/api` and `/apis`: `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
+/// Returns `/api` or `/apis` as an `APIGroupDiscoveryList`.
 pub(crate) fn aggregated(kinds: &Kinds, root: Root) -> Value {
     let groups = match root {
         Root::Core => vec![""],
@@ -109,8 +108,7 @@ fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
 
-/// Orders newer and more stable versions first: v2, v1, v1beta2, v1beta1, v1alpha1, then others by
-/// name.
+/// Orders by stability and number: v2, v1, v1beta2, v1beta1, v1alpha1, then others by name.
 fn compare_versions(a: &str, b: &str) -> Ordering {
     match (version_rank(a), version_rank(b)) {
         (Some(a), Some(b)) => b.cmp(&a),
@@ -120,7 +118,6 @@ fn compare_versions(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Returns stability, major and minor number.
 fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     let rest = version.strip_prefix('v')?;
@@ -133,7 +130,6 @@ fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
     }
 }
 
-/// Returns the groups without the core group.
 fn ordered_groups(kinds: &Kinds) -> Vec<&str> {
     let mut groups: Vec<&str> = kinds.versions().map(|(group, _)| group).filter(|group| !group.is_empty()).collect();
     groups.dedup();
@@ -169,7 +165,6 @@ fn aggregated_group(kinds: &Kinds, group: &str) -> Value {
     json!({ "metadata": metadata, "versions": versions })
 }
 
-/// Adds the `APIResource` of a kind and those of its subresources.
 fn plain_entries(kinds: &Kinds, kind: &Kind, resources: &mut Vec<Value>) {
     let entry = &*kind.discovery;
     let plural = &kind.resource.plural;
@@ -190,7 +185,6 @@ fn plain_entries(kinds: &Kinds, kind: &Kind, resources: &mut Vec<Value>) {
     }
 }
 
-/// Returns the hash of the storage version, if the kind is stored.
 fn stored_as(kinds: &Kinds, kind: &Kind) -> Option<String> {
     match &kind.origin {
         Origin::Builtin => {
@@ -231,11 +225,9 @@ mod tests {
     use crate::kinds::Scope;
     use crate::test_kinds;
 
-    /// The answers of a real API server.
     const RECORDED: &str = include_str!("discovery/tests.json");
 
-    /// Removes the hashes of custom kinds: the tests treat these kinds as built-in, but no dump has
-    /// them.
+    /// Removes the hashes of custom kinds, which are built-in in the tests but in no dump.
     fn recorded() -> Value {
         let mut recorded: Value = serde_json::from_str(RECORDED).unwrap();
         for (_, document) in recorded.as_object_mut().unwrap().iter_mut().filter(|(path, _)| path.contains("example.com/")) {
@@ -246,7 +238,6 @@ mod tests {
         recorded
     }
 
-    /// The kinds of the recorded aggregated documents.
     fn kinds(recorded: &Value) -> Kinds {
         let mut kinds = Kinds::default();
         for group in recorded["groups"].as_array().unwrap().iter().chain([&recorded["core"]]) {
@@ -284,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_served_has_no_document() {
+    fn unserved_groups_and_versions_have_no_document() {
         let kinds = kinds(&recorded());
         assert_eq!(group(&kinds, ""), None);
         assert_eq!(group(&kinds, "none"), None);

@@ -1,9 +1,8 @@
-//! HTTP/1.1 on a loopback port, for kubectl and other local programs.
+//! HTTP/1.1 on a loopback port, for kubectl and other local programs. [`Limits`] bound the memory
+//! and connections of clients.
 //!
 //! Every client may do everything, so requests of web pages must be refused. They have a foreign
 //! `Origin`, or a foreign `Host` if their name resolves to this machine (DNS rebinding).
-//!
-//! No client can hold memory or a connection for ever: see [`Limits`].
 
 mod stall;
 
@@ -188,8 +187,7 @@ async fn answer<S: Handler>(
     }
 }
 
-/// Returns the answer, or `None` if the service panics: a defect that must not affect other
-/// clients.
+/// Returns `None` if the service panics, which must not affect other clients.
 async fn without_panic<S: Handler>(mut service: S, request: Request<Incoming>) -> Option<Result<Response<S::Body>, S::Error>> {
     let mut answering = pin!(async move {
         std::future::poll_fn(|context| service.poll_ready(context)).await?;
@@ -233,7 +231,6 @@ fn is_loopback(host: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost") || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// The body of an answer, which ends when the server does.
 struct Outgoing<B> {
     content: Content<B>,
     ending: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -302,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_from_elsewhere_are_not() {
+    fn web_pages_of_other_sites_are_refused() {
         for host in
             ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "", "a b", "0.0.0.0"]
         {

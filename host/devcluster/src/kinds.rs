@@ -1,5 +1,5 @@
-//! The kinds that a server serves: built-in ones from the dump of a real server (`builtin`), custom
-//! ones from CustomResourceDefinitions (`custom`). Each brings its own [`Strategy`].
+//! The kinds of a server, each with its [`Strategy`] from `builtin` (the dump of a real server) or
+//! `custom` (CustomResourceDefinitions).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -197,8 +197,7 @@ impl Kind {
         }
     }
 
-    /// Returns the resource under which its objects are stored, because `events.k8s.io` shows the
-    /// events of the core group.
+    /// Returns the stored resource: `events.k8s.io` shows the events of the core group.
     pub fn storage(&self) -> Resource {
         match (self.group(), &*self.resource.plural) {
             ("events.k8s.io", "events") => Resource::new("", "events"),
@@ -242,8 +241,7 @@ impl Kind {
             }
     }
 
-    /// Returns whether an update needs no resourceVersion (`AllowUnconditionalUpdate` of the
-    /// strategies).
+    /// Returns whether updates need no resourceVersion (`AllowUnconditionalUpdate`).
     pub(crate) fn may_be_updated_blindly(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && !matches!(
@@ -258,8 +256,7 @@ impl Kind {
             )
     }
 
-    /// Returns whether a deletion is answered with the object instead of a Status
-    /// (`ReturnDeletedObject` of the registries).
+    /// Returns whether a deletion returns the object (the registries' `ReturnDeletedObject`).
     pub(crate) fn is_returned_when_deleted(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && match self.group() {
@@ -278,8 +275,7 @@ impl Kind {
             }
     }
 
-    /// Returns the propagation of a deletion that names none; `None` if the kind is not garbage
-    /// collected.
+    /// Returns the propagation of a deletion that names none; `None` for kinds without garbage.
     pub(crate) fn default_propagation(&self) -> Option<Propagation> {
         match (&self.origin, self.group(), &*self.kind) {
             (Origin::Builtin, "" | "events.k8s.io", "Event") => None,
@@ -304,8 +300,7 @@ impl Kind {
         self.strategy.decode(self, object, validation)
     }
 
-    /// Returns a stored object as clients read it: without fields that the schema no longer has,
-    /// with defaults added since. `None` if that is the stored form.
+    /// Returns an object as clients read it, pruned and with new defaults; `None` if unchanged.
     pub(crate) fn as_read(&self, stored: &Value) -> Option<Value> {
         self.strategy.as_read(stored)
     }
@@ -320,8 +315,8 @@ impl Kind {
         self.strategy.prepare_for_create(self, object);
     }
 
-    /// Prepares an object that replaces another: keeps the status (or all but the status) and
-    /// counts the generation.
+    /// Prepares an object that replaces another: keeps what `subresource` cannot change, counts the
+    /// generation.
     pub fn prepare_for_update(&self, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
         self.strategy.prepare_for_update(self, subresource, object, old);
     }
@@ -336,8 +331,7 @@ impl Kind {
         self.strategy.validate_update(self, subresource, object, old)
     }
 
-    /// Returns the paths that a write to `subresource` (`None`: the object itself) cannot change
-    /// and so does not own, e.g. `["status"]`.
+    /// Returns the paths that a write to `subresource` cannot change, so that it does not own them.
     pub fn reset_fields(&self, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
         self.strategy.reset_fields(self, subresource)
     }
@@ -348,8 +342,7 @@ impl Kind {
     }
 }
 
-/// The strategy for the objects of a kind, as in the server's registries. [`Kind`] documents the
-/// methods.
+/// The strategy for objects of a kind, as in the server's registries. [`Kind`] wraps it.
 pub(crate) trait Strategy: fmt::Debug + Send + Sync {
     fn decode(&self, kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status>;
     fn as_read(&self, stored: &Value) -> Option<Value>;
@@ -373,7 +366,6 @@ pub struct Kinds {
 type ByPlural = BTreeMap<Arc<str>, Arc<Kind>>;
 
 impl Kinds {
-    /// Returns the number of changes, for data derived from the kinds to know that it is outdated.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
@@ -431,7 +423,6 @@ impl Kinds {
         self.of_version(group, version).find(|candidate| *candidate.kind == *kind)
     }
 
-    /// Returns the version in which a kind's objects are stored.
     pub(crate) fn storage_version(&self, kind: &Kind) -> Option<Arc<Kind>> {
         let storage = kind.storage();
         let mut versions = self.of_resource(&storage);

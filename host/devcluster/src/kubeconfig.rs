@@ -1,9 +1,6 @@
-//! The kubeconfig for clients of the server.
-
 use serde_json::Value;
 
-/// Returns a kubeconfig for `server`, e.g. `http://127.0.0.1:8001`. The token is the name of the
-/// user in the audit log.
+/// Returns a kubeconfig for `server`. The token is the name of the user in the audit log.
 pub fn kubeconfig(server: &str, token: Option<&str>) -> String {
     // JSON strings are YAML strings.
     let quoted = |text: &str| Value::from(text).to_string();

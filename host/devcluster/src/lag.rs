@@ -1,8 +1,5 @@
-//! A second API server over the same history, whose watch cache lags.
-//!
-//! Each API server of a cluster has its own watch cache, from which it serves watches, and lists of
-//! any state (`resourceVersion=0`). The cache may be arbitrarily old; all other answers are
-//! current.
+//! A second API server over the same history. Its watch cache lags, from which it serves watches,
+//! and lists of any state (`resourceVersion=0`). All other answers are current.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,27 +9,25 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// The lag of a watch cache, which gets each change after a delay.
 #[derive(Debug)]
-pub(crate) struct Lag(Mutex<State>);
+pub(crate) struct Lag(Mutex<LagState>);
 
 #[derive(Debug)]
-struct State {
+struct LagState {
     delay: SignedDuration,
     cached: u64,
-    /// Later revisions with their times.
     to_come: VecDeque<(Timestamp, u64)>,
 }
 
 impl Lag {
     pub(crate) fn new(delay: Duration, revision: u64) -> Self {
         let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
-        Self(Mutex::new(State { delay, cached: revision, to_come: VecDeque::new() }))
+        Self(Mutex::new(LagState { delay, cached: revision, to_come: VecDeque::new() }))
     }
 
-    pub(crate) fn note(&self, now: Timestamp, revision: u64) {
+    pub(crate) fn record_revision(&self, now: Timestamp, revision: u64) {
         self.state().to_come.push_back((now, revision));
     }
 
-    /// Ends the lag.
     pub(crate) fn end(&self) {
         self.state().delay = SignedDuration::ZERO;
     }
@@ -52,7 +47,7 @@ impl Lag {
         (state.cached, None)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LagState> {
         self.0.lock()
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  kubectl ─▶ http (loopback) ─┐
-//!  kube::Client ─▶ faults ─────┴▶ cluster ── lock ──▶ server: request ─▶ kinds ─▶ verbs ─▶ store
-//!                                    │                               │     │
-//!                                    └─ wakes watches, controllers   │     ├ patch, fields
-//!                                                    builtin, custom ┘     └ table, discovery, openapi
+//!  kube::Client ─▶ faults ─────┴▶ cluster ─ lock ─▶ server: request ─▶ kinds ─▶ verbs ─▶ store
+//!                                    │                               │      │
+//!                                    └─ wakes watches, controllers   │      ├ patch, fields
+//!                                                    builtin, custom ┘      └ table, discovery
 //! ```
 //!
 //! [`server::Server`] is the whole API server as a function of time, seed and requests, without

@@ -1,6 +1,5 @@
-//! OpenAPI v3: the index, the documents of built-in group versions from a real server, and those of
-//! custom ones, built like apiextensions-apiserver builds them. kubectl and helm need OpenAPI v2
-//! only if there is no v3, so it is absent.
+//! OpenAPI v3: the index, the recorded documents of built-in group versions, and those of custom
+//! ones, as apiextensions-apiserver builds them. Absent: OpenAPI v2, needed only without v3.
 
 mod paths;
 mod schemas;
@@ -32,7 +31,6 @@ pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>)
     json!({ "paths": paths.collect::<Map<_, _>>() })
 }
 
-/// Returns the hash of a document, which is also its ETag.
 pub(crate) fn hash(document: &[u8]) -> String {
     let mut text = String::with_capacity(128);
     for byte in Sha512::digest(document) {
@@ -42,14 +40,12 @@ pub(crate) fn hash(document: &[u8]) -> String {
     text
 }
 
-/// Returns a document of the dump; `None` if it is not gzip.
 pub(crate) fn decompressed(document: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     GzDecoder::new(document).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// Returns the document of a custom group version, from its kinds and their `openAPIV3Schema`.
 pub(crate) fn custom_document(kinds: &[(&Kind, &Value)]) -> Value {
     let mut document_paths = BTreeMap::new();
     let mut definitions = BTreeMap::new();
@@ -74,7 +70,6 @@ pub(crate) fn custom_document(kinds: &[(&Kind, &Value)]) -> Value {
     })
 }
 
-/// The names of a kind in its document.
 struct Names {
     /// `com.example.v1.Echo`.
     definition: String,

@@ -22,7 +22,6 @@ fn rejected() -> Status {
     }
 }
 
-/// Returns the message for a patch of the wrong JSON type.
 fn undecodable(value: &Value, go_type: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {go_type}", go::json_type_name(value))
 }

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_what_they_say() {
+    fn an_event_happens_with_its_probability() {
         let mut random = Random::new(1);
         assert!((0..1000).all(|_| !random.chance(0.0)));
         assert!((0..1000).all(|_| random.chance(1.0)));

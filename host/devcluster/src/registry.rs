@@ -1,5 +1,3 @@
-//! The served kinds and their objects, which all requests read and write.
-
 use std::sync::Arc;
 
 use crate::builtin;
@@ -19,7 +17,6 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// A registry with the built-in kinds and no objects.
     pub(crate) fn new(history: HistoryLimits, seed: u64) -> Self {
         Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), cached: None }
     }
@@ -90,7 +87,6 @@ mod tests {
         })
     }
 
-    /// Checks every served kind, and returns the number of custom ones.
     fn check(server: &Server) -> usize {
         let kinds = &server.registry.kinds;
         let all: Vec<&Kind> =

@@ -15,7 +15,6 @@ use crate::status::Status;
 use crate::store::Stored;
 use crate::table::{self, Headings, IncludeObject};
 
-/// The requested form of objects.
 #[derive(Debug)]
 pub(crate) struct Rendering {
     pub(crate) accept: Accept,
@@ -52,7 +51,6 @@ impl Rendering {
         }
     }
 
-    /// Renders an object that is not stored, like [`Self::watched`].
     pub(crate) fn watched_value(&mut self, kind: &Kind, value: &Value, now: Timestamp) -> Bytes {
         let rendered = match self.accept.form {
             Form::Object | Form::AggregatedDiscovery => return value.to_string().into(),

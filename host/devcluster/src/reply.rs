@@ -1,5 +1,3 @@
-//! Answers with objects and lists in the requested form.
-
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -40,7 +38,6 @@ impl ListMetadata {
 }
 
 impl Rendering {
-    /// An answer with one object.
     pub(crate) fn one(&self, status: StatusCode, kind: &Kind, value: &Value, now: Timestamp) -> Answer {
         match self.accept.form {
             Form::Object | Form::AggregatedDiscovery => self.answer(status, value),
@@ -52,7 +49,6 @@ impl Rendering {
         }
     }
 
-    /// An answer with a Scale.
     pub(crate) fn scale(&self, status: StatusCode, scale: &Value, now: Timestamp) -> Answer {
         match self.accept.form {
             Form::Table => self.answer(status, &table::of_scale(scale, self.include, now)),
@@ -61,7 +57,6 @@ impl Rendering {
         }
     }
 
-    /// An answer with a stored object.
     pub(crate) fn stored(&self, status: StatusCode, kinds: &Kinds, kind: &Kind, object: &Stored, now: Timestamp) -> Answer {
         match convert(kinds, kind, &object.value) {
             Cow::Borrowed(_) if self.is_plain() => Answer::new(status, "application/json", object.json().clone()),
@@ -69,7 +64,6 @@ impl Rendering {
         }
     }
 
-    /// An answer with a list.
     pub(crate) fn list(
         &self,
         kinds: &Kinds,
@@ -118,7 +112,6 @@ impl Rendering {
         self.accept.form == Form::Object && self.accept.encoding == Encoding::Json
     }
 
-    /// Encodes a value as requested.
     pub(crate) fn answer(&self, status: StatusCode, value: &Value) -> Answer {
         match self.accept.encoding {
             Encoding::Json => Answer::json(status, value),

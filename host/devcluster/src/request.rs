@@ -32,10 +32,10 @@ pub(crate) enum Target {
     Health(String),
     /// `/`.
     Root,
+    /// Any other path.
     Unknown,
 }
 
-/// The path of one or all objects of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResourcePath {
     pub(crate) group: String,
@@ -49,7 +49,6 @@ pub(crate) struct ResourcePath {
 }
 
 impl Target {
-    /// Parses a percent-encoded path.
     pub(crate) fn parse(path: &str) -> Self {
         let segments: Vec<String> = path
             .split('/')

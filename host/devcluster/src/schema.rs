@@ -1,9 +1,7 @@
 //! The shape of objects: types, defaults, list-map keys, merge keys. It describes built-in kinds
-//! (from OpenAPI documents) and custom ones (from structural schemas). `custom` adds what only
-//! custom kinds have: bounds, patterns, rules.
+//! (from OpenAPI) and custom ones, to which `custom` adds bounds, patterns and rules.
 //!
-//! OpenAPI definitions are recursive, so the nodes are in an arena, [`Schemas`], and refer to each
-//! other by number. [`SchemaRef`] is a number with its arena.
+//! OpenAPI definitions are recursive, so nodes are in an arena and refer to each other by number.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

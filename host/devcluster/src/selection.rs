@@ -1,5 +1,3 @@
-//! Selects the objects of a list or a watch.
-
 use serde_json::Value;
 
 use crate::kinds::Kind;

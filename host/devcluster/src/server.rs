@@ -26,8 +26,7 @@ use crate::store::{HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
-/// The maximum number of controller syncs in one run, so that controllers that fight do not block
-/// it.
+/// The maximum number of syncs in one run, so that fighting controllers do not block it.
 const SYNCS_PER_RUN: usize = 10_000;
 
 /// The options of a server.
@@ -124,8 +123,7 @@ impl Server {
         answer
     }
 
-    /// Runs the due controllers. Returns when to call again, unless [`Self::revision`] changes
-    /// earlier.
+    /// Runs the due controllers. Returns when to call again if [`Self::revision`] does not change.
     pub fn run_controllers(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.run_syncs(now, SYNCS_PER_RUN)
     }
@@ -188,7 +186,6 @@ impl Server {
 }
 
 impl Call {
-    /// A call by the server or one of its controllers.
     pub(crate) fn internal(kind: Arc<Kind>, namespace: &str, name: &str, manager: &str, now: Timestamp) -> Self {
         Self {
             now,
@@ -202,7 +199,6 @@ impl Call {
         }
     }
 
-    /// The same call for a part of the object.
     pub(crate) fn about(mut self, subresource: Option<Subresource>) -> Self {
         self.subresource = subresource;
         self

@@ -28,8 +28,8 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The maximum size of a body: `MaxRequestBodyBytes` of the real server, twice etcd's limit.
 pub const BODY_LIMIT: usize = crate::request::body::LIMIT;
 
-/// The number of bytes of a too large body that are read and dropped. If the connection were closed
-/// at once, clients that read only after sending could lose the answer.
+/// The bytes of a too large body that are read and dropped. If the connection were closed at once,
+/// clients that read only after sending could lose the answer.
 const DISCARD_LIMIT: usize = 256 * 1024 * 1024;
 
 /// The timeout for receiving a body: `--request-timeout` of the real server.
@@ -65,8 +65,7 @@ impl Service {
         self
     }
 
-    /// Adds another API server of the same cluster. The seed and the number of a request decide
-    /// which one answers it.
+    /// Adds another API server of the cluster. The seed and a request's number choose between them.
     #[must_use]
     pub fn with_another(mut self, other: Cluster, seed: u64) -> Self {
         self.other = Some((other, seed));
@@ -140,8 +139,7 @@ impl Service {
         tokio::time::timeout(BODY_TIMEOUT, reading).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Logs the answer. Replaces an answer that cannot be logged by an error, because a gap in the
-    /// log would go unnoticed.
+    /// Logs an answer, or replaces it by an error, because a gap in the log would go unnoticed.
     fn audited(&self, response: Response<cluster::Body>, entry: Option<Entry>) -> Response<Body> {
         let Some(mut entry) = entry else { return response.map(|content| Body { content, completion: None }) };
         entry.answered(response.status(), response.body().bytes().map(Bytes::as_ref));

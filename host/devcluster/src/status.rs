@@ -1,6 +1,5 @@
-//! Errors of the API server: a `Status` with reason, code, message and causes. The messages are
-//! those of apimachinery's `pkg/api/errors` and `pkg/util/validation/field`, because clients parse
-//! them.
+//! Errors of the API server, with the messages of apimachinery's `pkg/api/errors` and
+//! `pkg/util/validation/field`, because clients parse them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -158,7 +157,6 @@ impl Status {
         Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message) }
     }
 
-    /// Adds warnings.
     pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
         self.warnings = warnings.into();
         self
@@ -202,8 +200,8 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// The maximum size of the errors about one object in bytes; further ones are not listed. A deep
-/// path of long names takes megabytes, and there may be a hundred thousand of them.
+/// The maximum size of all errors about one object in bytes. A deep path of long names takes
+/// megabytes, and there may be a hundred thousand of them.
 pub(crate) const MAX_ERROR_BYTES: usize = 32 << 20;
 
 /// An error in one field: `field.Error` in Go.

@@ -32,8 +32,7 @@ impl Resource {
     }
 }
 
-/// Namespace (empty for cluster-scoped kinds) and name. Ordered as lists are: by path in etcd,
-/// where a slash follows the namespace.
+/// Namespace (or an empty text) and name, ordered by the path in etcd, which separates by slashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Namespace.
@@ -121,8 +120,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Returns about how many bytes only the history keeps: the state before, and the last state of
-    /// a deleted object. Other states belong to an existing object or to a later change.
+    /// Returns the approximate size of states that no existing object or later change shares.
     fn footprint(&self) -> usize {
         let before = self.before.as_ref().map_or(0, |before| before.footprint);
         let last = if self.presence == Presence::Deleted { self.after.footprint } else { 0 };
@@ -197,8 +195,7 @@ struct Table {
     is_ended: bool,
 }
 
-/// The number of tables kept for kinds that are no longer served, so that their watches can still
-/// send the last deletions.
+/// The tables kept for kinds that are no longer served, whose watches must send the last deletions.
 const ENDED_TABLES: usize = 8;
 
 /// The objects of a cluster, with their history.
@@ -478,7 +475,6 @@ impl Store {
         }
     }
 
-    /// Returns whether a kind is no longer served but its history is still kept.
     pub(crate) fn has_ended(&self, resource: &Resource) -> bool {
         self.tables.get(resource).is_some_and(|table| table.is_ended)
     }

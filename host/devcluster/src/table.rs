@@ -39,7 +39,6 @@ pub enum Headings {
     Omitted,
 }
 
-/// Returns a `Table` of `objects`, with the `metadata` of the list or the object.
 pub(crate) fn render(
     kind: &Kind,
     metadata: &Value,
@@ -73,7 +72,6 @@ pub(crate) fn render(
     })
 }
 
-/// Returns the `Table` of a Scale.
 pub(crate) fn of_scale(scale: &Value, include: IncludeObject, now: Timestamp) -> Value {
     let metadata = json!({ "resourceVersion": object::metadata(scale, "resourceVersion") });
     json!({

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_alone_is_nobody() {
+    fn a_group_without_a_user_is_refused() {
         let headers = HeaderMap::from_iter([(http::HeaderName::from_static("impersonate-group"), "g".parse().unwrap())]);
         assert_eq!(Requester::of(&headers).unwrap_err().code, 500);
     }

@@ -22,7 +22,6 @@ const SUBRESOURCE_LIMIT: usize = 256;
 enum Naming {
     Subdomain,
     Label,
-    /// A segment of a path.
     PathSegment,
 }
 
@@ -59,7 +58,6 @@ fn name_errors(naming: Naming, name: &str, whole: Whole) -> Vec<String> {
     }
 }
 
-/// Validates the metadata of a new object with its name already generated.
 pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = Field::root(object).get("metadata");
@@ -90,7 +88,6 @@ pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> 
     errors
 }
 
-/// Validates the metadata of an object that replaces another.
 pub(crate) fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = Field::root(new).get("metadata");

@@ -22,8 +22,8 @@ const BOOKMARK_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// The annotation of the bookmark after the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// A client's watch: a position in the history of its kind, without events. A client that does not
-/// read costs nothing, and one that falls behind the history gets `410 Gone`.
+/// A client's watch: a position in the history of its kind. It holds no events, so that a client
+/// that does not read costs nothing. Behind the history, it gets `410 Gone`.
 #[derive(Debug)]
 pub struct Watch {
     pub(crate) kind: Arc<Kind>,
@@ -42,6 +42,7 @@ pub(crate) enum Stage {
     Initial { revision: u64, after: Option<Key>, then: InitialEnd },
     /// The changes after `revision`.
     Changes { revision: u64 },
+    /// The watch has ended.
     Over,
 }
 
@@ -162,8 +163,7 @@ impl Watch {
             (false, false) => {}
             (false, true) => self.write(frame, "ADDED", &change.after, None, kinds, now),
             (true, true) => self.write(frame, "MODIFIED", &change.after, None, kinds, now),
-            // For a client with a selector, an object that leaves it is deleted, in its last
-            // selected state.
+            // For a selecting client, an object that leaves is deleted, as last selected.
             (true, false) => {
                 let last = change.before.as_ref().unwrap_or(&change.after);
                 self.write(frame, "DELETED", last, Some(change.revision), kinds, now);
@@ -195,8 +195,7 @@ impl Watch {
         match self.bookmarks {
             Bookmarks::At(at) if now >= at => {
                 let Stage::Changes { revision } = self.stage else { return Next::Wait(Some(self.until)) };
-                // Nothing of this kind has changed, so the client may resume from the newest change
-                // of any kind.
+                // No object of the kind has changed, so the client may resume from here.
                 let newest = revision.max(cached);
                 self.stage = Stage::Changes { revision: newest };
                 self.bookmarks = Bookmarks::At(now.saturating_add(BOOKMARK_EVERY).unwrap_or(Timestamp::MAX));

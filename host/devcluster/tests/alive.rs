@@ -1,5 +1,4 @@
-//! The real kubectl and helm against devcluster with running Pods, which need more than a real
-//! control plane.
+//! The real kubectl and helm against devcluster with Pods that run and end.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod transcript;

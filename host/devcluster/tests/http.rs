@@ -49,7 +49,7 @@ fn status(answer: &str, code: u16) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_http_gets_400() {
+async fn invalid_http_gets_400() {
     for rubbish in [
         "\0\0\0\0\r\n\r\n",
         "GET\r\n\r\n",
@@ -65,7 +65,7 @@ async fn what_is_no_http_gets_400() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_request_gets_its_status() {
+async fn invalid_requests_get_a_status() {
     for path in ["/apis/no.such/v1/things", "/no/such/path", "/%ff%00", "/api/v1/namespaces/../../x"] {
         assert_eq!(split(&exchange(connected(), head("GET", path, "")).await).0, 404, "{path}");
     }
@@ -77,7 +77,7 @@ async fn what_is_no_request_gets_its_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_from_elsewhere_are_refused() {
+async fn web_pages_of_other_sites_are_refused() {
     let refused = exchange(connected(), head("GET", "/version", "origin: https://evil.example\r\n")).await;
     assert_eq!(status(&refused, 403)["reason"], "Forbidden");
     let rebound = "GET /version HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
@@ -151,7 +151,6 @@ async fn heads_and_bodies_that_come_too_slowly_are_not_waited_for() {
     assert_eq!(begin.elapsed().as_secs(), 60);
 }
 
-/// A service that calls a function.
 #[derive(Clone)]
 struct Answering<F>(F);
 
@@ -173,7 +172,7 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_is_an_answer_and_the_last_of_one_request_only() {
+async fn a_panic_gets_a_500_and_leaves_the_connection_usable() {
     let service = Answering(|path: &str| match path {
         "/panic" => panic!("a defect"),
         _ => Response::new(http_body_util::Full::new(Bytes::from("well"))),
@@ -250,7 +249,6 @@ async fn connections_beyond_the_limit_wait() {
     server.stop().await;
 }
 
-/// Serves these bytes, and returns the answer.
 fn answer_to(bytes: &[u8]) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

@@ -44,7 +44,6 @@ fn widget(spec: &Value) -> Value {
     json!({ "apiVersion": "x.test/v1", "kind": "Widget", "metadata": { "name": "a" }, "spec": spec })
 }
 
-/// Returns the code and the size of the answer.
 fn send(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, usize) {
     let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder().method(method).uri(path).header("content-type", content_type);
@@ -57,7 +56,6 @@ fn send(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, us
     (answer.status.as_u16(), size)
 }
 
-/// Returns the processor time of this thread, whatever else the machine does.
 fn processor_time(act: impl FnOnce()) -> Duration {
     let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let before = now();
@@ -124,7 +122,6 @@ fn map_schema(most: i64) -> Value {
     json!({ "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item })
 }
 
-/// Returns the time of an update of a widget that was created with another schema.
 fn update(before: Value, after: Value, old: &Value, new: &Value) -> Duration {
     let mut server = server(before);
     assert_eq!(send(&mut server, "POST", WIDGETS, &widget(old)).0, 201);
@@ -178,7 +175,6 @@ fn unknown_fields_are_warned_of_in_few_headers() {
     assert!((4_000..16_000).contains(&bytes), "{bytes} bytes of warnings");
 }
 
-/// Returns the time until a watch has sent its initial objects.
 fn initial_events(count: usize, size: usize) -> Duration {
     let mut server = Server::new(&Options { controllers: Controllers::Absent, ..Options::default() }, Timestamp::UNIX_EPOCH);
     let maps = "/api/v1/namespaces/default/configmaps";

@@ -29,7 +29,6 @@ fn permit_many_files() {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
 }
 
-/// Writes a ConfigMap without HTTP.
 fn write(service: &Service, method: &str, path: &str, number: usize) {
     let text = format!("{number:01000}");
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "text": text } });
@@ -38,7 +37,6 @@ fn write(service: &Service, method: &str, path: &str, number: usize) {
     assert!(response.status().is_success(), "{:?}", response.body());
 }
 
-/// Returns the growth of the heap in bytes.
 fn growth(since: &Region<'_, System>) -> isize {
     let change = since.change();
     isize::try_from(change.bytes_allocated).unwrap() - isize::try_from(change.bytes_deallocated).unwrap()

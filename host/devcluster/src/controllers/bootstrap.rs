@@ -1,9 +1,6 @@
-//! The objects that every cluster has from the start.
-
 use serde_json::{Value, json};
 
-/// Returns the objects that the API server itself creates: namespaces, its own Service and two
-/// priority classes. Controllers create the content of the namespaces.
+/// Returns the objects that the API server itself creates; controllers add those in namespaces.
 pub(crate) fn bootstrap_objects() -> Vec<Value> {
     let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
     let service = json!({

@@ -68,7 +68,6 @@ fn event(cron_job: &Value, severity: Severity, reason: &str, message: impl Into<
     Event::new(COMPONENT, cron_job, severity, reason, message)
 }
 
-/// The part of the status that changes.
 #[derive(Clone, PartialEq)]
 struct Status {
     active: Vec<Value>,
@@ -104,9 +103,7 @@ impl Status {
 }
 
 enum Plan {
-    /// Do nothing before `again`.
     Wait { again: Option<Timestamp> },
-    /// Start the Job for the time `scheduled`.
     Start { scheduled: Timestamp, again: Option<Timestamp> },
 }
 
@@ -118,7 +115,7 @@ struct Sync<'a> {
 }
 
 impl Sync<'_> {
-    fn say(&mut self, severity: Severity, reason: &str, message: impl Into<String>) {
+    fn record_event(&mut self, severity: Severity, reason: &str, message: impl Into<String>) {
         self.events.push(event(self.cron_job, severity, reason, message));
     }
 
@@ -131,7 +128,7 @@ impl Sync<'_> {
             Ok(zone) => zone,
             Err(error) => {
                 let name = text(self.cron_job, "/spec/timeZone");
-                self.say(Severity::Warning, "UnknownTimeZone", format!("invalid timeZone: {name:?}: {error}"));
+                self.record_event(Severity::Warning, "UnknownTimeZone", format!("invalid timeZone: {name:?}: {error}"));
                 return never;
             }
         };
@@ -142,7 +139,11 @@ impl Sync<'_> {
             Ok(schedule) => schedule,
             Err(error) => {
                 let text = text(self.cron_job, "/spec/schedule");
-                self.say(Severity::Warning, "UnparseableSchedule", format!("unparseable schedule: {text:?} : {error}"));
+                self.record_event(
+                    Severity::Warning,
+                    "UnparseableSchedule",
+                    format!("unparseable schedule: {text:?} : {error}"),
+                );
                 return never;
             }
         };
@@ -151,19 +152,19 @@ impl Sync<'_> {
             Ok(found) => found,
             Err(error) => {
                 let text = text(self.cron_job, "/spec/schedule");
-                self.say(Severity::Warning, "InvalidSchedule", format!("invalid schedule: {text} : {error}"));
+                self.record_event(Severity::Warning, "InvalidSchedule", format!("invalid schedule: {text} : {error}"));
                 return never;
             }
         };
         let Some(scheduled) = found.time else { return Plan::Wait { again } };
         if found.missed > MANY_MISSED {
             let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
-            self.say(Severity::Warning, "TooManyMissedTimes", message);
+            self.record_event(Severity::Warning, "TooManyMissedTimes", message);
         }
         let deadline = integer(self.cron_job, "/spec/startingDeadlineSeconds");
         if deadline.is_some_and(|deadline| later(scheduled, deadline) < now) {
             let shown = scheduled.strftime("%a, %d %b %Y %H:%M:%S +0000");
-            self.say(Severity::Warning, "MissSchedule", format!("Missed scheduled time to start a job: {shown}"));
+            self.record_event(Severity::Warning, "MissSchedule", format!("Missed scheduled time to start a job: {shown}"));
             return Plan::Wait { again };
         }
         let name = self.job_name(scheduled);
@@ -178,7 +179,7 @@ impl Sync<'_> {
         });
         if text(self.cron_job, "/spec/concurrencyPolicy") == "Forbid" && is_running {
             let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
-            self.say(Severity::Normal, "JobAlreadyActive", message);
+            self.record_event(Severity::Normal, "JobAlreadyActive", message);
             return Plan::Wait { again };
         }
         Plan::Start { scheduled, again }
@@ -191,7 +192,7 @@ impl Sync<'_> {
                 "CRON_TZ or TZ used in schedule {schedule:?} is not officially supported, see \
                  https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
             );
-            self.say(Severity::Warning, "UnsupportedSchedule", message);
+            self.record_event(Severity::Warning, "UnsupportedSchedule", message);
         }
         Schedule::parse_in(schedule, zone)
     }
@@ -200,8 +201,7 @@ impl Sync<'_> {
         format!("{}-{}", object::name(self.cron_job), scheduled.as_second().div_euclid(60))
     }
 
-    /// Updates the active Jobs in the status, and records events about finished and unexpected
-    /// ones.
+    /// Updates the active Jobs in the status, and records events about the others.
     fn follow_jobs(&mut self, store: &Store, plan: &Plan) {
         let own = match plan {
             Plan::Start { scheduled, .. } => Some(self.job_name(*scheduled)),
@@ -214,14 +214,14 @@ impl Sync<'_> {
                 // The Job that was just created is not listed yet.
                 None if !is_active && own.as_deref() != Some(name) => {
                     let message = format!("Saw a job that the controller did not create or forgot: {name}");
-                    self.say(Severity::Warning, "UnexpectedJob", message);
+                    self.record_event(Severity::Warning, "UnexpectedJob", message);
                 }
                 None => {}
                 Some(condition) => {
                     if is_active {
                         self.status.active.retain(|reference| reference.get("uid").and_then(Value::as_str) != object::uid(job));
                         let message = format!("Saw completed job: {name}, condition: {condition}");
-                        self.say(Severity::Normal, "SawCompletedJob", message);
+                        self.record_event(Severity::Normal, "SawCompletedJob", message);
                     }
                     let completed = time(job, "/status/completionTime").filter(|_| condition == "Complete");
                     self.status.last_success = self.status.last_success.max(completed);
@@ -237,7 +237,7 @@ impl Sync<'_> {
         self.status.active = there;
         for reference in missing {
             let message = format!("Active job went missing: {}", object::text(&reference, "name"));
-            self.say(Severity::Normal, "MissingJob", message);
+            self.record_event(Severity::Normal, "MissingJob", message);
         }
     }
 
@@ -304,7 +304,6 @@ impl Sync<'_> {
             .then(Then::FailureEvent(failed))
     }
 
-    /// Returns the last time for which a Job should have started.
     fn most_recent(&self, schedule: &Schedule, now: Timestamp, deadline: Deadline) -> Result<Recent, &'static str> {
         let invalid = "time difference between two schedules is less than 1 second";
         let earliest = self.earliest(now, deadline);

@@ -1,5 +1,4 @@
-//! Events about objects, as client-go's recorder writes them: a repetition raises the count of the
-//! existing Event. Events expire after an hour, as on the real server.
+//! Events as client-go's recorder writes them: a repetition raises the count of the existing Event.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -87,7 +86,6 @@ impl Event {
     }
 }
 
-/// The events that are still to be written, and the written ones.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     pending: VecDeque<Event>,
@@ -105,7 +103,6 @@ impl Recorder {
         self.pending.is_empty()
     }
 
-    /// Returns the write for the next event.
     pub(super) fn next(&mut self, store: &Store, now: Timestamp) -> Option<Intent> {
         let event = self.pending.pop_front()?;
         if let Some(stored) = self.written.get(&event).and_then(|key| store.get(&EVENTS, key)) {

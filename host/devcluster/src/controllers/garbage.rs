@@ -1,5 +1,4 @@
-//! The garbage collector. It finds the dependents of an object in the store's index by UID, so a
-//! step costs as much as there are dependents.
+//! The garbage collector, which finds dependents by UID in the store's index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,12 +28,9 @@ pub(super) enum Verdict {
     UnknownKind,
 }
 
-/// The ownerReferences of an object by the state of the owners.
 #[derive(Default)]
 struct Owners<'a> {
-    /// The owner exists.
     solid: Vec<&'a Value>,
-    /// The owner does not exist.
     dangling: Vec<&'a Value>,
     /// The owner waits for this object to be deleted.
     waiting: Vec<&'a Value>,
@@ -122,7 +118,6 @@ fn elsewhere(dependent: &Value, reference: &Value) -> Event {
     Event::new(COMPONENT, dependent, Severity::Warning, "OwnerRefInvalidNamespace", message)
 }
 
-/// Returns the writes that the state of its owners requires.
 fn without_owner(store: &Store, resource: &Resource, stored: &Stored, owners: &Owners<'_>) -> Vec<Intent> {
     let object = &stored.value;
     if !owners.solid.is_empty() {

@@ -1,8 +1,8 @@
 //! Jobs: the Pods that each needs, and the count of finished ones.
 //!
-//! A Pod has a finalizer until the Job's status counts it: first its UID enters
-//! `status.uncountedTerminatedPods`, then the finalizer is removed, then the counter rises and the
-//! UID is removed. Each is a separate sync, which finds the result of the last one in the store.
+//! A Pod has a finalizer until the Job's status counts it: its UID enters
+//! `status.uncountedTerminatedPods`, the finalizer is removed, then the counter replaces the UID.
+//! Each is a separate sync.
 
 mod backoff;
 mod indexes;
@@ -39,7 +39,6 @@ pub(super) enum Creation {
     Held,
 }
 
-/// Returns the condition of a finished Job: `Complete` or `Failed`.
 pub(super) fn finish(job: &Value) -> Option<&'static str> {
     ["Complete", "Failed"].into_iter().find(|kind| has_condition(job, kind))
 }
@@ -48,7 +47,6 @@ pub(super) fn is_finished(job: &Value) -> bool {
     finish(job).is_some()
 }
 
-/// Returns whether another controller is responsible for it.
 pub(super) fn is_managed_elsewhere(job: &Value) -> bool {
     !matches!(text(job, "/spec/managedBy"), "" | "kubernetes.io/job-controller")
 }
@@ -72,7 +70,6 @@ pub(super) fn sync(
     Sync::new(job, pods, now, backoffs.get(uid), creation).decide()
 }
 
-/// The state of one sync.
 struct Sync<'a> {
     job: &'a Value,
     pods: Vec<&'a Value>,
@@ -216,7 +213,7 @@ impl<'a> Sync<'a> {
         self.pods.iter().copied().filter(|pod| !is_over(pod) && object::is_deleting(pod)).collect()
     }
 
-    fn say(&self, severity: Severity, reason: &str, message: impl Into<String>) -> Event {
+    fn event(&self, severity: Severity, reason: &str, message: impl Into<String>) -> Event {
         Event::new(COMPONENT, self.job, severity, reason, message)
     }
 
@@ -307,7 +304,7 @@ impl<'a> Sync<'a> {
             true => status.remove("startTime"),
             false => status.insert("startTime".to_owned(), Value::from(seconds(self.now))),
         };
-        Some(self.say(Severity::Normal, event, message))
+        Some(self.event(Severity::Normal, event, message))
     }
 }
 
@@ -368,8 +365,8 @@ fn length<T>(list: &[T]) -> i64 {
 
 impl Sync<'_> {
     fn deletion(&self, pod: &Value) -> Intent {
-        let deleted = self.say(Severity::Normal, "SuccessfulDelete", format!("Deleted pod: {}", object::name(pod)));
-        let failed = self.say(Severity::Warning, "FailedDelete", "Error deleting: ");
+        let deleted = self.event(Severity::Normal, "SuccessfulDelete", format!("Deleted pod: {}", object::name(pod)));
+        let failed = self.event(Severity::Warning, "FailedDelete", "Error deleting: ");
         Intent::delete(&PODS, pod, None).then(super::Then::Event(deleted)).then(super::Then::FailureEvent(failed))
     }
 }

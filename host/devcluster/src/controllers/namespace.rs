@@ -39,7 +39,6 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, name: &str, now: Timestamp) -> 
     }
 }
 
-/// Returns the creation of the objects that every namespace contains.
 fn furnish(store: &Store, namespace: &str) -> Vec<Intent> {
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": namespace },
@@ -137,7 +136,6 @@ impl Content {
         content
     }
 
-    /// Returns the true conditions, with reason and message.
     fn conditions(&self) -> BTreeMap<&'static str, (&'static str, String)> {
         let mut found = BTreeMap::new();
         if !self.remaining.is_empty() {
@@ -158,8 +156,7 @@ impl Content {
     }
 }
 
-/// Like the real controller, does not list other content while Pods remain, but reports Pods
-/// without a finalizer after their grace period.
+/// Reports overdue Pods without a finalizer, and no other content, as the real controller does.
 fn waiting_for_pods(
     store: &Store,
     namespace: &Value,

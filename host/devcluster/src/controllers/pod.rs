@@ -1,7 +1,6 @@
-//! Runs Pods: a scheduler with one node, and its kubelet. Containers only let time pass.
-//!
-//! Annotations of a Pod (or its template) decide how its containers behave:
-//! `devcluster.gyre.dev/run-for: 5s`, and `devcluster.gyre.dev/fail` with `"true"` or an exit code.
+//! Runs Pods: a scheduler with one node, and its kubelet. Containers only let time pass, as
+//! annotations of the Pod say: `devcluster.gyre.dev/run-for: 5s`, and `devcluster.gyre.dev/fail`
+//! with `"true"` or an exit code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +85,6 @@ impl Kubelet {
         }
     }
 
-    /// Starts or restarts the containers.
     fn start(&mut self, pod: &Value, now: Timestamp) -> Intent {
         let address = match text(pod, "/status/podIP") {
             "" => {
@@ -141,7 +139,6 @@ impl Kubelet {
     }
 }
 
-/// Returns whether the Pod waits for a Job that will not count it.
 fn is_orphan_of_job(store: &Store, pod: &Value) -> bool {
     if !object::finalizers(pod).any(|finalizer| finalizer == job::TRACKING) {
         return false;
@@ -179,7 +176,6 @@ fn restart_at(pod: &Value) -> Option<Timestamp> {
     Some(super::json::later(ended, wait))
 }
 
-/// Returns the status after the containers and the Pod have ended.
 fn ended(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     let mut new = pod.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     new.insert("phase".to_owned(), Value::from(if code == 0 { "Succeeded" } else { "Failed" }));
@@ -268,7 +264,6 @@ fn set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// The conditions of a Pod in sum.
 #[derive(Clone, Copy)]
 enum Readiness {
     Ready,

@@ -1,5 +1,3 @@
-//! The queue of the controllers: work that is due now or later.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,8 +8,7 @@ use super::Work;
 const FIRST_RETRY: SignedDuration = SignedDuration::from_millis(5);
 const LAST_RETRY: SignedDuration = SignedDuration::from_secs(1000);
 
-/// The maximum number of syncs of one key at one simulated time. It ends an endless fight of two
-/// controllers; a Job of a million Pods needs a few thousand.
+/// The syncs of one key at one simulated time. A Job of a million Pods needs a few thousand.
 const TURNS: u32 = 10_000;
 
 #[derive(Debug, Default)]
@@ -85,7 +82,6 @@ impl Queue {
         }
     }
 
-    /// Schedules a retry.
     pub(super) fn failed(&mut self, work: &Work, now: Timestamp) {
         let count = self.failures.get(work).map_or(0, |failures| failures.count);
         let wait = FIRST_RETRY.checked_mul(1_i32.checked_shl(count.min(20)).unwrap_or(i32::MAX)).unwrap_or(LAST_RETRY);
@@ -112,7 +108,6 @@ impl Queue {
         }
     }
 
-    /// Returns whether it waits for a retry.
     pub(super) fn is_held(&self, work: &Work, now: Timestamp) -> bool {
         self.failures.get(work).is_some_and(|failures| failures.until > now)
     }

@@ -1,5 +1,3 @@
-//! The body of an answer with faults in its watch.
-
 use std::fmt;
 use std::io;
 use std::pin::Pin;
@@ -174,7 +172,6 @@ impl Faulty {
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
-    /// Ends the watch early, at an event or between two.
     fn end(&mut self, event: Option<&Bytes>, context: &mut Context<'_>) -> Polled {
         let Some(End { fault, hang, cut, .. }) = self.script.end.take() else { return Poll::Ready(None) };
         self.dying = None;

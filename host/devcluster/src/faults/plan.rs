@@ -1,5 +1,3 @@
-//! The plan of faults, and the draw for one request.
-
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -64,8 +62,7 @@ impl Plan {
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub requests: Requests,
-    /// The probability of each fault: per event for faults of events, otherwise per request. Of
-    /// faults that exclude each other, the first drawn one happens.
+    /// The probability of each, per event or per request. The first drawn one excludes others.
     pub faults: Vec<(Fault, f64)>,
 }
 
@@ -121,7 +118,6 @@ pub(super) struct Script {
     pub(super) random: Random,
 }
 
-/// The early end of a watch after a time or a number of events.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) fault: Fault,
@@ -131,7 +127,6 @@ pub(super) struct End {
     pub(super) cut: Cut,
 }
 
-/// How the connection of a cut watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     Clean,
@@ -141,7 +136,6 @@ pub(super) enum Cut {
 }
 
 impl Fault {
-    /// Returns whether it can happen to this request.
     fn can_happen(self, attributes: &Attributes) -> bool {
         let verb = attributes.verb.as_str();
         match self {
@@ -158,7 +152,6 @@ impl Fault {
 }
 
 impl Plan {
-    /// Draws the faults of a request.
     pub(super) fn draw(&self, attributes: &Attributes, path: &str, mut random: Random) -> Draw {
         let mut draw = Draw::default();
         let Some(rule) = self.rules.iter().find(|rule| rule.requests.contain(attributes, path)) else { return draw };

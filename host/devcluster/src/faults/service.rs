@@ -1,5 +1,3 @@
-//! Injects the drawn faults into requests.
-
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
@@ -140,8 +138,7 @@ where
     let (parts, body) = request.into_parts();
     if let Some(earlier) = at_revision(&parts, revision) {
         let response = call(inner, Request::from_parts(earlier, Empty::<Bytes>::new())).await;
-        // The client did not ask for a certain revision, so it must not learn that one is
-        // forgotten.
+        // A client that asked for no revision must not learn that one is forgotten.
         if response.status() == StatusCode::OK {
             traced.record(Fault::StaleList, None);
             return response;

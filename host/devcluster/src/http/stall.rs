@@ -1,5 +1,3 @@
-//! Connections whose clients do not read.
-
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;

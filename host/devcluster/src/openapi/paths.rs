@@ -67,7 +67,6 @@ pub(super) fn add(paths: &mut BTreeMap<String, Value>, kind: &Kind, names: &Name
     paths.insert(object, operations.path(&[Verb::Read, Verb::Replace, Verb::Delete, Verb::Patch], None));
 }
 
-/// Returns a query parameter as the dump describes it.
 fn parameter(name: &str) -> Value {
     SHARED.get("parameters").and_then(|parameters| parameters.get(name)).cloned().unwrap_or_default()
 }
@@ -152,7 +151,6 @@ impl Operations<'_> {
     }
 }
 
-/// Returns the article before a noun, with spaces.
 fn article(noun: &str) -> &'static str {
     if noun.ends_with('s') && !noun.ends_with("ss") {
         " "

@@ -1,5 +1,3 @@
-//! The schemas of a custom kind and of its list.
-
 use serde_json::{Map, Value, json};
 
 use super::{Names, SHARED, reference};
@@ -63,7 +61,6 @@ fn described_reference(description: &str, definition: &str) -> Value {
     json!({ "description": description, "allOf": [reference(definition)] })
 }
 
-/// Adds or replaces properties.
 fn add_properties(schema: &mut Map<String, Value>, added: [(&str, Value); 3]) {
     let mut properties = match schema.remove("properties") {
         Some(Value::Object(properties)) => properties,

@@ -1,5 +1,5 @@
-//! JSON Patch (RFC 6902) as in the API server's library: negative indices count from the end,
-//! `replace` adds absent fields, and `test` and `copy` read them as null.
+//! JSON Patch (RFC 6902), with the extensions of the API server's library: negative indices,
+//! `replace` of absent fields, and absent values that are null in `test` and `copy`.
 
 use std::io;
 
@@ -89,7 +89,6 @@ struct Document {
 }
 
 impl Document {
-    /// Executes an operation; `None` if it does not apply.
     fn run(&mut self, operation: &Map<String, Value>) -> Option<()> {
         let path = operation.get("path")?.as_str()?;
         let value = operation.get("value");
@@ -234,7 +233,6 @@ fn unescaped(step: &str) -> String {
     text + rest
 }
 
-/// Returns the length of a value as JSON text.
 fn size(value: &Value) -> usize {
     struct Count(usize);
 

@@ -43,7 +43,6 @@ fn merge(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
     }
 }
 
-/// Removes fields that are null, but not items.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

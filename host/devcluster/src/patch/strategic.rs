@@ -1,6 +1,5 @@
-//! Strategic merge patch. The schema says which lists are merged, and by which key. Directives add
-//! what a merge cannot express: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/…` and
-//! `$setElementOrder/…`.
+//! Strategic merge patch, in which the schema says which lists are merged, and by which key. Also
+//! the directives `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`.
 
 mod lists;
 
@@ -118,7 +117,6 @@ fn merge_field(original: &mut Map<String, Value>, name: &str, patch: Value, sche
     Ok(())
 }
 
-/// Returns the list in the name of a `$deleteFromPrimitiveList/…`.
 fn deletion_target(name: &str) -> Result<Option<&str>, Status> {
     if !name.starts_with(DELETE_FROM_LIST) {
         return Ok(None);
@@ -195,17 +193,14 @@ fn order_elements(
     Ok(())
 }
 
-/// How a list is merged.
 #[derive(Clone, Copy)]
 struct List<'a> {
-    /// Whether it is merged or replaced.
     merged: bool,
     /// The field that identifies items; empty for scalars.
     merge_key: &'a str,
     items: Option<SchemaRef<'a>>,
 }
 
-/// Returns the schema of a field with an object on both sides.
 fn struct_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<SchemaRef<'a>, Status> {
     schema.property(name).ok_or_else(|| {
         if schema.additional_properties().is_some() {
@@ -217,7 +212,6 @@ fn struct_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<SchemaRef<'a>, 
     })
 }
 
-/// Returns how to merge a field with a list on both sides.
 fn list_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<List<'a>, Status> {
     let field = struct_field(schema, name)?;
     if field.kind != Type::Array && field.kind != Type::Any {
@@ -240,7 +234,6 @@ fn strategy(field: SchemaRef<'_>) -> Result<&str, Status> {
     }
 }
 
-/// Removes fields that are null, also in lists.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -252,7 +245,6 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// Removes the objects that are only directives.
 fn without_directives(value: Value) -> Option<Value> {
     Some(match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => return None,

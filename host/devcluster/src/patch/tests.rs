@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_added_can_be_read_and_removed(object in any_json(), value in any_json()) {
+    fn an_added_value_can_be_tested_and_removed(object in any_json(), value in any_json()) {
         let object = json!({ "kept": object });
         let added = json!([{ "op": "add", "path": "/new", "value": value }, { "op": "test", "path": "/new", "value": value }]);
         let patched = json_patch::apply(&object, &added).unwrap();
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_comes_to_rest(object in any_json(), patch in any_json()) {
+    fn merging_a_third_time_changes_nothing(object in any_json(), patch in any_json()) {
         let (object, patch) = (json!({ "a": object }), json!({ "a": patch }));
         let merged = |object: &Value| merge::apply(object, &patch).unwrap();
         // The first merge leaves nulls in a list that replaces an object, as on the server.

@@ -24,21 +24,16 @@ pub(crate) enum Encoding {
     Yaml,
 }
 
-/// The form and the encoding for a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accept {
     pub(crate) form: Form,
     pub(crate) encoding: Encoding,
 }
 
-/// The forms that a path supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// Objects, Tables and metadata.
     Resource,
-    /// Discovery, plain and aggregated.
     Discovery,
-    /// JSON only.
     Json,
 }
 

@@ -1,5 +1,4 @@
-//! Request bodies: [protobuf], YAML, and JSON with the duplicate fields that `serde_json::Value`
-//! hides.
+//! Request bodies in JSON, YAML and [protobuf], with the duplicate fields of JSON.
 
 use std::fmt;
 
@@ -17,13 +16,11 @@ const MEDIA_TYPES: [&str; 3] = ["application/json", "application/yaml", protobuf
 /// The maximum size of a body: kube-apiserver's `MaxRequestBodyBytes`.
 pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
 
-/// Returns the content type without parameters.
 pub(crate) fn content_type(headers: &HeaderMap) -> &str {
     let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.split(';').next().unwrap_or_default().trim()
 }
 
-/// A decoded body.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     pub(crate) value: Value,
@@ -187,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_an_error() {
+    fn invalid_json_is_an_error() {
         for text in ["", "{", "{}{}", "nonsense", &"[".repeat(100_000)] {
             assert_eq!(json(text.as_bytes()).unwrap_err().code, StatusCode::BAD_REQUEST);
         }

@@ -33,7 +33,6 @@ impl<'a> Expected<'a> {
         Self { api_version: "v1".to_owned(), kind: "DeleteOptions", is_options: true, is_typed: true }
     }
 
-    /// Returns the error about a body without a type.
     pub(crate) fn unrecognized(&self, why: &str, body: &[u8]) -> Status {
         if self.is_options {
             return Status::bad_request(why);
@@ -42,7 +41,6 @@ impl<'a> Expected<'a> {
         Status::bad_request(format!("the object provided is unrecognized (must be of type {}): {why} ({summary})", self.kind))
     }
 
-    /// Returns the error about a body that does not match its type.
     pub(crate) fn not_handled(&self, api_version: &str, kind: &str, why: &impl fmt::Display) -> Status {
         if self.is_options {
             return Status::bad_request(why.to_string());

@@ -15,12 +15,10 @@ impl Query {
         Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
-    /// Returns the first value of a parameter, or an empty text.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// Returns whether a parameter is present, maybe without a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
@@ -45,14 +43,12 @@ impl Query {
     }
 }
 
-/// `resourceVersionMatch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,
     NotOlderThan,
 }
 
-/// `ListOptions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListOptions {
     pub(crate) label_selector: String,
@@ -135,7 +131,6 @@ pub(crate) enum DryRun {
     No,
 }
 
-/// `CreateOptions`, `UpdateOptions` and `PatchOptions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: DryRun,
@@ -145,7 +140,7 @@ pub(crate) struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Parses a query. `kind` is the name of the options in errors.
+    /// Parses a query, with `Invalid` for bad values. `kind` is the name of the options in errors.
     pub(crate) fn parse(query: &Query, kind: &str, is_apply: bool) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let field_manager = query.get("fieldManager").to_owned();
@@ -198,7 +193,6 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
     if values.is_empty() { DryRun::No } else { DryRun::All }
 }
 
-/// `DeleteOptions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry_run: DryRun,
@@ -210,7 +204,7 @@ pub(crate) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// Parses the body if there is one, otherwise the query.
+    /// Parses the body, or else the query. `BadRequest` for another kind, `Invalid` for bad values.
     pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let (propagation, orphan, dry, grace);

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  "k8s\0" Unknown{ typeMeta{ apiVersion, kind }, raw } ─▶ builtin::wire: message and fields
-//!                                                  └────▶ message ─▶ JSON as Go makes it
-//!                                                            └─▶ special: times, quantities, raw JSON, …
+//!                                                   └───▶ message ─▶ JSON as Go makes it
+//!                                                            └─▶ special: times, quantities, …
 //! ```
 //!
 //! The result has no defaults, like JSON from a client. Unknown fields are skipped as in the real
@@ -40,8 +40,7 @@ struct Envelope<'a> {
     raw: &'a [u8],
 }
 
-/// Reads a body. Keeps its `apiVersion` and `kind`, and nothing else if these are not the expected
-/// ones.
+/// Reads a body. An object of an unexpected type keeps only `apiVersion` and `kind`.
 pub(super) fn object(body: &[u8], expected: &Expected<'_>) -> Result<Value, Status> {
     let envelope = Envelope::open(body).map_err(|why| expected.unrecognized(&why, body))?;
     let kind = if envelope.kind.is_empty() { expected.kind } else { &envelope.kind };

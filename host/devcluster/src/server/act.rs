@@ -1,5 +1,3 @@
-//! Executes the writes of controllers like requests.
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -13,7 +11,6 @@ use crate::verbs::Call;
 use crate::verbs::delete::Deleted;
 
 impl Server {
-    /// Executes a write and returns the object after it.
     pub(super) fn act(&mut self, action: &Action, now: Timestamp) -> Result<Value, Status> {
         let manager = action.component.field_manager();
         match &action.write {

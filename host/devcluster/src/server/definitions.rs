@@ -78,7 +78,6 @@ impl Server {
         self.definitions_served.insert(key.clone(), definition);
     }
 
-    /// Writes the status of a definition, as controllers in the API server do.
     fn write_status(&mut self, resource: &Resource, definition: &Value, status: Value, now: Timestamp) {
         let Some(kind) = self.registry.kinds.of_resource(resource).next().cloned() else { return };
         let mut call =

@@ -62,7 +62,6 @@ impl Server {
         Ok(plain_answer(accept, &plain(self)))
     }
 
-    /// Drops outdated documents.
     fn renew_documents(&mut self) {
         let generation = self.registry.kinds.generation();
         if self.documents.generation != generation {
@@ -155,7 +154,6 @@ impl Server {
         (!kinds.is_empty()).then(|| openapi::custom_document(&kinds).to_string().into_bytes())
     }
 
-    /// `/`: the existing paths.
     pub(super) fn root(&self) -> Answer {
         let mut paths: Vec<String> = self
             .registry
@@ -176,11 +174,9 @@ impl Server {
     }
 }
 
-/// Returns an OpenAPI 2 document without types. kubectl reads it if it finds a kind in no OpenAPI 3
-/// document, and then reports that the kind does not exist.
+/// Returns an OpenAPI 2 document without types, which makes kubectl report unknown kinds as such.
 pub(super) fn openapi_v2(request: &Request<Bytes>) -> Answer {
-    /// `swagger: "2.0"` and an `info` with a title, as a protobuf of gnostic's
-    /// `openapi.v2.Document`.
+    /// `swagger: "2.0"` and a title, in the protobuf of gnostic's `openapi.v2.Document`.
     const DOCUMENT: &[u8] = b"\x0a\x032.0\x12\x0c\x0a\x0aKubernetes";
     let accepted = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepted.contains("com.github.proto-openapi.spec.v2") {

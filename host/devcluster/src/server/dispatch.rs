@@ -1,5 +1,3 @@
-//! Finds the verb for a request.
-
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use jiff::Timestamp;
@@ -22,7 +20,6 @@ use crate::status::{Named, Status};
 use crate::verbs::patch::{Created, PatchType};
 use crate::verbs::{Call, Written};
 
-/// The parts of a request that all verbs need.
 struct Incoming<'a> {
     method: &'a Method,
     headers: &'a HeaderMap,
@@ -229,8 +226,7 @@ impl Server {
         }
     }
 
-    /// Reads or writes an object or a part with the same form: status, or finalizers of a
-    /// namespace.
+    /// Reads or writes the object through its status, a namespace's finalizers, or similar parts.
     fn part(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
         let rendering = &incoming.rendering;
         match *incoming.method {
@@ -295,7 +291,6 @@ impl Server {
 }
 
 impl Call {
-    /// Takes the field manager and the dry run from the request.
     fn take(&mut self, options: &WriteOptions, headers: &HeaderMap) {
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         self.manager = fields::manager_name(&options.field_manager, agent);
@@ -311,8 +306,7 @@ fn delete_options(query: &Query, headers: &HeaderMap, bytes: &Bytes) -> Result<D
     DeleteOptions::parse(query, Some(&decoded.value))
 }
 
-/// The router of built-in kinds knows the methods; the handler of custom kinds inspects the
-/// request.
+/// The router of built-in kinds refuses other methods; custom kinds have a handler that does.
 fn not_for_collections(call: &Call, method: &Method) -> Result<Answer, Status> {
     match (&call.kind.origin, method) {
         (Origin::Builtin, _) | (_, &Method::HEAD | &Method::POST | &Method::DELETE) => Ok(method_not_allowed()),

@@ -10,7 +10,6 @@ use crate::server::Server;
 use crate::status::{Named, Status};
 use crate::store::{Key, Resource};
 
-/// A request to a Pod's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
     Log,
@@ -19,7 +18,6 @@ pub(super) enum NodeRequest {
 }
 
 impl NodeRequest {
-    /// Returns the request if it needs a node.
     pub(super) fn of(kind: &Kind, path: &ResourcePath) -> Option<Self> {
         match path.subresource.as_deref() {
             _ if !kind.is_pod() || path.namespace.is_none() => None,
@@ -31,7 +29,7 @@ impl NodeRequest {
 }
 
 impl Server {
-    /// Answers like the API server for Pods without a node, and says that nothing runs for others.
+    /// Answers for Pods without a node like the API server; for other Pods, nothing runs.
     pub(super) fn of_node(&self, asked: NodeRequest, path: &ResourcePath) -> Result<Answer, Status> {
         let (namespace, name) = (path.namespace.as_deref().unwrap_or_default(), path.name.as_deref().unwrap_or_default());
         let pod = self.registry.store.get(&Resource::new("", "pods"), &Key::new(namespace, name));

@@ -91,7 +91,6 @@ impl Server {
         )
     }
 
-    /// Adds the UIDs of owners, which files need not contain.
     fn name_owners(&self, object: &mut Value) {
         let namespace = object::namespace(object).to_owned();
         let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);

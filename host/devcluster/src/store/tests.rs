@@ -84,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn what_is_counted_of_the_history_is_what_there_is(steps in prop::collection::vec(step(), 0..60), changes in 1..20_usize, bytes in 1_000..40_000_usize) {
+    fn the_counted_size_of_the_history_is_its_size(steps in prop::collection::vec(step(), 0..60), changes in 1..20_usize, bytes in 1_000..40_000_usize) {
         let mut store = Store::new(HistoryLimits { changes, bytes });
         let key = |number: usize| Key::new("", &number.to_string());
         for step in steps {

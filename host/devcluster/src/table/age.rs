@@ -1,8 +1,5 @@
-//! Formats ages for columns.
-
 use jiff::{SignedDuration, Timestamp};
 
-/// Returns the time since an RFC 3339 timestamp, or `<unknown>`.
 pub(super) fn since(timestamp: Option<&str>, now: Timestamp) -> String {
     match timestamp.and_then(parse) {
         Some(time) => human(now.duration_since(time)),
@@ -14,8 +11,7 @@ pub(super) fn parse(timestamp: &str) -> Option<Timestamp> {
     timestamp.parse().ok()
 }
 
-/// Formats a duration like `duration.HumanDuration`, with two or three digits. Clocks may differ by
-/// a second.
+/// Formats a duration like `duration.HumanDuration`. Clocks may differ by a second.
 pub(super) fn human(duration: SignedDuration) -> String {
     let seconds = duration.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

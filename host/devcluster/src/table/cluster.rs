@@ -18,7 +18,6 @@ pub(super) fn secret(secret: &Value, age: Value) -> Vec<Value> {
     vec![object::name(secret).into(), text(secret, "/type").into(), count(secret, "/data").into(), age]
 }
 
-/// Returns the name, some texts, and the age.
 pub(super) fn texts(object: &Value, paths: &[&str], age: Value) -> Vec<Value> {
     let mut cells = vec![object::name(object).into()];
     cells.extend(paths.iter().map(|path| Value::from(text(object, path))));
@@ -112,7 +111,6 @@ fn phase(volume: &Value) -> &str {
     if object::is_deleting(volume) { "Terminating" } else { text(volume, "/status/phase") }
 }
 
-/// Returns the storage class, from an old annotation if present.
 fn storage_class(volume: &Value) -> &str {
     let annotation = "/metadata/annotations/volume.beta.kubernetes.io~1storage-class";
     text_or(volume, annotation, text(volume, "/spec/storageClassName"))
@@ -124,7 +122,6 @@ fn access_modes(volume: &Value, path: &str) -> String {
     modes.into_iter().filter(|(mode, _)| has(mode)).map(|(_, short)| short).collect::<Vec<_>>().join(",")
 }
 
-/// The paths of fields that both versions of events have.
 struct EventFields {
     object: &'static str,
     message: &'static str,

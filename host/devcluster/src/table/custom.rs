@@ -22,7 +22,6 @@ pub(super) fn headings(columns: &[Column], name: &Value) -> Value {
     Value::Array(std::iter::once(name.clone()).chain(columns).collect())
 }
 
-/// The columns with their parsed paths.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a Column, Option<JsonPath>)>,
     now: Timestamp,
@@ -60,7 +59,6 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Formats a value; lists and objects as JSON.
 fn printed(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
@@ -69,7 +67,6 @@ fn printed(value: &Value) -> String {
     }
 }
 
-/// Converts a float to an integer, within bounds.
 fn truncated(float: f64) -> i64 {
     float as i64
 }

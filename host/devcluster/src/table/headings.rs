@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
-/// The column definitions by group, version and plural.
 static COLUMNS: LazyLock<Value> = LazyLock::new(|| {
     let mut text = String::new();
     // A test reads the dump, so this cannot fail.
@@ -18,7 +17,6 @@ static COLUMNS: LazyLock<Value> = LazyLock::new(|| {
     }
 });
 
-/// Returns those of a kind, or the default ones if the dump lacks it.
 pub(super) fn of(kind: &Kind) -> Value {
     find(kind.group(), &kind.version, &kind.resource.plural).unwrap_or(default())
 }

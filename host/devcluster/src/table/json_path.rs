@@ -1,5 +1,4 @@
-//! The JSONPath of printer columns as in client-go: fields, indices, slices, wildcards, unions,
-//! filters and recursive descent. No path or object makes it panic or run for long.
+//! The JSONPath of printer columns, as in client-go. Nothing makes it panic or run for long.
 
 mod parse;
 
@@ -17,11 +16,7 @@ enum Step {
     Descent,
     Slice(Slice),
     Union(Vec<JsonPath>),
-    Filter {
-        left: JsonPath,
-        comparison: Option<(Comparison, JsonPath)>,
-    },
-    /// A text, number or boolean as the result.
+    Filter { left: JsonPath, comparison: Option<(Comparison, JsonPath)> },
     Literal(Value),
 }
 
@@ -50,8 +45,7 @@ enum Comparison {
     NotEqual,
 }
 
-/// The maximum number of results, because wildcards and descents multiply them. Columns show the
-/// first.
+/// The maximum number of results, because wildcards and descents multiply them.
 const RESULTS_LIMIT: usize = 10_000;
 
 impl JsonPath {
@@ -146,7 +140,6 @@ fn passes(item: &Value, left: &JsonPath, comparison: Option<&(Comparison, JsonPa
 }
 
 impl Comparison {
-    /// Returns `None` if the two cannot be compared.
     fn holds(self, left: &Value, right: &Value) -> Option<bool> {
         use std::cmp::Ordering;
         let is_float = |number: &Number| number.is_f64();
@@ -173,7 +166,6 @@ impl Comparison {
 }
 
 impl Slice {
-    /// Returns the selected items, or `None` if it is out of bounds.
     fn of<'a>(&self, items: &'a [Value]) -> Option<Vec<&'a Value>> {
         let length = i64::try_from(items.len()).ok()?;
         let from_end = |index: i64| if index < 0 { index.checked_add(length) } else { Some(index) };
@@ -246,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_refused() {
         for path in [".a[", ".a[x]", ".a[?(@.b", ".a[?(@.b)", ".a}", "{.a}", "....", ".a['b", "'a", "range", ".a[?()]"] {
             assert_eq!(JsonPath::parse(path), None, "{path}");
         }

@@ -8,7 +8,6 @@ use super::read::{first_few, labels, list, none_if_empty, number, shown, text, t
 use super::workloads::selector;
 use crate::object;
 
-/// The maximum number of addresses, ports and hosts in a cell.
 const SHOWN: usize = 3;
 
 pub(super) fn service(service: &Value, age: Value) -> Vec<Value> {
@@ -45,7 +44,6 @@ fn external_address(service: &Value) -> String {
     }
 }
 
-/// Returns the addresses, or else the names, of a load balancer.
 fn load_balancer(object: &Value) -> BTreeSet<&str> {
     let ingress = list(object, "/status/loadBalancer/ingress").iter();
     let address = |ingress| match (text(ingress, "/ip"), text(ingress, "/hostname")) {
@@ -129,7 +127,6 @@ pub(super) fn ingress_class(class: &Value, age: Value) -> Vec<Value> {
     vec![name.into(), text(class, "/spec/controller").into(), parameters.into(), age]
 }
 
-/// Returns the name, marked if an annotation makes it the default class.
 pub(super) fn name_or_default(class: &Value, annotations: &[&str]) -> String {
     let is_default = annotations.iter().any(|annotation| {
         let annotations = class.pointer("/metadata/annotations");

@@ -1,5 +1,3 @@
-//! The row of a Pod.
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -40,7 +38,6 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Returns the conditions of the row, which only finished Pods have.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match text(pod, "/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -59,7 +56,6 @@ fn readiness_gates(pod: &Value) -> String {
     format!("{open}/{}", gates.len())
 }
 
-/// The number of restarts of containers, and the time of the last one.
 #[derive(Clone, Copy, Default)]
 struct Restarts {
     count: i64,
@@ -73,7 +69,6 @@ impl Restarts {
     }
 }
 
-/// The sums over all containers.
 struct Tally {
     reason: String,
     ready: usize,

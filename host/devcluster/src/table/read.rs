@@ -8,12 +8,10 @@ pub(super) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
     object.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns a text, or `absent`.
 pub(super) fn text_or<'a>(object: &'a Value, path: &str, absent: &'a str) -> &'a str {
     object.pointer(path).and_then(Value::as_str).unwrap_or(absent)
 }
 
-/// Returns a text, or `empty` if it is empty.
 pub(super) fn filled_or<'a>(object: &'a Value, path: &str, empty: &'a str) -> &'a str {
     Some(text(object, path)).filter(|text| !text.is_empty()).unwrap_or(empty)
 }
@@ -38,7 +36,6 @@ pub(super) fn count(object: &Value, path: &str) -> usize {
     }
 }
 
-/// Returns a value, e.g. a number or a quantity, as text.
 pub(super) fn shown(object: &Value, path: &str) -> Option<String> {
     match object.pointer(path)? {
         Value::Null => None,
@@ -47,13 +44,11 @@ pub(super) fn shown(object: &Value, path: &str) -> Option<String> {
     }
 }
 
-/// Returns the status of a condition.
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
     let conditions = list(object, "/status/conditions");
     conditions.iter().find(|condition| text(condition, "/type") == kind).map(|condition| text(condition, "/status"))
 }
 
-/// Formats labels as `a=b,c=d`, or `<none>`.
 pub(super) fn labels(labels: Option<&Value>) -> String {
     let labels = labels.and_then(Value::as_object).into_iter().flatten();
     let labels: BTreeSet<String> = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
@@ -64,7 +59,6 @@ pub(super) fn none_if_empty(text: String) -> String {
     if text.is_empty() { "<none>".to_owned() } else { text }
 }
 
-/// Joins the first `limit` texts, and says how many more there are.
 pub(super) fn first_few(texts: &[String], limit: usize, separator: &str) -> String {
     let shown = texts.iter().take(limit).map(String::as_str).collect::<Vec<_>>().join(separator);
     match texts.len().checked_sub(limit) {
@@ -73,7 +67,6 @@ pub(super) fn first_few(texts: &[String], limit: usize, separator: &str) -> Stri
     }
 }
 
-/// Returns `True`, `False`, or `<unset>`.
 pub(super) fn optional_flag(object: &Value, path: &str) -> &'static str {
     match object.pointer(path).and_then(Value::as_bool) {
         Some(true) => "True",

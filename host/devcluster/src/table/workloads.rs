@@ -1,5 +1,3 @@
-//! The rows of kinds that create Pods.
-
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -8,14 +6,12 @@ use super::read::{condition, count, labels, list, none_if_empty, number, optiona
 use crate::object;
 use crate::selector::LabelSelector;
 
-/// Returns the names and the images of a template's containers.
 pub(super) fn containers(template: Option<&Value>) -> [Value; 2] {
     let containers = template.map(|template| list(template, "/spec/containers")).unwrap_or_default();
     let joined = |field| containers.iter().map(|container| text(container, field)).collect::<Vec<_>>().join(",").into();
     [joined("/name"), joined("/image")]
 }
 
-/// Formats a label selector.
 pub(super) fn selector(selector: Option<&Value>) -> String {
     match LabelSelector::from_object(selector) {
         Ok(selector) => none_if_empty(selector.to_string()),

@@ -1,11 +1,9 @@
-//! A place in an object with its path, for checks that walk through the object.
-
 use serde_json::{Map, Value};
 
 use crate::status::{Fault, FieldError};
 use crate::validation::syntax;
 
-/// A place in an object, whose value may be absent.
+/// A place in an object with its path, for checks. The value may be absent.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<'a> {
     value: Option<&'a Value>,
@@ -48,7 +46,6 @@ impl<'a> Field<'a> {
         self.value
     }
 
-    /// Returns its value, or null.
     pub(crate) fn shown(&self) -> Value {
         self.value.cloned().unwrap_or_default()
     }
@@ -57,7 +54,6 @@ impl<'a> Field<'a> {
         self.value.is_some()
     }
 
-    /// Returns its text, or an empty one.
     pub(crate) fn text(&self) -> &'a str {
         self.value.and_then(Value::as_str).unwrap_or_default()
     }
@@ -70,14 +66,12 @@ impl<'a> Field<'a> {
         self.value.and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// Returns the items of a list.
     pub(crate) fn items(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         let path = self.path.clone();
         let items = self.value.and_then(Value::as_array).into_iter().flatten();
         items.enumerate().map(move |(index, item)| Field::at(Some(item), format!("{path}[{index}]")))
     }
 
-    /// Returns the number of items or entries.
     pub(crate) fn len(&self) -> usize {
         match self.value {
             Some(Value::Array(items)) => items.len(),
@@ -90,19 +84,17 @@ impl<'a> Field<'a> {
         self.value.and_then(Value::as_object)
     }
 
-    /// Returns the entries of a map with paths such as `data[key]`.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, Field<'a>)> + use<'a> {
         let path = self.path.clone();
         let entries = self.object().into_iter().flatten();
         entries.map(move |(key, value)| (key.as_str(), Field::at(Some(value), format!("{path}[{key}]"))))
     }
 
-    /// Adds `Required value`.
     pub(crate) fn required(&self, errors: &mut Errors, detail: &str) {
         errors.push(FieldError::required(self.path.clone(), detail));
     }
 
-    /// Adds `Required value` if it has no text. Returns whether it has one.
+    /// Requires a text, and returns whether it has one.
     pub(crate) fn required_text(&self, errors: &mut Errors) -> bool {
         let has_text = !self.text().is_empty();
         if !has_text {
@@ -111,47 +103,39 @@ impl<'a> Field<'a> {
         has_text
     }
 
-    /// Adds `Invalid value`.
     pub(crate) fn invalid(&self, errors: &mut Errors, detail: impl Into<String>) {
         errors.push(FieldError::invalid(self.path.clone(), self.shown(), detail));
     }
 
-    /// Adds an `Invalid value` for each of `details`.
     pub(crate) fn invalid_each(&self, errors: &mut Errors, details: Vec<String>) {
         for detail in details {
             self.invalid(errors, detail);
         }
     }
 
-    /// Adds `Forbidden`.
     pub(crate) fn forbidden(&self, errors: &mut Errors, detail: &str) {
         errors.push(FieldError::forbidden(self.path.clone(), detail));
     }
 
-    /// Adds `Duplicate value`.
     pub(crate) fn duplicate(&self, errors: &mut Errors) {
         errors.push(FieldError::new(Fault::Duplicate(self.shown()), self.path.clone(), ""));
     }
 
-    /// Adds `Not found`.
     pub(crate) fn not_found(&self, errors: &mut Errors) {
         errors.push(FieldError::new(Fault::NotFound(self.shown()), self.path.clone(), ""));
     }
 
-    /// Adds `Too long`.
     pub(crate) fn too_long(&self, errors: &mut Errors, limit: usize) {
         let detail = format!("may not be more than {limit} bytes");
         errors.push(FieldError::new(Fault::TooLong, self.path.clone(), detail));
     }
 
-    /// Adds `Unsupported value`.
     pub(crate) fn unsupported(&self, errors: &mut Errors, supported: &[&str]) {
         let value = self.value.cloned().unwrap_or_else(|| Value::from(""));
         let supported = supported.iter().map(|text| (*text).to_owned()).collect();
         errors.push(FieldError::new(Fault::NotSupported { value, supported }, self.path.clone(), ""));
     }
 
-    /// Adds `Required value` if it is empty, or `Unsupported value` if it is not in `supported`.
     pub(crate) fn one_of(&self, errors: &mut Errors, supported: &[&str]) {
         match self.text() {
             "" => self.required(errors, ""),
@@ -160,7 +144,6 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Adds `Unsupported value` if it is set but not in `supported`.
     pub(crate) fn one_of_if_set(&self, errors: &mut Errors, supported: &[&str]) {
         if self.is_set() && !supported.contains(&self.text()) {
             self.unsupported(errors, supported);

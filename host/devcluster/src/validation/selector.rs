@@ -32,8 +32,7 @@ pub(crate) fn validate(selector: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns whether it selects these labels, or `None` if it is invalid. An absent selector selects
-/// nothing, an empty one everything.
+/// Returns whether it selects these labels, or `None` if invalid. An absent one selects nothing.
 pub(crate) fn selects(selector: &Field<'_>, labels: Option<&Map<String, Value>>) -> Option<bool> {
     if !selector.is_set() {
         return Some(false);

@@ -1,5 +1,4 @@
-//! The syntax of names, labels, keys etc., with the messages of apimachinery's
-//! `pkg/util/validation`.
+//! The syntax of names, labels, keys etc., as in apimachinery's `pkg/util/validation`.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
@@ -43,7 +42,6 @@ fn pattern(message: &str, pattern: &str, examples: &[&str]) -> String {
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
-/// Returns whether it is a DNS label of any length.
 pub(crate) fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
@@ -52,7 +50,6 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
 }
 
-/// Returns whether it is a DNS name of any length.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
@@ -247,7 +244,6 @@ pub(crate) fn path_segment(text: &str, whole: Whole) -> Vec<String> {
     ["/", "%"].iter().filter(|part| text.contains(**part)).map(|part| format!("may not contain '{part}'")).collect()
 }
 
-/// Says if a text is a whole name, or a `generateName`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
     Name,

@@ -8,7 +8,6 @@ use tokio::sync::oneshot;
 
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Reads until the connection is closed.
 pub(crate) async fn rest(connection: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     // A reset ends the connection, too.
@@ -16,7 +15,6 @@ pub(crate) async fn rest(connection: &mut (impl AsyncRead + Unpin)) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Sends `text`, and reads until the end.
 pub(crate) async fn exchange(mut connection: impl AsyncRead + AsyncWrite + Unpin, text: impl AsRef<[u8]>) -> String {
     // The server may refuse a request before its end.
     drop(connection.write_all(text.as_ref()).await);
@@ -27,7 +25,6 @@ pub(crate) fn head(method: &str, path: &str, headers: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n")
 }
 
-/// Returns the code and the body of an answer.
 pub(crate) fn split(answer: &str) -> (u16, &str) {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
     (head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0), body)

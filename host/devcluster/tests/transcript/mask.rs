@@ -40,7 +40,7 @@ mod tests {
     use super::mask;
 
     #[test]
-    fn what_differs_is_masked_and_nothing_else() {
+    fn only_what_varies_is_masked() {
         let check = |text: &str, expected: &str| assert_eq!(mask(text), expected);
         check("NAME   AGE\na      12s\nb      3d4h", "NAME   AGE\na      <age>  \nb      <age>  ");
         check("a   12s   nginx", "a   <age>  nginx");

@@ -35,7 +35,6 @@ macro_rules! transcripts {
     };
 }
 
-/// The timeout of a whole transcript on a busy machine.
 const SECONDS: &str = "240";
 /// The folder of the transcripts whose Pods run.
 const ALIVE: &str = "alive";
@@ -75,7 +74,6 @@ pub(crate) fn assert_all_named(name: &str, tests: &[&str]) {
     assert_eq!(found, tests.iter().map(ToString::to_string).collect());
 }
 
-/// Runs a transcript and compares its output.
 pub(crate) fn check(directory: &str, name: &str) {
     let Some(tools) = tools_or_skip().unwrap() else { return };
     if let Some(reason) = unfit(&tools) {
@@ -125,7 +123,6 @@ fn on_real(tools: &Tools, commands: &[String]) -> Vec<String> {
     run(tools, work.path(), plane.kubeconfig(), plane.url(), commands)
 }
 
-/// Runs the commands in one shell, and returns the output of each.
 fn run(tools: &Tools, work: &Path, kubeconfig: &Path, url: &str, commands: &[String]) -> Vec<String> {
     let programs = work.join("bin");
     std::fs::create_dir(&programs).unwrap();
@@ -193,7 +190,6 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// Formats the commands with their output.
 fn transcript(commands: &[String], printed: &[String]) -> String {
     let mut text = String::new();
     let nothing = String::from("[not reached]\n");
@@ -208,7 +204,6 @@ fn transcript(commands: &[String], printed: &[String]) -> String {
     text
 }
 
-/// Returns the differing lines below their commands.
 fn difference(expected: &str, actual: &str) -> String {
     let parts = |text: &str| -> Vec<String> { format!("\n{text}").split("\n$ ").map(str::to_owned).collect() };
     let mut text = String::new();

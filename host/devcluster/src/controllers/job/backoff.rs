@@ -1,5 +1,3 @@
-//! The back-off of a Job after its Pods failed.
-
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 

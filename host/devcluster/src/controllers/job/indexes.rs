@@ -42,7 +42,6 @@ impl Indexes {
         self.0.iter().map(|(first, last)| last - first + 1).sum()
     }
 
-    /// Returns the first `count` indexes below `completions` that it does not contain.
     pub(super) fn missing(&self, completions: i64, count: usize) -> Vec<i64> {
         let mut missing = Vec::new();
         let mut candidate = 0;
@@ -112,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_what_the_readable_parts_say(
+        fn only_the_valid_parts_of_indexes_are_read(
             parts in proptest::collection::vec(part(), 0..8),
             completions in -3..50_i64,
         ) {

@@ -1,5 +1,3 @@
-//! Decides which Pods a Job creates and deletes.
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -16,10 +14,7 @@ const LONGEST_PREFIX: usize = 58;
 
 pub(super) enum Managed {
     Change(Vec<Intent>),
-    /// Nothing to do until `again`.
-    Enough {
-        again: Option<Timestamp>,
-    },
+    Enough { again: Option<Timestamp> },
 }
 
 impl Sync<'_> {
@@ -57,8 +52,7 @@ impl Sync<'_> {
         if creations.is_empty() { Managed::Enough { again: None } } else { Managed::Change(creations) }
     }
 
-    /// Deletes at least `excess` Pods, the least advanced ones first, and Pods without a unique
-    /// valid index in indexed Jobs.
+    /// Deletes `excess` Pods, least advanced first, and those without a unique valid index.
     fn remove(&self, mut active: Vec<&Value>, excess: usize) -> Managed {
         active.sort_by_key(|pod| {
             let age = std::cmp::Reverse((text(pod, "/metadata/creationTimestamp"), object::name(pod)));
@@ -127,12 +121,11 @@ impl Sync<'_> {
         }
         let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
         Intent::new(Write::Create { resource: PODS.clone(), object: pod })
-            .then(Then::NamedEvent(self.say(Severity::Normal, "SuccessfulCreate", "Created pod: ")))
-            .then(Then::FailureEvent(self.say(Severity::Warning, "FailedCreate", "Error creating: ")))
+            .then(Then::NamedEvent(self.event(Severity::Normal, "SuccessfulCreate", "Created pod: ")))
+            .then(Then::FailureEvent(self.event(Severity::Warning, "FailedCreate", "Error creating: ")))
     }
 }
 
-/// Sets the environment variable with the index in all containers.
 fn set_index_in(spec: &mut Value) {
     const NAME: &str = "JOB_COMPLETION_INDEX";
     for containers in ["containers", "initContainers"] {

@@ -20,7 +20,6 @@ struct Ledger {
     failed: Vec<String>,
 }
 
-/// How a Pod enters the status.
 enum Note {
     /// It does not count, or is already listed.
     Nothing,
@@ -37,8 +36,7 @@ impl Ledger {
 }
 
 impl Sync<'_> {
-    /// Returns the next step of the count: a new status, or the removal of finalizers. `removals`
-    /// delete the Pods of a failed Job, after its status says so.
+    /// Returns the next step: a new status, removed finalizers, or the `removals` of a failed Job.
     pub(super) fn track(
         &self,
         mut status: Map<String, Value>,
@@ -50,7 +48,7 @@ impl Sync<'_> {
         status.insert("ready".to_owned(), Value::from(counts.ready));
         status.insert("terminating".to_owned(), Value::from(counts.terminating));
         let mut ledger = self.count(&mut status);
-        let (released, is_full) = self.note(&mut ledger, verdict.as_ref());
+        let (released, is_full) = self.list_ended_pods(&mut ledger, verdict.as_ref());
         if let Some((_, succeeded)) = &self.indexes {
             set_count(&mut status, "succeeded", succeeded.count());
             match succeeded.count() {
@@ -104,9 +102,8 @@ impl Sync<'_> {
         Ledger { succeeded: left("succeeded"), failed: left("failed") }
     }
 
-    /// Lists finished Pods. Returns those that need no finalizer any more, and whether the list is
-    /// full.
-    fn note(&self, ledger: &mut Ledger, verdict: Option<&Verdict>) -> (Vec<&Value>, bool) {
+    /// Lists finished Pods. Returns those that need no finalizer now, and whether the list is full.
+    fn list_ended_pods(&self, ledger: &mut Ledger, verdict: Option<&Verdict>) -> (Vec<&Value>, bool) {
         let (mut released, mut is_full) = (Vec::new(), false);
         let mut new_indexes = BTreeSet::new();
         for pod in self.pods.iter().copied().filter(|pod| is_tracked(pod)) {
@@ -114,7 +111,7 @@ impl Sync<'_> {
             if !(object::is_deleting(self.job) || verdict.is_some() || has_ended) {
                 continue;
             }
-            let note = self.note_of(pod, verdict);
+            let note = self.entry_for(pod, verdict);
             let is_new = !matches!(note, Note::Nothing);
             if is_new && ledger.len().saturating_add(new_indexes.len()) >= MOST_UNCOUNTED {
                 is_full = true;
@@ -133,7 +130,7 @@ impl Sync<'_> {
         (released, is_full)
     }
 
-    fn note_of(&self, pod: &Value, verdict: Option<&Verdict>) -> Note {
+    fn entry_for(&self, pod: &Value, verdict: Option<&Verdict>) -> Note {
         let uid = object::uid(pod).unwrap_or_default();
         if self.uncounted_failed.contains(uid) || self.uncounted_succeeded.contains(uid) || !self.has_valid_index(pod) {
             return Note::Nothing;
@@ -157,11 +154,11 @@ impl Sync<'_> {
                 let succeeded = status.get("succeeded").and_then(Value::as_i64).unwrap_or_default();
                 if self.completions().is_some_and(|completions| succeeded > completions) {
                     let message = "Too many succeeded pods running after completion count reached";
-                    events.push(self.say(Severity::Warning, "TooManySucceededPods", message));
+                    events.push(self.event(Severity::Warning, "TooManySucceededPods", message));
                 }
-                events.push(self.say(Severity::Normal, "Completed", "Job completed"));
+                events.push(self.event(Severity::Normal, "Completed", "Job completed"));
             }
-            Outcome::Failure => events.push(self.say(Severity::Warning, &verdict.reason, verdict.message.as_str())),
+            Outcome::Failure => events.push(self.event(Severity::Warning, &verdict.reason, verdict.message.as_str())),
         }
         events.into_iter().map(Then::Event).collect()
     }

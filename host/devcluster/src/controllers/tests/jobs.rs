@@ -1,5 +1,3 @@
-//! Jobs, their Pods, and CronJobs.
-
 use proptest::prelude::*;
 
 use super::*;
@@ -144,7 +142,7 @@ fn a_finished_job_goes_after_its_time_with_its_pods() {
 }
 
 #[test]
-fn fewer_are_wanted_and_fewer_run() {
+fn a_lower_parallelism_deletes_pods() {
     let mut world = World::new();
     world.create(job("work", 10, 5, json!({ "devcluster.gyre.dev/run-for": "1h" })));
     world.rest();
@@ -155,7 +153,7 @@ fn fewer_are_wanted_and_fewer_run() {
 }
 
 #[test]
-fn the_pods_of_a_job_deleted_without_them_stay_and_lose_what_held_them() {
+fn orphaned_pods_of_a_deleted_job_stay_and_lose_their_finalizer() {
     let mut world = World::new();
     world.create(job("work", 1, 1, json!({ "devcluster.gyre.dev/run-for": "1h" })));
     world.rest();
@@ -167,7 +165,7 @@ fn the_pods_of_a_job_deleted_without_them_stay_and_lose_what_held_them() {
 }
 
 #[test]
-fn nobody_runs_pods_where_there_are_no_nodes() {
+fn without_nodes_no_pod_runs() {
     let mut world = World::with(Options { pod_run_time: None, ..Options::default() });
     world.create(job("work", 1, 1, json!({})));
     world.pass(3600, |_| ());
@@ -202,7 +200,7 @@ fn pods_that_always_restart_run_on_and_end_when_deleted() {
 }
 
 #[test]
-fn a_container_that_fails_in_place_is_started_again_later_and_later() {
+fn restarts_of_a_failing_container_are_backed_off() {
     let mut world = World::new();
     let mut made = job("work", 1, 1, json!({ "devcluster.gyre.dev/fail": "true", "devcluster.gyre.dev/run-for": "0s" }));
     made["spec"]["template"]["spec"]["restartPolicy"] = json!("OnFailure");
@@ -252,7 +250,7 @@ fn a_cron_job_starts_a_job_every_time_and_keeps_the_last_ones() {
 }
 
 #[test]
-fn policies_decide_what_becomes_of_a_job_that_still_runs() {
+fn the_concurrency_policy_decides_about_a_job_that_still_runs() {
     for (policy, jobs) in [("Allow", 3), ("Forbid", 1), ("Replace", 1)] {
         let mut world = World::new();
         world.create(cron_job("* * * * *", policy, "1h"));
@@ -266,7 +264,7 @@ fn policies_decide_what_becomes_of_a_job_that_still_runs() {
 }
 
 #[test]
-fn of_missed_times_only_the_last_is_made_up_for_within_the_deadline() {
+fn only_the_last_missed_time_within_the_deadline_starts_a_job() {
     for (deadline, jobs) in [(None, 1), (Some(10), 0), (Some(3600), 1)] {
         let mut world = World::new();
         let mut made = cron_job("0 * * * *", "Allow", "1s");
@@ -286,7 +284,7 @@ fn of_missed_times_only_the_last_is_made_up_for_within_the_deadline() {
 }
 
 #[test]
-fn what_cannot_be_created_is_tried_again_later_and_said_once() {
+fn a_failed_creation_is_retried_and_reported_once() {
     let mut world = World::new();
     world.create(cron_job("* * * * *", "Allow", "1s"));
     world.server.registry.kinds.remove(&resource("jobs"));

@@ -1,5 +1,3 @@
-//! The initial content of namespaces, and their deletion.
-
 use super::*;
 
 fn namespace(world: &mut World, name: &str) {

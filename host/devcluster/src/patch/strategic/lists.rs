@@ -1,5 +1,3 @@
-//! Merges lists and orders the result.
-
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
@@ -35,7 +33,6 @@ pub(super) fn merge(live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Resu
     arrange(merged, &patch, &live, list.merge_key)
 }
 
-/// Removes the `unwanted` items from `live`.
 pub(super) fn delete(live: Vec<Value>, unwanted: Vec<Value>, list: List<'_>) -> Result<Vec<Value>, Status> {
     if live.is_empty() && unwanted.is_empty() {
         return Ok(live);
@@ -87,7 +84,6 @@ fn element(lists: &[&[Value]]) -> Result<Element, Status> {
     Ok(if first.is_object() { Element::Object } else { Element::Scalar })
 }
 
-/// Removes the items with `$patch` from the patch, and applies them.
 fn follow_directives(mut live: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>), Status> {
     let mut plain = Vec::new();
     let mut deleted = BTreeSet::new();
@@ -182,8 +178,7 @@ fn identity(item: &Value, key: &str) -> Result<String, Status> {
     Ok(fields.get(key).ok_or_else(|| no_merge_key(fields, key))?.to_string())
 }
 
-/// Puts the items of `order` in that order. The others keep the order of `live`, as near to their
-/// neighbours as possible.
+/// Orders the items of `order`, and keeps the others near to their neighbours in `live`.
 fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: &str) -> Result<Vec<Value>, Status> {
     let places = |items: &[Value]| -> Result<HashMap<String, usize>, Status> {
         let mut places = HashMap::new();

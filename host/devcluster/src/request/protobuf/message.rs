@@ -71,7 +71,6 @@ fn read_field(
     }
 }
 
-/// Reads an item of a list, or a packed list of numbers.
 fn read_items(
     list: &mut Vec<Value>,
     value_type: &ValueType,
@@ -97,7 +96,6 @@ fn read_items(
     Ok(())
 }
 
-/// Reads a map entry; key or value may be absent.
 fn read_entry(value_type: &ValueType, entry: &[u8], field: &str, depth: usize) -> Result<(String, Value), Error> {
     let (mut key, mut found) = (String::new(), None);
     let mut reader = Reader::new(entry);
@@ -115,7 +113,6 @@ fn read_entry(value_type: &ValueType, entry: &[u8], field: &str, depth: usize) -
     Ok((key, value))
 }
 
-/// Returns Go's value of a map entry without one.
 fn absent(value_type: &ValueType, field: &str, depth: usize) -> Result<Value, Error> {
     let wire_type = match value_type {
         ValueType::Bool | ValueType::Int32 | ValueType::Int64 => VARINT,

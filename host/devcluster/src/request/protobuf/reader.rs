@@ -12,36 +12,21 @@ pub(crate) enum Error {
     #[error("proto: illegal wireType {0}")]
     IllegalWireType(u8),
     #[error("proto: wrong wireType = {wire_type} for field {field}")]
-    WrongWireType {
-        wire_type: u8,
-        field: String,
-    },
+    WrongWireType { wire_type: u8, field: String },
     #[error("proto: {message}: wiretype end group for non-group")]
-    EndOfNoGroup {
-        message: String,
-    },
+    EndOfNoGroup { message: String },
     #[error("proto: {message}: illegal tag {number} (wire type {tag})")]
-    IllegalTag {
-        message: String,
-        number: i32,
-        tag: u64,
-    },
+    IllegalTag { message: String, number: i32, tag: u64 },
     #[error("proto: messages are nested too deeply")]
     TooDeep,
     #[error("proto: raw JSON of field {field}: {error}")]
-    NoJson {
-        field: String,
-        error: String,
-    },
+    NoJson { field: String, error: String },
     #[error("proto: the time of field {field} is out of range")]
-    TimeOutOfRange {
-        field: String,
-    },
+    TimeOutOfRange { field: String },
     #[error("impossible IntOrString.Type")]
     NeitherIntNorString,
 }
 
-/// The number of a field and the wire type of its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tag {
     pub(crate) number: u32,
@@ -108,7 +93,6 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*bytes))
     }
 
-    /// Reads bytes after their length.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let length = i64::try_from(self.varint()?).map_err(|_| Error::NegativeLength)?;
         self.take(usize::try_from(length).map_err(|_| Error::NegativeLength)?)
@@ -120,7 +104,6 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Skips the value of an unknown field.
     pub(crate) fn skip(&mut self, tag: Tag) -> Result<(), Error> {
         let (mut wire_type, mut depth) = (tag.wire_type, 0_usize);
         loop {
@@ -164,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_said_as_the_server_says_it() {
+    fn invalid_messages_have_the_errors_of_the_server() {
         let table: [(&[u8], &str); 9] = [
             (&[0x80], "unexpected EOF"),
             (&[0xff; 11], "proto: integer overflow"),

@@ -1,5 +1,3 @@
-//! Single values of the wire format.
-
 use super::reader::{BYTES, Error, Reader, Tag, VARINT};
 
 /// Converts text as Go does, with U+FFFD for each invalid byte.

@@ -58,7 +58,6 @@ fn config_map(body: &[u8]) -> Result<Value, Status> {
     object(body, &Expected::object(&kind("v1", "ConfigMap")))
 }
 
-/// Removes nulls, which equal absent fields.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -116,7 +115,7 @@ fn bodies_of_kubectl_are_what_it_prints() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_as_the_server_refuses_it() {
+fn invalid_bodies_have_the_errors_of_the_server() {
     let handled = |why: &str| format!("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: {why}");
     let unrecognized = |why: &str| format!("the object provided is unrecognized (must be of type ConfigMap): {why}");
     let of_config_map = |raw: &[u8]| enveloped("v1", "ConfigMap", raw);
@@ -146,7 +145,7 @@ fn what_cannot_be_read_is_refused_as_the_server_refuses_it() {
 }
 
 #[test]
-fn the_envelope_says_what_it_is_or_it_is_what_is_expected() {
+fn the_type_is_that_of_the_envelope_or_the_expected_one() {
     let named = [field(1, field(1, "a")), field(99, "unknown")].concat();
     assert_eq!(config_map(&enveloped("", "", &named)).unwrap(), json!({ "metadata": { "name": "a" } }));
     let other = json!({ "apiVersion": "v1", "kind": "Secret" });
@@ -159,7 +158,7 @@ fn the_envelope_says_what_it_is_or_it_is_what_is_expected() {
 }
 
 #[test]
-fn fields_may_come_again_and_entries_lack_their_halves() {
+fn fields_may_be_repeated_and_entries_incomplete() {
     let raw = [
         field(1, field(1, "a")),
         field(2, [field(1, "k"), field(2, "1")].concat()),
@@ -195,7 +194,6 @@ fn schemas_that_are_nested_without_end_are_refused() {
     assert!(error.message.ends_with("proto: messages are nested too deeply"), "{}", error.message);
 }
 
-/// Messages with some bytes changed.
 fn spoilt() -> impl Strategy<Value = (usize, Vec<u8>)> {
     (any::<prop::sample::Index>(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)).prop_map(
         |(sample, changes)| {

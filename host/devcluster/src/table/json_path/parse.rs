@@ -1,4 +1,3 @@
-
 use serde_json::{Number, Value};
 
 use super::{Comparison, End, JsonPath, Slice, Step};
@@ -35,7 +34,6 @@ fn step<'a>(steps: &mut Vec<Step>, (step, rest): (Step, &'a str)) -> &'a str {
     rest
 }
 
-/// Parses `..`, which a name may follow without a dot.
 fn descent<'a>(steps: &mut Vec<Step>, after: &'a str) -> Option<&'a str> {
     if steps.last() == Some(&Step::Descent) {
         return None;
@@ -157,7 +155,6 @@ fn filter(text: &str) -> Option<(Step, &str)> {
     Some((Step::Filter { left: path(left)?, comparison: Some((comparison, path(right)?)) }, rest))
 }
 
-/// Returns the position of the closing parenthesis outside of quotes.
 fn filter_end(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut previous = ' ';
