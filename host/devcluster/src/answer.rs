@@ -1,3 +1,5 @@
+//! The answers of the server.
+
 use std::collections::HashSet;
 
 use bytes::Bytes;

@@ -328,7 +328,6 @@ mod tests {
 
     use super::*;
 
-    /// Set in the process whose controllers panic.
     const CHILD: &str = "GYRE_TEST_CONTROLLERS_PANIC";
 
     #[test]

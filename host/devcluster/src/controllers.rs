@@ -140,7 +140,6 @@ enum Then {
     FailureEvent(Event),
     /// On success, keep the count of failures of a Job's Pods.
     Backoff(Arc<str>, job::Backoff),
-    /// On success, the containers of a Pod have started.
     Started(Arc<str>),
 }
 

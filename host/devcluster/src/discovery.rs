@@ -84,7 +84,6 @@ pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Val
     })
 }
 
-/// The roots with an aggregated document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Root {
     /// `/api`.

@@ -98,7 +98,6 @@ pub async fn serve<S: Handler>(listener: TcpListener, service: S, limits: Limits
         let accepted = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            // Removes finished connections.
             Some(_) = connections.join_next() => continue,
             accepted = accept(&listener, &slots) => accepted,
         };

@@ -1,4 +1,4 @@
-//! The kinds of a server, each with its [`Strategy`] from `builtin` (the dump of a real server) or
+//! The kinds of a server, each with its `Strategy` from `builtin` (the dump of a real server) or
 //! `custom` (CustomResourceDefinitions).
 
 use std::collections::BTreeMap;
@@ -315,8 +315,7 @@ impl Kind {
         self.strategy.prepare_for_create(self, object);
     }
 
-    /// Prepares an object that replaces another: keeps what `subresource` cannot change, counts the
-    /// generation.
+    /// Prepares an update: keeps what `subresource` cannot change, and counts the generation.
     pub fn prepare_for_update(&self, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
         self.strategy.prepare_for_update(self, subresource, object, old);
     }

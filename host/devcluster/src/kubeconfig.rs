@@ -1,3 +1,5 @@
+//! The kubeconfig for clients of the server.
+
 use serde_json::Value;
 
 /// Returns a kubeconfig for `server`. The token is the name of the user in the audit log.

@@ -28,11 +28,7 @@ impl Rendering {
         Self { accept, include, headings: Headings::Shown }
     }
 
-    /// Parses `includeObject`.
-    ///
-    /// # Errors
-    ///
-    /// `BadRequest` for an unknown value.
+    /// Parses `includeObject`, or returns a `BadRequest`.
     pub(crate) fn include(text: &str) -> Result<IncludeObject, Status> {
         match text {
             "" | "Metadata" => Ok(IncludeObject::Metadata),

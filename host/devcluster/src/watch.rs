@@ -163,7 +163,7 @@ impl Watch {
             (false, false) => {}
             (false, true) => self.write(frame, "ADDED", &change.after, None, kinds, now),
             (true, true) => self.write(frame, "MODIFIED", &change.after, None, kinds, now),
-            // For a selecting client, an object that leaves is deleted, as last selected.
+            // An object that matches no longer is deleted for the client, as it last matched.
             (true, false) => {
                 let last = change.before.as_ref().unwrap_or(&change.after);
                 self.write(frame, "DELETED", last, Some(change.revision), kinds, now);

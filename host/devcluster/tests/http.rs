@@ -40,7 +40,6 @@ fn post(path: &str, kind: &str, body: &str) -> String {
     head("POST", path, &format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len())) + body
 }
 
-/// Checks that the answer is a `Status` with this code, and returns it.
 fn status(answer: &str, code: u16) -> Value {
     let (found, body) = split(answer);
     let status: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {answer}"));

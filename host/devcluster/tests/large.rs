@@ -81,7 +81,6 @@ fn assert_linear(many: usize, mut time_for: impl FnMut(usize) -> Duration) {
     }
 }
 
-/// Like [`assert_linear`], for the creation of a widget that is refused.
 fn assert_refused_linearly(schema: &Value, spec: impl Fn(usize) -> Value) {
     assert_linear(MANY, |count| {
         let (mut server, body) = (server(schema.clone()), widget(&spec(count)));
@@ -113,7 +112,6 @@ fn sets_and_maps_with_duplicates() {
     assert_refused_linearly(&map_schema(100), |count| (0..count).map(|item| json!({ "k": item / 2 })).collect());
 }
 
-/// A list-map whose items have a `v` of at most `most`.
 fn map_schema(most: i64) -> Value {
     let item = json!({
         "type": "object", "required": ["k"],

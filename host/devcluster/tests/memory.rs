@@ -64,7 +64,6 @@ async fn thousands_of_watches_that_nobody_reads_cost_little() {
         write(&service, "PUT", &format!("{MAPS}/a"), number);
         tokio::task::yield_now().await;
     }
-    // Other clients are still served.
     let connection = server.connect().await;
     assert_eq!(split(&exchange(connection, head("GET", "/version", "")).await).0, 200);
     let grown = growth(&before) / isize::try_from(WATCHES).unwrap();

@@ -98,13 +98,11 @@ impl Newly<'_> {
     }
 }
 
-/// The past or coming end of a Job.
 #[derive(Clone, Debug)]
 struct Verdict {
     outcome: Outcome,
     reason: String,
     message: String,
-    /// The status already has the condition.
     known: bool,
 }
 

@@ -38,7 +38,6 @@ pub(super) fn later(time: Timestamp, seconds: i64) -> Timestamp {
     time.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
-/// Sets a field of its own in a copy of the object.
 pub(super) fn with(object: &Value, field: &str, value: Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {

@@ -8,7 +8,7 @@ use super::Work;
 const FIRST_RETRY: SignedDuration = SignedDuration::from_millis(5);
 const LAST_RETRY: SignedDuration = SignedDuration::from_secs(1000);
 
-/// The syncs of one key at one simulated time. A Job of a million Pods needs a few thousand.
+/// The limit of syncs of one key at one simulated time. A Job of a million Pods needs thousands.
 const TURNS: u32 = 10_000;
 
 #[derive(Debug, Default)]

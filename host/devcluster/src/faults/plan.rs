@@ -29,7 +29,6 @@ pub struct Plan {
 }
 
 impl Default for Plan {
-    /// No faults.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -61,6 +60,7 @@ impl Plan {
 /// The faults of certain requests.
 #[derive(Clone, Debug)]
 pub struct Rule {
+    /// The requests that it applies to.
     pub requests: Requests,
     /// The probability of each, per event or per request. The first drawn one excludes others.
     pub faults: Vec<(Fault, f64)>,

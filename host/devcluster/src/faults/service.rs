@@ -46,7 +46,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The order of calls decides, not that of the first polls.
+        // Numbers follow the order of calls, not that of first polls.
         let number = self.faults.shared.requests.fetch_add(1, Ordering::SeqCst);
         let (parts, body) = request.into_parts();
         let traced = Traced {

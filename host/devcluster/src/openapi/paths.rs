@@ -174,7 +174,6 @@ impl Verb {
         }
     }
 
-    /// `x-kubernetes-action`.
     fn action(self) -> &'static str {
         match self {
             Self::Create => "post",

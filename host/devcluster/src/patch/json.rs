@@ -175,7 +175,6 @@ impl Document {
         }
     }
 
-    /// Returns the parent of the path's last step, and that step.
     fn place(&mut self, path: &str) -> Option<(&mut Value, String)> {
         // The library ignores text before the first slash.
         let (_, steps) = path.split_once('/')?;

@@ -157,7 +157,6 @@ fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>
     Ok(())
 }
 
-/// Applies the `$setElementOrder/…` directives and their lists.
 fn order_elements(
     original: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,

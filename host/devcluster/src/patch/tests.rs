@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use super::{json as json_patch, merge};
 use crate::status::Status;
 
-/// JSON that resembles objects and patches.
 pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let name = prop_oneof![
         Just("a"),
@@ -58,7 +57,6 @@ fn json_patches() {
         (json!({ "a": [1] }), json!([{ "op": "add", "path": "/a/-", "value": 2 }]), json!({ "a": [1, 2] })),
         (json!({ "/": 9, "~1": 10 }), json!([{ "op": "test", "path": "/~01", "value": 10 }]), json!({ "/": 9, "~1": 10 })),
         (json!({ "a": 1 }), json!([{ "op": "add", "path": "/a~1b", "value": 2 }]), json!({ "a": 1, "a/b": 2 })),
-        // Extensions.
         (json!({ "a": 1 }), json!([{ "op": "replace", "path": "/b", "value": 2 }]), json!({ "a": 1, "b": 2 })),
         (json!({ "a": 1 }), json!([{ "op": "remove", "path": "/b" }]), json!(422)),
         (

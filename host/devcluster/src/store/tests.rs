@@ -44,7 +44,6 @@ fn kinds_that_are_no_longer_served_leave_few_tables() {
     }
     assert_eq!(store.table_count(), ENDED_TABLES);
     assert!(store.history_bytes() < ENDED_TABLES * 20_000, "{} bytes", store.history_bytes());
-    // Watches get the last deletion.
     let last: Vec<Presence> =
         store.changes_since(&resource(999), store.revision() - 2).unwrap().map(|change| change.presence).collect();
     assert_eq!(last, [Presence::Present, Presence::Deleted]);

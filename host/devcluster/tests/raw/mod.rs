@@ -10,7 +10,6 @@ pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 pub(crate) async fn rest(connection: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
-    // A reset ends the connection, too.
     drop(connection.read_to_end(&mut bytes).await);
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -30,7 +29,6 @@ pub(crate) fn split(answer: &str) -> (u16, &str) {
     (head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0), body)
 }
 
-/// A server on a port, in real time.
 pub(crate) struct Serving {
     address: std::net::SocketAddr,
     shutdown: oneshot::Sender<()>,

@@ -63,7 +63,6 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(name)
 }
 
-/// Fails unless the folder contains exactly these transcripts.
 pub(crate) fn assert_all_named(name: &str, tests: &[&str]) {
     let found: BTreeSet<String> = std::fs::read_dir(folder(name))
         .unwrap()

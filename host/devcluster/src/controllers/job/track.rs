@@ -21,7 +21,6 @@ struct Ledger {
 }
 
 enum Note {
-    /// It does not count, or is already listed.
     Nothing,
     Succeeded(String),
     Failed(String),

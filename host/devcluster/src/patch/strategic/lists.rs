@@ -10,7 +10,6 @@ pub(super) fn bad_element_order() -> Status {
     Status::bad_request("invalid patch format of setElementOrder list")
 }
 
-/// Merges `patch` into `live`, in the order of the patch.
 pub(super) fn merge(live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Result<Vec<Value>, Status> {
     if live.is_empty() && patch.is_empty() {
         return Ok(live);
@@ -135,7 +134,6 @@ fn merge_objects(mut live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Res
     Ok(live)
 }
 
-/// Checks that the patch has items of `order` only, in that order.
 fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -169,7 +167,6 @@ fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status
     Ok(())
 }
 
-/// Returns the value that identifies an item: its key, or itself.
 fn identity(item: &Value, key: &str) -> Result<String, Status> {
     if key.is_empty() {
         return Ok(item.to_string());

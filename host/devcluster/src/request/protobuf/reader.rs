@@ -33,7 +33,6 @@ pub(crate) struct Tag {
     pub(crate) wire_type: u8,
 }
 
-/// The wire types.
 pub(crate) const VARINT: u8 = 0;
 pub(crate) const FIXED64: u8 = 1;
 pub(crate) const BYTES: u8 = 2;
