@@ -12,9 +12,9 @@ use crate::watch::Watch;
 /// The answer to a request.
 #[derive(Debug)]
 pub struct Answer {
-    /// HTTP status.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// Headers, `content-type` among them.
+    /// The headers, including `content-type`.
     pub headers: HeaderMap,
     /// The body.
     pub body: Body,
@@ -23,14 +23,14 @@ pub struct Answer {
 /// The body of an [`Answer`].
 #[derive(Debug)]
 pub enum Body {
-    /// All of it.
+    /// A complete body.
     Full(Bytes),
-    /// Events, as they come: ask [`crate::Server::watch`] for them.
+    /// Events of a watch, from [`crate::Server::watch`].
     Watch(Box<Watch>),
 }
 
 impl Answer {
-    /// A body of some content type.
+    /// A complete answer with this content type.
     pub fn new(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -38,29 +38,28 @@ impl Answer {
         Self { status, headers, body: Body::Full(body.into()) }
     }
 
-    /// JSON.
+    /// A JSON answer.
     pub fn json(status: StatusCode, value: &Value) -> Self {
         Self::new(status, "application/json", value.to_string())
     }
 
-    /// Text.
+    /// A text answer.
     pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Self {
         Self::new(status, "text/plain; charset=utf-8", text)
     }
 
-    /// The answer of Go's multiplexer for a path that is not registered.
+    /// The answer of Go's multiplexer to unknown paths.
     pub(crate) fn no_such_page() -> Self {
         Self::text(StatusCode::NOT_FOUND, "404 page not found\n")
     }
 
-    /// Events, as they come.
     pub(crate) fn watch(watch: Watch) -> Self {
         let mut answer = Self::new(StatusCode::OK, "application/json", Bytes::new());
         answer.body = Body::Watch(Box::new(watch));
         answer
     }
 
-    /// Adds `Warning` headers, as RFC 7234 section 5.5 has them: each once, and not too much of them.
+    /// Adds `Warning` headers (RFC 7234, section 5.5), without duplicates and limited in length.
     pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
         for warning in cut_warnings(warnings) {
             let escaped: String = warning
@@ -79,10 +78,9 @@ impl Answer {
     }
 }
 
-/// The warnings that are sent: all of them if they are short together, else the beginnings of the first ones
-/// (apiserver's `pkg/endpoints/filters/warning.go`).
+/// Cuts warnings that are too long together (apiserver's `pkg/endpoints/filters/warning.go`).
 fn cut_warnings(warnings: &[String]) -> Vec<String> {
-    /// The maximum number of characters of all warnings, and of each if all are too long.
+    /// The maximum number of characters in total, and of each if that is exceeded.
     const ALL: usize = 4 * 1024;
     const EACH: usize = 256;
     let mut known = HashSet::new();
@@ -101,7 +99,7 @@ fn cut_warnings(warnings: &[String]) -> Vec<String> {
     if length <= ALL {
         return ordered.into_iter().cloned().collect();
     }
-    // Those up to that which was too much, and then more while there is room.
+    // The warnings up to the first that was too much, then others while there is room.
     let cut = |warning: &String| warning.chars().take(EACH).collect::<String>();
     let mut sent: Vec<String> = ordered.iter().map(|warning| cut(warning)).collect();
     let mut written: usize = sent.iter().map(|warning| warning.chars().count()).sum();

@@ -1,30 +1,29 @@
-//! The attributes of a request, which follow from its method and path. The audit log and the faults use them.
+//! The attributes of a request, from its method and path, for the audit log and the faults.
 
 use http::Method;
 use http::request::Parts;
 
-/// The attributes of a request, as `RequestInfoFactory.NewRequestInfo` finds them. Texts are empty where there is nothing.
+/// The attributes of a request as in `RequestInfoFactory.NewRequestInfo`; empty where absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; for a path that is no resource, the
-    /// HTTP method in lower case.
+    /// A Kubernetes verb, e.g. `list`; for non-resource paths the HTTP method in lower case.
     pub verb: String,
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// Version of the API.
+    /// The API version.
     pub version: String,
-    /// Plural of the kind; empty for a path that is no resource.
+    /// The plural of the kind; empty for non-resource paths.
     pub resource: String,
-    /// E.g. `status`.
+    /// The subresource, e.g. `status`.
     pub subresource: String,
-    /// Namespace of the object.
+    /// The namespace of the object.
     pub namespace: String,
-    /// Name of the object, if the path says it.
+    /// The name of the object, if the path contains it.
     pub name: String,
 }
 
 impl Attributes {
-    /// The attributes of a request.
+    /// Returns the attributes of a request.
     pub fn of(request: &Parts) -> Self {
         let path = request.uri.path().trim_matches('/');
         let mut segments = path.split('/');
@@ -58,7 +57,6 @@ impl Attributes {
         attributes
     }
 
-    /// Tells apart the verbs that differ only in that they name no object.
     fn without_a_name(&mut self, query: &str) {
         match self.verb.as_str() {
             "get" => {
@@ -73,7 +71,7 @@ impl Attributes {
         }
     }
 
-    /// Returns whether it asks for a change.
+    /// Returns whether it is a write.
     pub fn is_write(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
@@ -90,7 +88,6 @@ fn verb(method: &Method) -> &'static str {
     }
 }
 
-/// The first value of a parameter of the query.
 pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }

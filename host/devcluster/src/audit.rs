@@ -1,7 +1,5 @@
-//! The audit log: who asked for what, one event a line, as the real server writes it at level `Metadata`.
-//!
-//! An ordinary request gives one event, at stage `ResponseComplete`; a watch gives one more, `ResponseStarted`, when it is opened.
-//! As with `--audit-log-mode=blocking`, the event of an answer is in the log before the client can have seen the end of the answer.
+//! The audit log: one event per line, as the real server writes it at level `Metadata`. The event
+//! is logged before the answer ends, as with `--audit-log-mode=blocking`.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -18,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::attributes::Attributes;
 use crate::user::{Requester, User};
 
-/// An audit log: a file or another destination of events.
+/// An audit log in a file or elsewhere.
 pub struct Log {
     sink: Mutex<Box<dyn Write + Send>>,
 }
@@ -29,7 +27,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// The stage of a request at which its event is written.
+/// The stage of a request that an event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The headers of a watch are sent.
@@ -38,21 +36,21 @@ pub enum Stage {
     ResponseComplete,
 }
 
-/// Where a request came from, in its extensions, if it came over a network.
+/// The address of the client, in the extensions of requests from the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Source(pub IpAddr);
 
 impl Log {
-    /// A log in a file, which is made if it is not there.
+    /// A log that appends to a file.
     ///
     /// # Errors
     ///
-    /// When the file cannot be opened for appending.
+    /// If the file cannot be opened or created.
     pub fn to_file(path: &Path) -> io::Result<Self> {
         Ok(Self::new(std::fs::File::options().create(true).append(true).open(path)?))
     }
 
-    /// A log in something else.
+    /// A log that writes to `sink`.
     pub fn new(sink: impl Write + Send + 'static) -> Self {
         Self { sink: Mutex::new(Box::new(sink)) }
     }
@@ -66,7 +64,7 @@ impl Log {
     }
 }
 
-/// A request that the log has, or will have, events of.
+/// The log entry of a request.
 #[derive(Debug)]
 pub struct Entry {
     log: Arc<Log>,
@@ -104,8 +102,7 @@ impl Entry {
         Self { log, event }
     }
 
-    /// Takes the name of what is to be created from the body, since the URL of a create does not have it (`LogRequestObject` in
-    /// `k8s.io/apiserver/pkg/audit`). A body that is no JSON names nothing.
+    /// Takes the name of a new object from the body, as the server's `LogRequestObject` does.
     pub fn sent(&mut self, body: &[u8]) {
         #[derive(serde::Deserialize)]
         struct Sent {
@@ -126,7 +123,7 @@ impl Entry {
         }
     }
 
-    /// Says what was answered: the code, and of a failure its `Status`.
+    /// Records the status code, and the `Status` of a failure.
     pub fn answered(&mut self, code: StatusCode, body: Option<&[u8]>) {
         let mut status = json!({ "metadata": {}, "code": code.as_u16() });
         if !code.is_success()
@@ -146,7 +143,7 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// When the log cannot be written.
+    /// If the log cannot be written.
     pub fn write(&mut self, stage: Stage, now: Timestamp) -> io::Result<()> {
         self.event.insert("stage".to_owned(), Value::from(format!("{stage:?}")));
         self.event.insert("stageTimestamp".to_owned(), Value::from(format!("{now:.6}")));

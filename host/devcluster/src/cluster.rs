@@ -1,7 +1,5 @@
-//! A server that is alive: it has a clock, watches wake when something changes, and the controllers run.
-//!
-//! Those who wait do so on one [`Notify`], which wakes them in the order in which they began to wait. A simulation on one thread is
-//! therefore the same every time.
+//! A running server with a clock, watches and controllers. All tasks wait on one [`Notify`], which
+//! wakes them in order, so that simulations on one thread are deterministic.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -30,22 +28,22 @@ use crate::watch::{Next, Watch};
 pub enum Clock {
     /// The system's time.
     System,
-    /// A time that passes as tokio's does: where tokio's is paused, so is this.
+    /// A time that passes like tokio's, and pauses with it.
     Tokio {
-        /// The time at [`Self::Tokio::origin`].
+        /// The time at `origin`.
         start: Timestamp,
-        /// The instant at which the clock was made.
+        /// The instant at which the clock was created.
         origin: Instant,
     },
 }
 
 impl Clock {
-    /// A clock that shows `start` now and goes as tokio's time does.
+    /// A clock that shows `start` now and follows tokio's time.
     pub fn tokio(start: Timestamp) -> Self {
         Self::Tokio { start, origin: Instant::now() }
     }
 
-    /// The time.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System => Timestamp::now(),
@@ -56,17 +54,16 @@ impl Clock {
         }
     }
 
-    /// Returns the duration until `time`; zero if that has passed.
     fn until(&self, time: Timestamp) -> Duration {
         Duration::try_from(time.duration_since(self.now())).unwrap_or_default()
     }
 }
 
-/// A running server. Clones are the same server.
+/// A running server. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     shared: Arc<Shared>,
-    /// The lag of the watch cache; none: it is current.
+    /// The lag of the watch cache; `None` if it is always current.
     lag: Option<Arc<Lag>>,
 }
 
@@ -75,12 +72,11 @@ struct Shared {
     server: Mutex<Server>,
     clock: Clock,
     changed: Arc<Notify>,
-    /// Those of API servers that lag.
+    /// The lags of lagging API servers.
     lags: Mutex<Vec<Weak<Lag>>>,
 }
 
 impl Drop for Shared {
-    /// Wakes the controllers, so that they notice and end.
     fn drop(&mut self) {
         self.changed.notify_waiters();
     }
@@ -94,8 +90,8 @@ impl Cluster {
         Self { shared: Arc::new(shared), lag: None }
     }
 
-    /// Another API server of the same cluster, over the same history. Its watch cache gets each change after this delay:
-    /// watches are late, and requests for any state (`resourceVersion=0`) get an old one. Everything else is current.
+    /// Another API server of this cluster, whose watch cache gets changes after `delay`: its
+    /// watches are late, and requests for any state (`resourceVersion=0`) get an old one.
     #[must_use]
     pub fn lagging(&self, delay: Duration) -> Self {
         let lag = Arc::new(Lag::new(delay, self.revision()));
@@ -103,13 +99,13 @@ impl Cluster {
         Self { shared: Arc::clone(&self.shared), lag: Some(lag) }
     }
 
-    /// From now on the watch cache of this API server is current.
+    /// Ends the lag of this API server.
     pub fn catch_up(&self) {
         self.lag.iter().for_each(|lag| lag.end());
         self.shared.changed.notify_waiters();
     }
 
-    /// Acts as this API server, with its watch cache; and when that comes to the next change.
+    /// Calls `act` with this API server's watch cache. Also returns when that gets the next change.
     fn with_cache<T>(&self, now: Timestamp, act: impl FnOnce(&mut Server) -> T) -> (T, Option<Timestamp>) {
         match &self.lag {
             None => (self.with_server(act), None),
@@ -120,25 +116,25 @@ impl Cluster {
         }
     }
 
-    /// A cluster whose controllers run on the present tokio runtime, for as long as there is a handle to it. A panic in a controller
-    /// is a defect, after which nothing would be looked after any more: it is reported, and ends the process.
+    /// A cluster whose controllers run on this tokio runtime while a handle exists. If they panic,
+    /// the process ends, because nothing would be reconciled any more.
     pub fn start(options: &Options, clock: Clock) -> Self {
         let cluster = Self::new(options, clock);
         drop(tokio::spawn(end_process_on_panic(tokio::spawn(cluster.controllers()))));
         cluster
     }
 
-    /// The time in the cluster.
+    /// Returns the time in the cluster.
     pub fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
 
-    /// The number of the last change.
+    /// Returns the number of the last change.
     pub fn revision(&self) -> u64 {
         self.shared.lock().revision()
     }
 
-    /// Answers a request. The body of a watch ends with the watch; if it is not read, it holds no events.
+    /// Answers a request. The body of a watch ends with the watch; unread, it holds no events.
     pub fn handle(&self, request: &Request<Bytes>) -> Response<Body> {
         let now = self.now();
         let (answer, _) = self.with_cache(now, |server| server.handle(now, request));
@@ -151,17 +147,17 @@ impl Cluster {
         response
     }
 
-    /// Looks at or changes the server, and wakes those that wait for a change if there was one.
+    /// Calls `act` with the server, and wakes all waiting tasks if that changed something.
     pub fn with_server<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
         self.shared.with_server(act)
     }
 
-    /// Runs the controllers after each change and when something is due. Ends when the last handle to the cluster is gone.
+    /// Runs the controllers after each change and when something is due, while a handle exists.
     pub fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
         let (shared, notify) = (Arc::downgrade(&self.shared), Arc::clone(&self.shared.changed));
         async move {
             loop {
-                // Before the controllers look: what changes afterwards, be it by themselves, is a reason to look again.
+                // Taken before the controllers run, so that later changes wake them again.
                 let changed = Arc::clone(&notify).notified_owned();
                 let Some(shared) = shared.upgrade() else { return };
                 let now = shared.clock.now();
@@ -175,7 +171,7 @@ impl Cluster {
                     tokio::task::yield_now().await;
                     continue;
                 }
-                // Time that stands still must not keep others from running.
+                // A clock that stands still must not starve the other tasks.
                 let due = due.map(|due| shared.clock.until(due).max(Duration::from_millis(1)));
                 drop(shared);
                 tokio::select! {
@@ -188,13 +184,12 @@ impl Cluster {
     }
 }
 
-/// The number of controller syncs, some 0.2 ms each, between which waiting requests are handled. In simulated time nothing waits.
+/// The controller syncs, about 0.2 ms each, between which waiting requests are handled.
 const SYNCS_AT_ONCE: usize = 4;
 
 /// The exit code of a Rust program whose main thread panicked.
 const PANIC_EXIT_CODE: i32 = 101;
 
-/// Waits for a task, and ends the process if it panicked.
 async fn end_process_on_panic(task: JoinHandle<()>) {
     let Err(error) = task.await else { return };
     let Ok(panic) = error.try_into_panic() else { return };
@@ -205,7 +200,6 @@ async fn end_process_on_panic(task: JoinHandle<()>) {
     std::process::exit(PANIC_EXIT_CODE);
 }
 
-/// Sleeps for that long; for ever without.
 async fn sleep_if(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
@@ -227,7 +221,7 @@ impl Shared {
         if is_changed {
             let mut lags = self.lags.lock();
             lags.retain(|lag| lag.strong_count() > 0);
-            lags.iter().filter_map(Weak::upgrade).for_each(|lag| lag.note(self.clock.now(), revision));
+            lags.iter().filter_map(Weak::upgrade).for_each(|lag| lag.record_revision(self.clock.now(), revision));
         }
         drop(server);
         if is_changed {
@@ -248,12 +242,12 @@ enum Content {
 }
 
 impl Body {
-    /// These bytes.
+    /// A body with these bytes.
     pub fn full(bytes: Bytes) -> Self {
         Self(Content::Full(bytes))
     }
 
-    /// The bytes of a body that is there as a whole; `None` for a watch.
+    /// Returns the bytes of a complete body; `None` for a watch.
     pub fn bytes(&self) -> Option<&Bytes> {
         match &self.0 {
             Content::Full(bytes) => Some(bytes),
@@ -283,7 +277,6 @@ impl http_body::Body for Body {
     }
 }
 
-/// A watch and what it waits for at present.
 struct WatchBody {
     cluster: Cluster,
     watch: Box<Watch>,
@@ -311,7 +304,7 @@ impl WatchBody {
                 }
                 self.waiting = None;
             }
-            // Before the server is asked: a change after its answer then ends the waiting.
+            // Taken before the server is asked, so that a change after its answer ends the waiting.
             let changed = Arc::clone(&self.cluster.shared.changed).notified_owned();
             let now = self.cluster.now();
             let (next, cached) = self.cluster.with_cache(now, |server| server.watch(now, &mut self.watch));
@@ -335,7 +328,6 @@ mod tests {
 
     use super::*;
 
-    /// Set in the process whose controllers panic.
     const CHILD: &str = "GYRE_TEST_CONTROLLERS_PANIC";
 
     #[test]
@@ -351,9 +343,9 @@ mod tests {
         let name = "cluster::tests::a_panic_in_a_controller_is_reported_and_ends_the_process";
         let mut child = Command::new(std::env::current_exe().unwrap());
         let output = child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(PANIC_EXIT_CODE), "{told}");
-        assert!(told.contains("error: a controller of devcluster panicked, which ends the process: a defect"), "{told}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(PANIC_EXIT_CODE), "{printed}");
+        assert!(printed.contains("error: a controller of devcluster panicked, which ends the process: a defect"), "{printed}");
     }
 
     const PODS: u64 = 100;
@@ -369,14 +361,13 @@ mod tests {
             assert_eq!(cluster.handle(&request).status(), 201);
         }
         let mut changes = Vec::new();
-        // Each is scheduled, and started.
         while changes.iter().sum::<u64>() < 2 * PODS {
             assert!(changes.len() < 100_000, "{changes:?}");
             let before = cluster.revision();
             tokio::task::yield_now().await;
             changes.push(cluster.revision() - before);
         }
-        // A sync of a Pod makes one change, and perhaps an event.
+        // A sync of a Pod makes one change, and sometimes an event.
         let most = 2 * u64::try_from(SYNCS_AT_ONCE).unwrap();
         assert!(changes.iter().all(|changes| *changes <= most), "{changes:?}");
     }

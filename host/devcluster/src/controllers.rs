@@ -1,17 +1,19 @@
-//! Just enough controllers: what `kube-controller-manager`, the scheduler and a kubelet would do.
+//! A few controllers: parts of `kube-controller-manager`, the scheduler and a kubelet.
 //!
 //! ```text
-//!  Store::take_unseen ─▶ observe ─▶ queue of works ─▶ next: one work's sync ─▶ actions ─▶ the server executes them
-//!                                      ▲    ▲ timers                                          │
-//!                                      └────┴────────────── settled ◀─────────────────────────┘
+//!  Store::take_unseen ─▶ observe ─▶ queue of works ─▶ next: one sync ─▶ actions ─▶ server executes
+//!                                      ▲    ▲ timers                                   │
+//!                                      └────┴────────────── settled ◀──────────────────┘
 //! ```
 //!
-//! Decisions only: a sync reads the store as it is and says what to write, at most one step of it; the writes are seen, which asks
-//! for the next step. So every sync starts from the truth, and an action that comes too late fails by its preconditions and does no
-//! harm. There is no clock and no randomness here; times come in, suffixes of names are the server's.
+//! This module only decides. A sync reads the store and returns the next writes for one object; the
+//! changes that they make lead to its next sync. So every sync starts from the current state, and
+//! an outdated action fails by its preconditions. Times are arguments; the server chooses random
+//! names.
 //!
-//! Absent: ReplicaSets and all else that makes Pods except Jobs; pod failure policies, success policies and back-off limits per
-//! index of Jobs, adopting and releasing their Pods; a Pod's `activeDeadlineSeconds`, events of the scheduler and the kubelet.
+//! Absent: ReplicaSets and all other owners of Pods except Jobs; pod failure policies, success
+//! policies, back-off limits per index, and adoption and release of Pods by Jobs; a Pod's
+//! `activeDeadlineSeconds`; events of the scheduler and the kubelet.
 
 mod bootstrap;
 mod cron_job;
@@ -51,11 +53,9 @@ static NAMESPACES: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "name
 static PODS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "pods"));
 static SERVICE_ACCOUNTS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "serviceaccounts"));
 
-/// The options of the controllers.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// The run time of the containers of a Pod without the annotation `devcluster.gyre.dev/run-for`. None: nobody runs
-    /// Pods; they stay as they were created, as on a control plane without nodes.
+    /// The default run time of Pods. `None`: Pods do not run, as on a control plane without nodes.
     pub(crate) pod_run_time: Option<Duration>,
 }
 
@@ -68,61 +68,43 @@ impl Default for Options {
 /// A write that a controller wants. Its preconditions make it fail if the object has changed since.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Write {
-    /// Create an object. It has a `name` or a `generateName`.
     Create {
-        /// Of which kind.
         resource: Resource,
-        /// The object, with `apiVersion`, `kind` and `namespace`.
         object: Value,
     },
-    /// Replace an object, or its `subresource`. `object` carries the `uid` and `resourceVersion` that it was read with.
+    /// The `uid` and `resourceVersion` of `object` are preconditions.
     Update {
-        /// Of which kind.
         resource: Resource,
-        /// `status` or `finalize`; none for the object itself.
+        /// `status` or `finalize`; `None` for the object itself.
         subresource: Option<Subresource>,
-        /// The object, in its storage version.
         object: Value,
     },
-    /// Delete an object.
     Delete {
-        /// Of which kind.
         resource: Resource,
-        /// The object.
         key: Key,
-        /// Precondition.
         uid: String,
-        /// Precondition, if given.
         resource_version: Option<String>,
-        /// The propagation to its dependents; none: the default of the kind.
+        /// `None`: the default of the kind.
         propagation: Option<Propagation>,
-        /// `gracePeriodSeconds`; none: what the object says.
+        /// `gracePeriodSeconds`; `None`: as the object says.
         grace: Option<i64>,
     },
     /// Bind a Pod to a node, as a POST to its `binding` does.
     Bind {
-        /// The Pod.
         key: Key,
-        /// Precondition.
         uid: String,
-        /// The name of the node.
         node: &'static str,
     },
 }
 
-/// A component that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Component {
-    /// The controllers proper.
     ControllerManager,
-    /// It chooses a node.
     Scheduler,
-    /// It runs Pods.
     Kubelet,
 }
 
 impl Component {
-    /// The field manager of its writes; their operation is `Update`.
     pub(crate) fn field_manager(self) -> &'static str {
         match self {
             Self::ControllerManager => "kube-controller-manager",
@@ -132,41 +114,36 @@ impl Component {
     }
 }
 
-/// A write to execute; tell [`Controllers::settled`] how it went.
+/// A write to execute. Report its result to [`Controllers::settled`].
 #[derive(Clone, Debug)]
 pub(crate) struct Action {
-    /// The write.
     pub(crate) write: Write,
-    /// The component that writes.
     pub(crate) component: Component,
     cause: Cause,
     then: Vec<Then>,
 }
 
-/// The cause of an action.
 #[derive(Clone, Debug)]
 enum Cause {
     Work(Work),
     Event,
 }
 
-/// The consequence of the outcome of an action.
+/// What follows from the outcome of an action.
 #[derive(Clone, Debug)]
 enum Then {
-    /// It succeeded: an event says so.
+    /// On success, record an event.
     Event(Event),
-    /// It succeeded: an event says so, and ends with the name of the object written.
+    /// On success, record an event that ends with the name of the written object.
     NamedEvent(Event),
-    /// It failed: an event says so, and ends with the error.
+    /// On failure, record an event that ends with the error.
     FailureEvent(Event),
-    /// It succeeded: the failures of a Job's Pods are counted.
+    /// On success, keep the count of failures of a Job's Pods.
     Backoff(Arc<str>, job::Backoff),
-    /// It succeeded: the containers of a Pod were started.
     Started(Arc<str>),
 }
 
-/// An object to look at, and as what. The order is that in which they are looked at: a Job after all its Pods, a namespace after all
-/// that it contains, so that many changes are looked at once.
+/// An object to sync, in this order: a Job after all its Pods, a namespace after its content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Pod(Key),
@@ -178,7 +155,7 @@ enum Work {
     ExpireEvent(Resource, Key),
 }
 
-/// An action before it is known what it is for.
+/// An action without its cause.
 #[derive(Debug)]
 struct Intent {
     write: Write,
@@ -221,7 +198,6 @@ impl Intent {
     }
 }
 
-/// The decision of a sync.
 #[derive(Debug, Default)]
 struct Step {
     intents: Vec<Intent>,
@@ -236,7 +212,6 @@ impl Step {
     }
 }
 
-/// The properties of an object that are needed to understand its next change.
 #[derive(Clone, Debug)]
 struct Seen {
     uid: Arc<str>,
@@ -264,7 +239,6 @@ impl Seen {
     }
 }
 
-/// All of them. See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Controllers {
     queue: Queue,
@@ -272,8 +246,7 @@ pub(crate) struct Controllers {
     terminating: BTreeSet<Arc<str>>,
     /// Objects with an owner of a kind that is not served.
     unknown_kinds: BTreeSet<(Resource, Key)>,
-    /// By UID, the namespaces of owners that went while others referred to them: these are known to be gone though their kind may no
-    /// longer be served. Each stays until nothing refers to it.
+    /// The namespaces of deleted owners that are still referred to, by UID, whatever their kind.
     absent_owners: BTreeMap<Arc<str>, Arc<str>>,
     backoffs: BTreeMap<Arc<str>, job::Backoff>,
     pods: pod::Kubelet,
@@ -281,7 +254,6 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// Controllers that have seen nothing yet.
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             queue: Queue::default(),
@@ -295,7 +267,7 @@ impl Controllers {
         }
     }
 
-    /// Looks at what changed: [`Store::take_unseen`].
+    /// Queues the objects that changes concern ([`Store::take_unseen`]).
     pub(crate) fn observe(&mut self, store: &Store, changed: &[(Resource, Key)], now: Timestamp) {
         for (resource, key) in changed {
             self.observe_one(store, resource, key, now);
@@ -313,7 +285,7 @@ impl Controllers {
         if let Some(before) = &before
             && after.as_ref().is_none_or(|after| after.uid != before.uid)
         {
-            self.gone(store, before, &key.namespace);
+            self.queue_dependents_of_deleted(store, before, &key.namespace);
         }
         for owner in [&before, &after].into_iter().flatten().flat_map(|seen| seen.owners.iter()) {
             self.dependent_changed(store, owner);
@@ -334,7 +306,6 @@ impl Controllers {
         self.observe_kind(store, resource, key, object, now);
     }
 
-    /// Handles a change of certain kinds.
     fn observe_kind(&mut self, store: &Store, resource: &Resource, key: &Key, object: Option<&Value>, now: Timestamp) {
         match (&*resource.group, &*resource.plural) {
             ("", "pods") => self.queue.add(Work::Pod(key.clone())),
@@ -343,7 +314,7 @@ impl Controllers {
                 self.queue.add(Work::Ttl(key.clone()));
                 if let Some(uid) = object.filter(|job| job::is_finished(job)).and_then(object::uid) {
                     self.backoffs.remove(uid);
-                    self.look_at_pods_of(store, uid);
+                    self.queue_pods_of(store, uid);
                 }
             }
             ("batch", "cronjobs") => self.queue.add(Work::CronJob(key.clone())),
@@ -370,8 +341,7 @@ impl Controllers {
         }
     }
 
-    /// An object is no longer there: its dependents have to be looked at.
-    fn gone(&mut self, store: &Store, seen: &Seen, namespace: &Arc<str>) {
+    fn queue_dependents_of_deleted(&mut self, store: &Store, seen: &Seen, namespace: &Arc<str>) {
         if store.owned_by(&seen.uid).next().is_some() {
             self.absent_owners.insert(Arc::clone(&seen.uid), Arc::clone(namespace));
         }
@@ -380,10 +350,10 @@ impl Controllers {
         for (resource, key) in store.owned_by(&seen.uid) {
             self.queue.add(Work::Garbage(resource.clone(), key.clone()));
         }
-        self.look_at_pods_of(store, &seen.uid);
+        self.queue_pods_of(store, &seen.uid);
     }
 
-    fn look_at_pods_of(&mut self, store: &Store, owner: &str) {
+    fn queue_pods_of(&mut self, store: &Store, owner: &str) {
         for (_, key) in store.owned_by(owner).filter(|(resource, _)| *resource == *PODS) {
             self.queue.add(Work::Pod(key.clone()));
         }
@@ -404,8 +374,8 @@ impl Controllers {
         }
     }
 
-    /// The next actions that are due: those of one sync. Execute them in order, say of each how it went ([`Self::settled`]), show what
-    /// changed ([`Self::observe`]), and ask again. Empty: nothing is due.
+    /// Returns the due actions of one sync. Execute them in order, report each result
+    /// ([`Self::settled`]) and the changes ([`Self::observe`]), and call again.
     pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Vec<Action> {
         loop {
             if let Some(intent) = self.events.next(store, now) {
@@ -459,8 +429,7 @@ impl Controllers {
         }
     }
 
-    /// Says how an action went: `Ok` with the object as it was written (of a deletion: whatever the server answered). What failed is
-    /// tried again after a while that grows with each failure.
+    /// Takes the result of an action: `Ok` with the written object. Failed work is retried later.
     pub(crate) fn settled(&mut self, action: &Action, outcome: Result<&Value, &Status>, now: Timestamp) {
         for then in action.then.iter().cloned() {
             match (then, outcome) {
@@ -482,25 +451,23 @@ impl Controllers {
         if let (Cause::Work(work), Err(_)) = (&action.cause, outcome) {
             self.queue.failed(work, now);
             if matches!(action.write, Write::Create { .. }) {
-                // A Job that cannot have its Pods still has a status to be told; until the time of the retry it creates none.
+                // The Job's status is still to be written; it creates no Pods until the retry.
                 self.queue.add_if(work, |work| matches!(work, Work::Job(_)));
             }
         }
     }
 
-    /// Returns the time at which the next sync is due.
     pub(crate) fn wakeup(&self) -> Option<Timestamp> {
         self.queue.wakeup(self.events.is_idle())
     }
 }
 
-/// The cause that says that nothing can be created in a namespace because it is being deleted: nobody needs to hear of it.
+/// Returns whether a creation failed because its namespace is being deleted, which needs no event.
 fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.as_ref().and_then(|details| details.get("causes")).and_then(Value::as_array);
     causes.into_iter().flatten().any(|cause| object::text(cause, "reason") == "NamespaceTerminating")
 }
 
-/// `metadata.ownerReferences` of what a controller makes for `owner`.
 fn controller_reference(owner: &Value) -> Value {
     serde_json::json!({
         "apiVersion": object::text(owner, "apiVersion"), "kind": object::text(owner, "kind"), "name": object::name(owner),
@@ -508,12 +475,10 @@ fn controller_reference(owner: &Value) -> Value {
     })
 }
 
-/// The one of `metadata.ownerReferences` that says who is in charge.
 fn controller_of(object: &Value) -> Option<&Value> {
     object::owner_references(object).find(|reference| reference.get("controller").and_then(Value::as_bool) == Some(true))
 }
 
-/// The object without one of its finalizers.
 fn without_finalizer(object: &Value, finalizer: &str) -> Value {
     let rest: Vec<Value> = object::finalizers(object).filter(|other| *other != finalizer).map(Value::from).collect();
     let mut object = object.clone();

@@ -1,5 +1,3 @@
-//! Converting objects between the versions of their kind.
-
 use std::borrow::Cow;
 
 use serde_json::Value;
@@ -8,7 +6,6 @@ use crate::builtin;
 use crate::kinds::{FieldValidation, Kind, Kinds, Origin};
 use crate::object;
 
-/// An object in the version of `kind`.
 pub(crate) fn convert<'a>(kinds: &Kinds, kind: &Kind, value: &'a Value) -> Cow<'a, Value> {
     let stored_as = object::text(value, "apiVersion");
     if stored_as == kind.api_version() {
@@ -18,7 +15,7 @@ pub(crate) fn convert<'a>(kinds: &Kinds, kind: &Kind, value: &'a Value) -> Cow<'
     match (&kind.origin, from) {
         (Origin::Builtin, Some(from)) => Cow::Owned(builtin::convert(value, from, kind)),
         _ => {
-            // Pruned and defaulted by the version in which it is stored, and pruned by the one in which it is read.
+            // The storage version prunes and sets defaults; the requested version prunes again.
             let read = from.and_then(|from| from.as_read(value));
             let mut value = read.unwrap_or_else(|| value.clone());
             if let Some(storage) = kinds.storage_version(kind) {

@@ -1,4 +1,4 @@
-//! Discovery of groups, versions and kinds, in each form: plain, a document for each group version, and aggregated.
+//! Discovery of groups, versions and kinds in all forms: plain, by group version, and aggregated.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::kinds::{Kind, Kinds, Origin};
 use crate::object::text;
 
-/// The built-in groups in the order in which the real server serves them; custom ones follow by name.
+/// The built-in groups in the order of the real server; custom ones follow by name.
 const GROUP_ORDER: [&str; 20] = [
     "apiregistration.k8s.io",
     "apps",
@@ -35,9 +35,9 @@ const GROUP_ORDER: [&str; 20] = [
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// The data of the built-in kinds that only plain discovery has, by group version and plural.
+/// The storage version hashes of built-in kinds in plain discovery, by group version and plural.
 static STORAGE_VERSION_HASHES: LazyLock<Value> = LazyLock::new(|| {
-    // The dump is part of the program; a test reads it.
+    // A test reads the dump, so this cannot fail.
     let mut dump: Value = serde_json::from_str(include_str!("builtin/dump/discovery.json")).unwrap_or_default();
     dump.get_mut("storageVersionHashes").map(Value::take).unwrap_or_default()
 });
@@ -56,7 +56,7 @@ pub(crate) fn groups(kinds: &Kinds) -> Value {
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// `/apis/GROUP`; nothing if there is no such group.
+/// `/apis/GROUP`; `None` if the group does not exist.
 pub(crate) fn group(kinds: &Kinds, name: &str) -> Option<Value> {
     let mut group = described_group(kinds, name).filter(|_| !name.is_empty())?;
     if let Some(group) = group.as_object_mut() {
@@ -66,7 +66,7 @@ pub(crate) fn group(kinds: &Kinds, name: &str) -> Option<Value> {
     Some(group)
 }
 
-/// `/api/v1` (the core group is the empty one) and `/apis/GROUP/VERSION`; nothing if there is no such version.
+/// `/api/v1` and `/apis/GROUP/VERSION`; `None` if the version does not exist.
 pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
     let mut resources = Vec::new();
     for kind in kinds.of_version(group, version) {
@@ -75,7 +75,7 @@ pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Val
     if resources.is_empty() {
         return None;
     }
-    // That of the core group is as it was before the others came: it does not tell its own version.
+    // For historical reasons, the list of the core group has no apiVersion.
     Some(match group {
         "" => json!({ "kind": "APIResourceList", "groupVersion": version, "resources": resources }),
         group => json!({
@@ -84,7 +84,6 @@ pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Val
     })
 }
 
-/// One of the two aggregated documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Root {
     /// `/api`.
@@ -93,7 +92,7 @@ pub(crate) enum Root {
     Groups,
 }
 
-/// The aggregated form of `/api` and `/apis`: `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
+/// Returns `/api` or `/apis` as an `APIGroupDiscoveryList`.
 pub(crate) fn aggregated(kinds: &Kinds, root: Root) -> Value {
     let groups = match root {
         Root::Core => vec![""],
@@ -103,13 +102,12 @@ pub(crate) fn aggregated(kinds: &Kinds, root: Root) -> Value {
     json!({ "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items })
 }
 
-/// Returns the hash by which plain discovery identifies the storage version of a kind.
 fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
     STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
 
-/// Newer and stabler versions first: v2, v1, v1beta2, v1beta1, v1alpha1, and then whatever else by name.
+/// Orders by stability and number: v2, v1, v1beta2, v1beta1, v1alpha1, then others by name.
 fn compare_versions(a: &str, b: &str) -> Ordering {
     match (version_rank(a), version_rank(b)) {
         (Some(a), Some(b)) => b.cmp(&a),
@@ -119,7 +117,6 @@ fn compare_versions(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Stability, major and minor number.
 fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     let rest = version.strip_prefix('v')?;
@@ -132,7 +129,6 @@ fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
     }
 }
 
-/// The groups but the core one.
 fn ordered_groups(kinds: &Kinds) -> Vec<&str> {
     let mut groups: Vec<&str> = kinds.versions().map(|(group, _)| group).filter(|group| !group.is_empty()).collect();
     groups.dedup();
@@ -168,7 +164,6 @@ fn aggregated_group(kinds: &Kinds, group: &str) -> Value {
     json!({ "metadata": metadata, "versions": versions })
 }
 
-/// The `APIResource` of a kind and those of its subresources.
 fn plain_entries(kinds: &Kinds, kind: &Kind, resources: &mut Vec<Value>) {
     let entry = &*kind.discovery;
     let plural = &kind.resource.plural;
@@ -189,7 +184,6 @@ fn plain_entries(kinds: &Kinds, kind: &Kind, resources: &mut Vec<Value>) {
     }
 }
 
-/// Returns the version in which the kind is stored, if it is stored at all.
 fn stored_as(kinds: &Kinds, kind: &Kind) -> Option<String> {
     match &kind.origin {
         Origin::Builtin => {
@@ -212,7 +206,7 @@ fn plain_entry(kind: &Kind, name: &str, singular: &str, namespaced: bool, entry:
         ("kind".to_owned(), text(response, "kind").into()),
         ("verbs".to_owned(), entry.get("verbs").cloned().unwrap_or_else(|| json!([]))),
     ]);
-    // Group and version are told only where they are not those of the document.
+    // Group and version are given only if they differ from the document's.
     let (group, version) = (text(response, "group"), text(response, "version"));
     if (group, version) != (kind.group(), &*kind.version) {
         for (field, value) in [("group", group), ("version", version)] {
@@ -230,10 +224,9 @@ mod tests {
     use crate::kinds::Scope;
     use crate::test_kinds;
 
-    /// The answers of a real API server.
     const RECORDED: &str = include_str!("discovery/tests.json");
 
-    /// Without the hashes of custom kinds: those of the tests are built in, but in no dump.
+    /// Removes the hashes of custom kinds, which are built-in in the tests but in no dump.
     fn recorded() -> Value {
         let mut recorded: Value = serde_json::from_str(RECORDED).unwrap();
         for (_, document) in recorded.as_object_mut().unwrap().iter_mut().filter(|(path, _)| path.contains("example.com/")) {
@@ -244,7 +237,6 @@ mod tests {
         recorded
     }
 
-    /// The kinds of the recorded aggregated documents.
     fn kinds(recorded: &Value) -> Kinds {
         let mut kinds = Kinds::default();
         for group in recorded["groups"].as_array().unwrap().iter().chain([&recorded["core"]]) {
@@ -282,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_served_has_no_document() {
+    fn unserved_groups_and_versions_have_no_document() {
         let kinds = kinds(&recorded());
         assert_eq!(group(&kinds, ""), None);
         assert_eq!(group(&kinds, "none"), None);

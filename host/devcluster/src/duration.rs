@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-/// Go's `time.ParseDuration`, with its messages.
+/// Parses a duration like Go's `time.ParseDuration`, with its messages.
 pub(crate) fn parse(text: &str) -> Result<SignedDuration, String> {
     let invalid = || format!("time: invalid duration {text:?}");
     let (negative, mut rest) = match text.strip_prefix('-') {
@@ -41,7 +41,7 @@ pub(crate) fn parse(text: &str) -> Result<SignedDuration, String> {
     i64::try_from(signed).map(SignedDuration::from_nanos).map_err(|_| invalid())
 }
 
-/// `number` of a unit, in nanoseconds; digits beyond those do not count.
+/// Returns `number` of a unit in nanoseconds, rounded down.
 fn scaled(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };

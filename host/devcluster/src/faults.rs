@@ -1,12 +1,13 @@
-//! A service that fails as clusters do, but by a seed: the same requests in the same order meet the same faults.
+//! A service that fails as clusters do. The seed decides how: the same requests in the same order
+//! meet the same faults.
 //!
 //! ```text
-//!  request ─▶ number ─▶ draw (seed, number, plan) ─▶ wait ─▶ refuse | hand on, altered or not ─▶ wait ─▶ answer, its loss, or its watch
-//! cut
+//!  request ─▶ number ─▶ draw (seed, number, plan) ─▶ wait ─▶ refuse | hand on, altered or not
+//!          ─▶ wait ─▶ answer, loss of the answer, or watch that is cut
 //! ```
 //!
-//! Each request has a generator of its own, from the seed and its number, so that what one draws changes nothing for the others. All
-//! waiting is tokio's, so that paused time passes over it.
+//! Each request has its own generator, from the seed and its number, so draws do not influence
+//! other requests. Delays use tokio's time, which may be paused.
 
 mod body;
 mod plan;
@@ -31,42 +32,42 @@ use crate::attributes::Attributes;
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// It takes a while until the request is handled.
+    /// The request is handled late.
     LatencyBefore,
-    /// It takes a while until its answer comes.
+    /// The answer arrives late.
     LatencyAfter,
     /// The connection fails before the request is handled.
     ConnectionRefused,
     /// The connection fails after the request was handled.
     ConnectionLost,
-    /// 409: another client was faster. Only for updates, patches and deletions.
+    /// 409, as if another client was faster. Only for updates, patches and deletions.
     Conflict,
-    /// 429, with a time after which to try again.
+    /// 429, with the time of a retry.
     TooManyRequests,
     /// 500.
     InternalError,
     /// 503.
     Unavailable,
-    /// 504, and nothing was done.
+    /// 504; the request was not handled.
     Timeout,
-    /// 504, though the request was handled.
+    /// 504, although the request was handled.
     AnswerLost,
-    /// A list that accepts any state (`resourceVersion=0`) shows an earlier one.
+    /// A list that accepts any state (`resourceVersion=0`) shows an old one.
     StaleList,
-    /// A watch ends, perhaps in the middle of an event.
+    /// A watch ends, maybe in the middle of an event.
     WatchCut,
-    /// A watch sends nothing for a while, and then ends.
+    /// A watch sends nothing for a while and then ends.
     WatchHung,
-    /// A watch gets an `ERROR` event with 410, because its position in the history is gone.
+    /// A watch gets an `ERROR` event with 410.
     WatchExpired,
-    /// An event comes twice.
+    /// An event is sent twice.
     EventDuplicated,
-    /// An event, and with it all that follow, comes later.
+    /// An event and all after it are sent late.
     EventDelayed,
 }
 
 impl Fault {
-    /// All of them.
+    /// All kinds of faults.
     pub const ALL: [Self; 16] = [
         Self::LatencyBefore,
         Self::LatencyAfter,
@@ -87,20 +88,20 @@ impl Fault {
     ];
 }
 
-/// A fault that was injected.
+/// An injected fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injected {
-    /// The time.
+    /// The time of the fault.
     pub time: Timestamp,
-    /// The number of the request, counted from 0.
+    /// The number of the request, from 0.
     pub request: u64,
     /// The verb of the request.
     pub verb: String,
-    /// Its path and query.
+    /// The path and query.
     pub uri: String,
     /// The fault.
     pub fault: Fault,
-    /// The duration, if it is a fault of time.
+    /// The duration of a delay.
     pub duration: Option<Duration>,
 }
 
@@ -115,10 +116,10 @@ impl fmt::Display for Injected {
     }
 }
 
-/// The maximum number of injected faults that are remembered: the last ones explain a failure.
+/// The maximum number of injected faults that are kept. The last ones explain a failure.
 const TRACE_LIMIT: usize = 100_000;
 
-/// The faults of a simulation. Clones are the same.
+/// The faults of a simulation. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Faults {
     shared: Arc<Shared>,
@@ -135,7 +136,7 @@ struct Shared {
 }
 
 impl Faults {
-    /// The faults of a plan, as the seed draws them.
+    /// The faults that the seed draws from a plan.
     pub fn new(plan: Plan, seed: u64) -> Self {
         let shared = Shared {
             plan,
@@ -148,23 +149,23 @@ impl Faults {
         Self { shared: Arc::new(shared) }
     }
 
-    /// All goes well.
+    /// No faults.
     pub fn none() -> Self {
         Self::new(Plan::default(), 0)
     }
 
-    /// Ends the faults: delayed requests go on, and hung watches end.
+    /// Ends all faults: delayed requests continue, and hung watches end.
     pub fn stop(&self) {
         self.shared.is_stopped.store(true, Ordering::SeqCst);
         self.shared.stopped.notify_waiters();
     }
 
-    /// Returns the injected faults, oldest first. Of very many, the last.
+    /// Returns the last injected faults, oldest first.
     pub fn trace(&self) -> Vec<Injected> {
         self.shared.trace.lock().iter().cloned().collect()
     }
 
-    /// The service with these faults.
+    /// Returns the service with these faults.
     pub fn over(&self, inner: crate::service::Service) -> Service {
         Service::new(self.clone(), inner)
     }
@@ -173,7 +174,6 @@ impl Faults {
         self.shared.is_stopped.load(Ordering::SeqCst)
     }
 
-    /// Ready when the faults are stopped.
     fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
         let stopped = Arc::clone(&self.shared.stopped).notified_owned();
         let is_stopped = self.is_stopped();
@@ -184,7 +184,6 @@ impl Faults {
         }
     }
 
-    /// Waits, unless the faults are stopped.
     async fn wait(&self, duration: Duration) {
         tokio::select! {
             biased;
@@ -194,7 +193,6 @@ impl Faults {
     }
 }
 
-/// A request, for the trace.
 #[derive(Clone, Debug)]
 struct Traced {
     faults: Faults,

@@ -1,9 +1,8 @@
-//! HTTP/1.1 on a loopback port, for kubectl and whatever else runs on the same machine.
+//! HTTP/1.1 on a loopback port, for kubectl and other local programs. [`Limits`] bound the memory
+//! and connections of clients.
 //!
-//! Every client may do everything, so pages in a browser must be refused. They are recognised by their `Host`, which is not a loopback
-//! name if a name of theirs was made to point here (DNS rebinding), and by their `Origin`, which browsers send and programs do not.
-//!
-//! Nothing that a client does or omits holds memory or a connection for ever: see [`Limits`].
+//! Every client may do everything, so requests of web pages must be refused. They have a foreign
+//! `Origin`, or a foreign `Host` if their name resolves to this machine (DNS rebinding).
 
 mod stall;
 
@@ -33,14 +32,14 @@ use crate::service::{BoxError, refusal};
 use crate::status::Status;
 use stall::StallLimit;
 
-/// The limits of a client.
+/// The limits of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time. Further ones wait to be accepted.
+    /// The maximum number of connections. Further ones wait to be accepted.
     pub connections: usize,
-    /// The timeout for the head of a request, and for an idle connection between requests: that of Go's server.
+    /// The timeout for the head of a request and for idle connections, as in Go's server.
     pub head: Duration,
-    /// The maximum size of the head of a request, and of the part of an answer that is kept for a client that does not read.
+    /// The maximum size of a request's head, and of an answer's unread part.
     pub buffer: usize,
     /// The timeout for a client that does not read its answer.
     pub stall: Duration,
@@ -60,10 +59,10 @@ impl Default for Limits {
     }
 }
 
-/// The delay after a connection cannot be accepted, most likely since there are no file descriptors left.
+/// The pause after a connection could not be accepted, probably for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A service that can be served. Its errors close the connection.
+/// A service to be served. Its errors close the connection.
 pub trait Handler:
     tower_service::Service<
         Request<Incoming>,
@@ -89,7 +88,7 @@ where
     type Body = B;
 }
 
-/// Serves until `shutdown` is ready. Then no connection is accepted, watches end, and what else goes on has [`Limits::grace`].
+/// Serves until `shutdown`. Then watches end, and other requests get [`Limits::grace`].
 pub async fn serve<S: Handler>(listener: TcpListener, service: S, limits: Limits, shutdown: impl Future<Output = ()>) {
     let mut shutdown = pin!(shutdown);
     let slots = Arc::new(Semaphore::new(limits.connections));
@@ -99,7 +98,6 @@ pub async fn serve<S: Handler>(listener: TcpListener, service: S, limits: Limits
         let accepted = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            // Takes what is done out of the set.
             Some(_) = connections.join_next() => continue,
             accepted = accept(&listener, &slots) => accepted,
         };
@@ -109,7 +107,7 @@ pub async fn serve<S: Handler>(listener: TcpListener, service: S, limits: Limits
         };
         let (service, ending) = (service.clone(), ending.clone());
         connections.spawn(async move {
-            // What clients send is small and waited for. If it cannot be set, things are slower.
+            // Answers are small and urgent. Without this option they are only slower.
             drop(stream.set_nodelay(true));
             drop(serve_connection(stream, Some(peer), service, limits, ending).await);
             drop(slot);
@@ -117,7 +115,7 @@ pub async fn serve<S: Handler>(listener: TcpListener, service: S, limits: Limits
     }
     drop(listener);
     ending.cancel();
-    // What is left after that is ended by dropping it.
+    // Dropping the set ends the remaining connections.
     drop(tokio::time::timeout(limits.grace, async { while connections.join_next().await.is_some() {} }).await);
 }
 
@@ -130,11 +128,11 @@ async fn accept(
     Ok((stream, peer.ip(), slot))
 }
 
-/// Serves the requests of one connection, whatever its bytes come from.
+/// Serves the requests of one connection.
 ///
 /// # Errors
 ///
-/// When the connection ends for another reason than its client or `ending`.
+/// If the connection fails, other than by its client or `ending`.
 pub async fn serve_connection<S: Handler>(
     connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: Option<IpAddr>,
@@ -150,7 +148,7 @@ pub async fn serve_connection<S: Handler>(
         hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.head)
-            // The least that hyper takes.
+            // hyper's minimum.
             .max_buf_size(limits.buffer.max(8 * 1024))
             .serve_connection(TokioIo::new(StallLimit::new(connection, limits.stall)), answer)
     );
@@ -179,7 +177,7 @@ async fn answer<S: Handler>(
     }
     match without_panic(service, request).await {
         Some(result) => Ok(content(result.map_err(Into::into)?.map(Content::Answer))),
-        // The panic hook has said where.
+        // The panic hook has reported the place.
         None => {
             tracing::error!("a request caused a panic");
             let status = Status::internal("this request caused the server to panic");
@@ -188,7 +186,7 @@ async fn answer<S: Handler>(
     }
 }
 
-/// Returns the answer of the service; `None` if it panics, which is a defect that must not affect other clients.
+/// Returns `None` if the service panics, which must not affect other clients.
 async fn without_panic<S: Handler>(mut service: S, request: Request<Incoming>) -> Option<Result<Response<S::Body>, S::Error>> {
     let mut answering = pin!(async move {
         std::future::poll_fn(|context| service.poll_ready(context)).await?;
@@ -201,7 +199,7 @@ async fn without_panic<S: Handler>(mut service: S, request: Request<Incoming>) -
     .await
 }
 
-/// Refuses what a browser sends on behalf of a page from elsewhere.
+/// Refuses requests of web pages from other sites.
 fn check_sender(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), Status> {
     let forbidden = |message: String| Err(Status::new(StatusCode::FORBIDDEN, "Forbidden", format!("forbidden: {message}")));
     let mut hosts = headers.get_all(header::HOST).into_iter();
@@ -232,7 +230,6 @@ fn is_loopback(host: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost") || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// The body of an answer. It ends when the server does.
 struct Outgoing<B> {
     content: Content<B>,
     ending: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -301,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_from_elsewhere_are_not() {
+    fn web_pages_of_other_sites_are_refused() {
         for host in
             ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "", "a b", "0.0.0.0"]
         {

@@ -1,7 +1,5 @@
-//! The kinds of a server, and how it treats them.
-//!
-//! Built-in kinds come from the dump of a real server (`builtin`), custom ones from CustomResourceDefinitions
-//! (`custom`). Each brings its own `Strategy`, so this module knows neither of the two.
+//! The kinds of a server, each with its `Strategy` from `builtin` (the dump of a real server) or
+//! `custom` (CustomResourceDefinitions).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,7 +46,6 @@ pub enum Subresource {
 }
 
 impl Subresource {
-    /// Returns the name in paths.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -64,7 +61,6 @@ impl Subresource {
         }
     }
 
-    /// The one of that name.
     pub(crate) fn of(name: &str) -> Option<Self> {
         let all = [
             Self::Status,
@@ -105,37 +101,35 @@ pub(crate) enum Propagation {
 /// One served version of a kind.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Group and plural: where its objects are stored.
+    /// Group and plural, under which its objects are stored.
     pub resource: Resource,
     /// The version, e.g. `v1`.
     pub version: Arc<str>,
-    /// E.g. `Job`.
+    /// The kind, e.g. `Job`.
     pub kind: Arc<str>,
-    /// E.g. `JobList`.
+    /// The kind of lists, e.g. `JobList`.
     pub list_kind: Arc<str>,
     /// The scope.
     pub scope: Scope,
-    /// Its entry in aggregated discovery, an `APIResourceDiscovery` (`resource`, `responseKind`, `verbs`, `shortNames`,
-    /// `subresources`, …).
+    /// Its `APIResourceDiscovery` in aggregated discovery.
     pub discovery: Arc<Value>,
     /// The verbs that it serves.
     pub verbs: Arc<[String]>,
     /// Its subresources.
     pub subresources: Arc<[Subresource]>,
-    /// Its shape.
+    /// The schema of its objects.
     pub schema: RootSchema,
     /// The origin of the kind, with the data that depends on it.
     pub origin: Origin,
-    /// The strategy for its objects.
     pub(crate) strategy: Arc<dyn Strategy>,
 }
 
 /// The origin of a kind.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// The real server's dump.
+    /// Built into the server.
     Builtin,
-    /// A CustomResourceDefinition.
+    /// Defined by a CustomResourceDefinition.
     Custom(Arc<CustomVersion>),
 }
 
@@ -144,13 +138,13 @@ pub enum Origin {
 pub struct CustomVersion {
     /// The columns of its Table, without the name.
     pub columns: Vec<Column>,
-    /// The warning that a request gets if the version is deprecated.
+    /// The warning for requests to a deprecated version.
     pub deprecation_warning: Option<String>,
     /// The version in which its objects are stored.
     pub storage_version: Arc<str>,
     /// The fields of the subresource `scale`, if the version has it.
     pub scale: Option<Scale>,
-    /// Its `openAPIV3Schema`, as it is given.
+    /// Its `openAPIV3Schema` as the definition has it.
     pub open_api_schema: Arc<Value>,
 }
 
@@ -161,13 +155,13 @@ pub struct Column {
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub kind: String,
-    /// E.g. `name`; mostly empty.
+    /// The format, e.g. `name`; usually empty.
     pub format: String,
     /// A description of its values.
     pub description: String,
-    /// Above 0: only with `-o wide`.
+    /// Columns with a priority above 0 are shown only with `-o wide`.
     pub priority: i64,
-    /// Where in an object it is found, e.g. `.spec.message`.
+    /// The path of its value in an object, e.g. `.spec.message`.
     pub json_path: String,
 }
 
@@ -183,19 +177,19 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The names of the fields on a path.
+    /// Returns the names of the fields on a path.
     pub fn fields(path: &str) -> impl Iterator<Item = &str> {
         path.strip_prefix('.').unwrap_or(path).split('.')
     }
 }
 
 impl Kind {
-    /// API group; empty for the core group.
+    /// Returns the API group, which is empty for the core group.
     pub fn group(&self) -> &str {
         &self.resource.group
     }
 
-    /// `group/version`, or the version alone in the core group.
+    /// Returns `group/version`, or only the version in the core group.
     pub fn api_version(&self) -> String {
         match self.group() {
             "" => self.version.to_string(),
@@ -203,7 +197,7 @@ impl Kind {
         }
     }
 
-    /// Returns the resource under which its objects are stored: `events.k8s.io` shows the events of the core group.
+    /// Returns the stored resource: `events.k8s.io` shows the events of the core group.
     pub fn storage(&self) -> Resource {
         match (self.group(), &*self.resource.plural) {
             ("events.k8s.io", "events") => Resource::new("", "events"),
@@ -211,37 +205,31 @@ impl Kind {
         }
     }
 
-    /// Returns whether it is a built-in kind of this name.
     fn is(&self, group: &str, kind: &str) -> bool {
         matches!(self.origin, Origin::Builtin) && self.group() == group && &*self.kind == kind
     }
 
-    /// Returns whether it is Namespace.
     pub(crate) fn is_namespace(&self) -> bool {
         self.is("", "Namespace")
     }
 
-    /// Returns whether it is Pod.
     pub(crate) fn is_pod(&self) -> bool {
         self.is("", "Pod")
     }
 
-    /// Returns whether it is Service.
     pub(crate) fn is_service(&self) -> bool {
         self.is("", "Service")
     }
 
-    /// Returns whether it is Job.
     pub(crate) fn is_job(&self) -> bool {
         self.is("batch", "Job")
     }
 
-    /// Returns whether it is CustomResourceDefinition.
     pub(crate) fn is_definition(&self) -> bool {
         self.is("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 
-    /// Returns whether a PUT of an object that is not there creates it (the strategies' `AllowCreateOnUpdate`).
+    /// Returns whether a PUT creates an absent object (`AllowCreateOnUpdate` of the strategies).
     pub(crate) fn is_created_by_update(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && match self.group() {
@@ -253,7 +241,7 @@ impl Kind {
             }
     }
 
-    /// Returns whether an update may come without a resourceVersion (the strategies' `AllowUnconditionalUpdate`).
+    /// Returns whether updates need no resourceVersion (`AllowUnconditionalUpdate`).
     pub(crate) fn may_be_updated_blindly(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && !matches!(
@@ -268,7 +256,7 @@ impl Kind {
             )
     }
 
-    /// Returns whether a deletion is answered with the object, not a Status (the registries' `ReturnDeletedObject`).
+    /// Returns whether a deletion returns the object (the registries' `ReturnDeletedObject`).
     pub(crate) fn is_returned_when_deleted(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && match self.group() {
@@ -287,7 +275,7 @@ impl Kind {
             }
     }
 
-    /// Returns the propagation for a deletion whose client does not choose one; none if the garbage collector does not handle the kind.
+    /// Returns the propagation of a deletion that names none; `None` for kinds without garbage.
     pub(crate) fn default_propagation(&self) -> Option<Propagation> {
         match (&self.origin, self.group(), &*self.kind) {
             (Origin::Builtin, "" | "events.k8s.io", "Event") => None,
@@ -296,65 +284,64 @@ impl Kind {
         }
     }
 
-    /// Returns whether it has a subresource.
+    /// Returns whether it has this subresource.
     pub fn has(&self, subresource: Subresource) -> bool {
         self.subresources.contains(&subresource)
     }
 
-    /// Brings an object that a client sent into the form in which it is stored: what a decode into the server's type and an encode
-    /// back would make of it. Unknown fields are dropped; returns warnings about them.
+    /// Converts an object of a client into the stored form, as decoding into the server's Go type
+    /// and encoding again would. Drops unknown fields, and returns the warnings about them.
     ///
     /// # Errors
     ///
-    /// `BadRequest` when a value is of the wrong type (built-in kinds), or about unknown fields with [`FieldValidation::Strict`].
+    /// `BadRequest` for values of the wrong type (built-in kinds), and for unknown fields with
+    /// [`FieldValidation::Strict`].
     pub fn decode(&self, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
         self.strategy.decode(self, object, validation)
     }
 
-    /// A stored object of this version as it is read: without what the schema no longer has, and with defaults that came into it
-    /// since. None if that is how it is stored.
+    /// Returns an object as clients read it, pruned and with new defaults; `None` if unchanged.
     pub(crate) fn as_read(&self, stored: &Value) -> Option<Value> {
         self.strategy.as_read(stored)
     }
 
-    /// Puts defaults where fields are absent.
+    /// Sets the defaults of absent fields.
     pub fn default(&self, object: &mut Value) {
         self.strategy.default(self, object);
     }
 
-    /// Prepares an object for its creation: drops the status, sets the generation, generates selectors, …
+    /// Prepares a new object, e.g. drops the status, sets the generation and generates selectors.
     pub fn prepare_for_create(&self, object: &mut Value) {
         self.strategy.prepare_for_create(self, object);
     }
 
-    /// Prepares an object that replaces another: keeps the status (or, for the status, everything else), counts the
-    /// generation.
+    /// Prepares an update: keeps what `subresource` cannot change, and counts the generation.
     pub fn prepare_for_update(&self, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
         self.strategy.prepare_for_update(self, subresource, object, old);
     }
 
-    /// Validates a new object beyond its metadata.
+    /// Validates a new object without its metadata.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
         self.strategy.validate(self, object)
     }
 
-    /// Validates an object that replaces another beyond its metadata.
+    /// Validates an object that replaces another, without its metadata.
     pub fn validate_update(&self, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
         self.strategy.validate_update(self, subresource, object, old)
     }
 
-    /// The fields that a write to `subresource` (none: the object itself) cannot change, and so does not own: paths such as `["status"]`.
+    /// Returns the paths that a write to `subresource` cannot change, so that it does not own them.
     pub fn reset_fields(&self, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
         self.strategy.reset_fields(self, subresource)
     }
 
-    /// The value of a field that field selectors may name beyond `metadata.name` and `metadata.namespace`; `None` if they may not.
+    /// Returns the value of a field for field selectors, or `None` if they cannot select it.
     pub fn selectable_field(&self, object: &Value, field: &str) -> Option<String> {
         self.strategy.selectable_field(self, object, field)
     }
 }
 
-/// The strategy for the objects of a kind, with the methods of [`Kind`] of the same names; the registries' strategies.
+/// The strategy for objects of a kind, as in the server's registries. [`Kind`] wraps it.
 pub(crate) trait Strategy: fmt::Debug + Send + Sync {
     fn decode(&self, kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status>;
     fn as_read(&self, stored: &Value) -> Option<Value>;
@@ -372,19 +359,17 @@ pub(crate) trait Strategy: fmt::Debug + Send + Sync {
 pub struct Kinds {
     /// By group, version and plural.
     groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ByPlural>>,
-    /// The number of changes.
     generation: u64,
 }
 
 type ByPlural = BTreeMap<Arc<str>, Arc<Kind>>;
 
 impl Kinds {
-    /// Returns the number of changes. Data that was derived from the kinds is out of date when it differs.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Returns whether this kind is served as it was: not if its definition has changed or is gone.
+    /// Returns whether this kind is still served with the same definition.
     pub(crate) fn still_has(&self, kind: &Kind) -> bool {
         let Origin::Custom(version) = &kind.origin else { return true };
         let current = self.get(kind.group(), &kind.version, &kind.resource.plural);
@@ -402,7 +387,7 @@ impl Kinds {
         self.groups.entry(group).or_default().entry(version).or_default().insert(plural, Arc::new(kind));
     }
 
-    /// Serves no version of a kind any longer.
+    /// Stops serving all versions of a kind.
     pub fn remove(&mut self, resource: &Resource) {
         self.generation += 1;
         if let Some(versions) = self.groups.get_mut(&resource.group) {
@@ -416,28 +401,27 @@ impl Kinds {
         }
     }
 
-    /// A kind by the names in its path.
+    /// Returns a kind by the names in its path.
     pub fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.groups.get(group)?.get(version)?.get(plural)
     }
 
-    /// The kinds of a group version, by plural.
+    /// Returns the kinds of a group version, by plural.
     pub fn of_version(&self, group: &str, version: &str) -> impl Iterator<Item = &Arc<Kind>> {
         self.groups.get(group).and_then(|versions| versions.get(version)).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// The group versions, by group, then by name of the version.
+    /// Returns the group versions, ordered by group and version.
     pub fn versions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.groups.iter().flat_map(|(group, versions)| versions.keys().map(move |version| (&**group, &**version)))
     }
 
-    /// A kind by its own name, as `apiVersion` and `kind` give it.
+    /// Returns a kind by `apiVersion` and `kind` of an object.
     pub fn by_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.of_version(group, version).find(|candidate| *candidate.kind == *kind)
     }
 
-    /// The version in which a kind's objects are stored.
     pub(crate) fn storage_version(&self, kind: &Kind) -> Option<Arc<Kind>> {
         let storage = kind.storage();
         let mut versions = self.of_resource(&storage);
@@ -447,7 +431,7 @@ impl Kinds {
         }
     }
 
-    /// The served versions of a kind.
+    /// Returns the served versions of a kind.
     pub fn of_resource(&self, resource: &Resource) -> impl Iterator<Item = &Arc<Kind>> {
         let plural = Arc::clone(&resource.plural);
         self.groups.get(&resource.group).into_iter().flat_map(BTreeMap::values).filter_map(move |kinds| kinds.get(&plural))

@@ -1,8 +1,8 @@
-//! Telling clients where the server is.
+//! The kubeconfig for clients of the server.
 
 use serde_json::Value;
 
-/// A kubeconfig for the server at `server`, e.g. `http://127.0.0.1:8001`. The token is the name of the user that the audit log shows.
+/// Returns a kubeconfig for `server`. The token is the name of the user in the audit log.
 pub fn kubeconfig(server: &str, token: Option<&str>) -> String {
     // JSON strings are YAML strings.
     let quoted = |text: &str| Value::from(text).to_string();

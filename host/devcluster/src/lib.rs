@@ -1,18 +1,20 @@
-//! An in-memory Kubernetes API server, for development, tests and simulation. It is not for production.
+//! An in-memory Kubernetes API server for development, tests and simulation, not for production.
 //!
 //! ```text
 //!  kubectl ─▶ http (loopback) ─┐
-//!  kube::Client ─▶ faults ─────┴▶ cluster ── lock ──▶ server: request ─▶ kinds ─▶ verbs ─▶ store
-//!                                    │                                     │        │
-//!                                    └─ wakes watches and controllers      │        ├ patch, fields (managedFields)
-//!                                                          builtin, custom ┘        └ table, discovery, openapi
+//!  kube::Client ─▶ faults ─────┴▶ cluster ─ lock ─▶ server: request ─▶ kinds ─▶ verbs ─▶ store
+//!                                    │                               │      │
+//!                                    └─ wakes watches, controllers   │      ├ patch, fields
+//!                                                    builtin, custom ┘      └ table, discovery
 //! ```
 //!
-//! [`server::Server`] is the whole API server as a function: time, seed and requests in, answers out. It has no sockets, clock, tasks or
-//! randomness of its own. The modules around it connect it to clients and to a clock.
+//! [`server::Server`] is the whole API server as a function of time, seed and requests, without
+//! sockets, clock, tasks or randomness of its own. The modules around it connect it to clients and
+//! to a clock.
 //!
-//! What is absent: authentication, authorization, admission webhooks and policies, most controllers, and nodes. Of the built-in admission
-//! plugins, there are those that change Pods, and those that check the namespace of an object (`builtin::strategy`, `verbs::write`).
+//! What is absent: authentication, authorization, admission webhooks and policies, most
+//! controllers, and nodes. Built-in admission changes Pods (`builtin::strategy`) and checks
+//! namespaces (`verbs::write`).
 
 pub mod answer;
 pub mod attributes;

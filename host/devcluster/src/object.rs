@@ -1,12 +1,12 @@
-//! Reading and writing the metadata of objects held as JSON.
+//! Reads and writes the metadata of JSON objects.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// About how many bytes a value takes: the tree, and its JSON, which is kept once somebody has asked for it.
+/// Returns about how many bytes a value takes: the tree, and its JSON, which is kept once used.
 pub fn footprint(value: &Value) -> usize {
     const VALUE: usize = size_of::<Value>();
-    /// A node of the trees that maps are: room for eleven entries, of which about six are used.
+    /// A B-tree node of a map has room for eleven entries, of which about six are used.
     const NODE: usize = 11 * (size_of::<String>() + VALUE);
     const NODE_ENTRIES: usize = 6;
     /// Quotes, a comma and a colon.
@@ -22,7 +22,7 @@ pub fn footprint(value: &Value) -> usize {
     }
 }
 
-/// The object's `metadata`, made if it is absent. `None` only if `object` is no JSON object, or its metadata is something else.
+/// Returns the object's `metadata`, created if absent; `None` if one of them is not a JSON object.
 pub fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = object.as_object_mut()?.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if metadata.is_null() {
@@ -31,59 +31,59 @@ pub fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     metadata.as_object_mut()
 }
 
-/// A text field of `metadata`; empty if it is absent.
+/// Returns a text field of `metadata`, or an empty text.
 pub fn metadata<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A text field of the object; empty if it is absent.
+/// Returns a text field of the object, or an empty text.
 pub fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// `metadata.name`.
+/// Returns `metadata.name`.
 pub fn name(object: &Value) -> &str {
     metadata(object, "name")
 }
 
-/// `metadata.namespace`; empty for a cluster-scoped object.
+/// Returns `metadata.namespace`, empty for cluster-scoped objects.
 pub fn namespace(object: &Value) -> &str {
     metadata(object, "namespace")
 }
 
-/// `metadata.uid`.
+/// Returns `metadata.uid`.
 pub fn uid(object: &Value) -> Option<&str> {
     Some(metadata(object, "uid")).filter(|uid| !uid.is_empty())
 }
 
-/// `metadata.labels`.
+/// Returns `metadata.labels`.
 pub fn labels(object: &Value) -> impl Iterator<Item = (&str, &str)> {
     let labels = object.get("metadata").and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
     labels.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
 }
 
-/// A label.
+/// Returns the value of a label.
 pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("labels")?.get(key)?.as_str()
 }
 
-/// The UIDs of `metadata.ownerReferences`.
+/// Returns the UIDs in `metadata.ownerReferences`.
 pub fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     owner_references(object).filter_map(|reference| reference.get("uid")?.as_str())
 }
 
-/// `metadata.ownerReferences`.
+/// Returns `metadata.ownerReferences`.
 pub fn owner_references(object: &Value) -> impl Iterator<Item = &Value> {
     object.get("metadata").and_then(|metadata| metadata.get("ownerReferences")).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// `metadata.finalizers`.
+/// Returns `metadata.finalizers`.
 pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     let finalizers = object.get("metadata").and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
     finalizers.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Returns whether its deletion was asked for.
+/// Returns whether it has a deletionTimestamp.
 pub fn is_deleting(object: &Value) -> bool {
     !metadata(object, "deletionTimestamp").is_empty()
 }
@@ -105,7 +105,7 @@ pub fn set_resource_version(object: &mut Value, revision: u64) {
     set_metadata(object, "resourceVersion", Value::from(revision.to_string()));
 }
 
-/// A time as the metadata of objects has it: whole seconds, UTC.
+/// Formats a time as in metadata: whole seconds, UTC.
 pub(crate) fn seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

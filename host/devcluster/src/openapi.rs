@@ -1,7 +1,5 @@
-//! OpenAPI v3: the index, the documents of built-in group versions as a real server served them, and those of custom ones, made from
-//! their schemas as apiextensions-apiserver makes them.
-//!
-//! There is no OpenAPI v2: kubectl and helm ask for it only where there is no v3.
+//! OpenAPI v3: the index, the recorded documents of built-in group versions, and those of custom
+//! ones, as apiextensions-apiserver builds them. Absent: OpenAPI v2, needed only without v3.
 
 mod paths;
 mod schemas;
@@ -17,14 +15,14 @@ use sha2::{Digest as _, Sha512};
 
 use crate::kinds::Kind;
 
-/// The common parts of the documents of all custom group versions: the schemas that they refer to, and the parameters of requests.
+/// The schemas and parameters that the documents of custom group versions share.
 static SHARED: LazyLock<Value> = LazyLock::new(|| {
-    // The dump is part of the program; a test reads it.
+    // A test reads the dump, so this cannot fail.
     let text = decompressed(include_bytes!("builtin/dump/custom_openapi.json.gz")).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 });
 
-/// `/openapi/v3`: where each document is, by path (`api/v1`, `apis/batch/v1`), from what [`hash`] makes of it.
+/// Returns `/openapi/v3`: the locations of all documents by path, e.g. `apis/batch/v1`.
 pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
     let paths = documents.into_iter().map(|(path, hash)| {
         let url = format!("/openapi/v3/{path}?hash={hash}");
@@ -33,7 +31,6 @@ pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>)
     json!({ "paths": paths.collect::<Map<_, _>>() })
 }
 
-/// Returns the hash by which clients identify a document: its ETag is this in quotes.
 pub(crate) fn hash(document: &[u8]) -> String {
     let mut text = String::with_capacity(128);
     for byte in Sha512::digest(document) {
@@ -43,14 +40,12 @@ pub(crate) fn hash(document: &[u8]) -> String {
     text
 }
 
-/// A document of the dump; nothing if it is no gzip.
 pub(crate) fn decompressed(document: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     GzDecoder::new(document).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// The document of a custom group version: its kinds, each with the `openAPIV3Schema` of that version.
 pub(crate) fn custom_document(kinds: &[(&Kind, &Value)]) -> Value {
     let mut document_paths = BTreeMap::new();
     let mut definitions = BTreeMap::new();
@@ -75,7 +70,6 @@ pub(crate) fn custom_document(kinds: &[(&Kind, &Value)]) -> Value {
     })
 }
 
-/// The names of a kind in its document.
 struct Names {
     /// `com.example.v1.Echo`.
     definition: String,
@@ -102,7 +96,6 @@ impl Names {
     }
 }
 
-/// `exampleCom` for `example.com`.
 fn camel_case(text: &str) -> String {
     let mut words = text.split(|character: char| !character.is_ascii_alphanumeric());
     let first = words.next().unwrap_or_default().to_owned();

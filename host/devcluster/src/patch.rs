@@ -1,4 +1,4 @@
-//! Applies a PATCH to an object. Server-side apply is elsewhere, because it depends on the owners of fields.
+//! Applies a PATCH to an object, except server-side apply, which is in `fields`.
 
 pub(crate) mod json;
 pub(crate) mod merge;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::go;
 use crate::status::Status;
 
-/// A patch that cannot be applied: the server says no more than this.
+/// The error for a patch that cannot be applied. The server gives no reason.
 fn rejected() -> Status {
     Status {
         details: Some(Value::Object(serde_json::Map::new())),
@@ -22,7 +22,6 @@ fn rejected() -> Status {
     }
 }
 
-/// The patch is not of the type that it is decoded into.
 fn undecodable(value: &Value, go_type: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {go_type}", go::json_type_name(value))
 }

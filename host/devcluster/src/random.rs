@@ -1,19 +1,19 @@
-//! Randomness that follows from a seed.
+//! A random generator with a seed.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): small, and good enough for names and faults.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
-/// The characters of generated names: no vowels, no digits that look like letters (apimachinery's `util/rand`).
+/// The characters of generated names, as in apimachinery's `util/rand`.
 const NAME_CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 impl Random {
-    /// The sequence that follows from `seed`.
+    /// The sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -22,18 +22,18 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if `bound` is.
+    /// Returns a number below `bound`, or 0 if that is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         u64::try_from((u128::from(self.next_u64()) * u128::from(bound)) >> 64).unwrap_or(0)
     }
 
-    /// Returns whether something of this probability happens.
+    /// Returns `true` with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
-        // 53 bits are what a double holds.
+        // A double has 53 bits.
         ((self.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 
-    /// A random (version 4) UUID.
+    /// Returns a random (version 4) UUID.
     pub fn uuid(&mut self) -> String {
         let (high, low) = (self.next_u64(), self.next_u64());
         format!(
@@ -46,7 +46,7 @@ impl Random {
         )
     }
 
-    /// The end of a generated name.
+    /// Returns the random end of a generated name.
     pub fn suffix(&mut self, length: usize) -> String {
         (0..length)
             .filter_map(|_| {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_what_they_say() {
+    fn an_event_happens_with_its_probability() {
         let mut random = Random::new(1);
         assert!((0..1000).all(|_| !random.chance(0.0)));
         assert!((0..1000).all(|_| random.chance(1.0)));

@@ -1,5 +1,3 @@
-//! The kinds that are served, and their objects. Every request reads or writes these.
-
 use std::sync::Arc;
 
 use crate::builtin;
@@ -8,30 +6,28 @@ use crate::kinds::Kinds;
 use crate::random::Random;
 use crate::store::{HistoryLimits, Store};
 
-/// The kinds and their objects. What each verb does with them is in `verbs`.
+/// The kinds and their objects. `verbs` implements the requests.
 #[derive(Debug)]
 pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) kinds: Kinds,
     pub(crate) random: Random,
-    /// The revision of the watch cache; none: it is current.
+    /// The revision of the watch cache; `None` if it is current.
     pub(crate) cached: Option<u64>,
 }
 
 impl Registry {
-    /// The built-in kinds, without objects.
     pub(crate) fn new(history: HistoryLimits, seed: u64) -> Self {
         Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), cached: None }
     }
 
-    /// Returns the revision of the watch cache.
     pub(crate) fn cached_revision(&self) -> u64 {
         self.cached.unwrap_or(u64::MAX).min(self.store.revision())
     }
 }
 
 impl Kinds {
-    /// The built-in kinds.
+    /// Returns the built-in kinds.
     pub fn builtin() -> Self {
         let mut kinds = Self::default();
         for mut kind in builtin::kinds() {
@@ -91,7 +87,6 @@ mod tests {
         })
     }
 
-    /// Checks every kind that is served, and returns how many of them are custom.
     fn check(server: &Server) -> usize {
         let kinds = &server.registry.kinds;
         let all: Vec<&Kind> =
@@ -130,7 +125,7 @@ mod tests {
         );
         assert_eq!(check(&server), 4);
 
-        // An object with a finalizer keeps the kind while its definition is deleted: it takes no new objects then.
+        // A finalizer keeps the kind while its definition is deleted, but it takes no new objects.
         let held = json!({"apiVersion": "example.com/v1", "kind": "ONES", "metadata": {"name": "held", "finalizers": ["example.com/held"]}});
         send(&mut server, "POST", "/apis/example.com/v1/ones", &held);
         send(&mut server, "DELETE", &format!("{DEFINITIONS}/ones.example.com"), &json!({}));

@@ -1,4 +1,4 @@
-//! Renders objects in the form that a request wants: whole, as Tables or metadata alone; and the objects of a watch in that form.
+//! Renders objects in the requested form: whole, as Tables, or as metadata.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,11 @@ use crate::status::Status;
 use crate::store::Stored;
 use crate::table::{self, Headings, IncludeObject};
 
-/// The form in which one request wants its objects.
 #[derive(Debug)]
 pub(crate) struct Rendering {
     pub(crate) accept: Accept,
     pub(crate) include: IncludeObject,
-    /// The next Table of a watch comes with its headings.
+    /// The next Table of a watch has headings only if this says so.
     headings: Headings,
 }
 
@@ -29,11 +28,7 @@ impl Rendering {
         Self { accept, include, headings: Headings::Shown }
     }
 
-    /// The form in which a table's objects are wanted.
-    ///
-    /// # Errors
-    ///
-    /// `BadRequest` about a value that there is not.
+    /// Parses `includeObject`, or returns a `BadRequest`.
     pub(crate) fn include(text: &str) -> Result<IncludeObject, Status> {
         match text {
             "" | "Metadata" => Ok(IncludeObject::Metadata),
@@ -45,7 +40,6 @@ impl Rendering {
         }
     }
 
-    /// The object of a watch event.
     pub(crate) fn watched(&mut self, kinds: &Kinds, kind: &Kind, object: &Stored, now: Timestamp) -> Bytes {
         match convert(kinds, kind, &object.value) {
             Cow::Borrowed(_) if self.accept.form == Form::Object => object.json().clone(),
@@ -53,7 +47,6 @@ impl Rendering {
         }
     }
 
-    /// As [`Self::watched`], of an object that is stored nowhere.
     pub(crate) fn watched_value(&mut self, kind: &Kind, value: &Value, now: Timestamp) -> Bytes {
         let rendered = match self.accept.form {
             Form::Object | Form::AggregatedDiscovery => return value.to_string().into(),
@@ -67,13 +60,12 @@ impl Rendering {
         rendered.to_string().into()
     }
 
-    /// The object of a bookmark.
     pub(crate) fn bookmark(&mut self, kind: &Kind, value: Value) -> Bytes {
         match self.accept.form {
             Form::Object | Form::AggregatedDiscovery => value.to_string().into(),
             Form::Metadata | Form::MetadataList => partial::object(&value).to_string().into(),
             Form::Table => {
-                // No cells are worth making of an object that is none; clients read the row's metadata.
+                // A bookmark has no object to show; clients only read the row's metadata.
                 let headings = std::mem::replace(&mut self.headings, Headings::Omitted);
                 let metadata = json!({ "resourceVersion": object::metadata(&value, "resourceVersion") });
                 table::render(kind, &metadata, &[&value], self.include, headings, Timestamp::UNIX_EPOCH).to_string().into()

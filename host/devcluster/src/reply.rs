@@ -1,5 +1,3 @@
-//! Answers that are objects and lists, in the form that a request wants.
-
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -17,7 +15,6 @@ use crate::status::Status;
 use crate::store::Stored;
 use crate::table::{self, Headings};
 
-/// The `metadata` of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListMetadata {
     pub(crate) resource_version: u64,
@@ -29,7 +26,7 @@ impl ListMetadata {
     fn to_json(&self, kind: &Kind) -> Value {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), Value::from(self.resource_version.to_string()));
-        // Lists of custom kinds are written by another encoder, which leaves nothing out.
+        // Lists of custom kinds have another encoder, which omits nothing.
         if !self.r#continue.is_empty() || matches!(kind.origin, Origin::Custom(_)) {
             metadata.insert("continue".to_owned(), Value::from(self.r#continue.as_str()));
         }
@@ -41,7 +38,6 @@ impl ListMetadata {
 }
 
 impl Rendering {
-    /// An answer that is one object.
     pub(crate) fn one(&self, status: StatusCode, kind: &Kind, value: &Value, now: Timestamp) -> Answer {
         match self.accept.form {
             Form::Object | Form::AggregatedDiscovery => self.answer(status, value),
@@ -53,7 +49,6 @@ impl Rendering {
         }
     }
 
-    /// An answer that is a Scale.
     pub(crate) fn scale(&self, status: StatusCode, scale: &Value, now: Timestamp) -> Answer {
         match self.accept.form {
             Form::Table => self.answer(status, &table::of_scale(scale, self.include, now)),
@@ -62,7 +57,6 @@ impl Rendering {
         }
     }
 
-    /// An answer that is an object as it is stored.
     pub(crate) fn stored(&self, status: StatusCode, kinds: &Kinds, kind: &Kind, object: &Stored, now: Timestamp) -> Answer {
         match convert(kinds, kind, &object.value) {
             Cow::Borrowed(_) if self.is_plain() => Answer::new(status, "application/json", object.json().clone()),
@@ -70,7 +64,6 @@ impl Rendering {
         }
     }
 
-    /// An answer that is a list.
     pub(crate) fn list(
         &self,
         kinds: &Kinds,
@@ -119,7 +112,6 @@ impl Rendering {
         self.accept.form == Form::Object && self.accept.encoding == Encoding::Json
     }
 
-    /// Writes a value in the encoding that is wanted.
     pub(crate) fn answer(&self, status: StatusCode, value: &Value) -> Answer {
         match self.accept.encoding {
             Encoding::Json => Answer::json(status, value),
@@ -131,10 +123,10 @@ impl Rendering {
     }
 }
 
-/// A list, of the JSON that is there already.
+/// Joins the cached JSON of objects to a list.
 fn list_bytes(kinds: &Kinds, kind: &Kind, metadata: &Value, objects: &[Arc<Stored>]) -> Vec<u8> {
     let api_version = kind.api_version();
-    // In lists of built-in kinds Go leaves out what is the same for all; those of custom kinds are lists of whole objects.
+    // Go omits apiVersion and kind from the items of built-in lists, but not of custom ones.
     let is_bare = matches!(kind.origin, Origin::Builtin);
     let head = format!("{{\"apiVersion\":{},\"kind\":{},", Value::from(api_version.as_str()), Value::from(&*kind.kind));
     let mut list = format!(

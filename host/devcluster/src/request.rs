@@ -8,7 +8,6 @@ pub(crate) mod protobuf;
 
 use percent_encoding::percent_decode_str;
 
-/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// `/api`.
@@ -19,7 +18,7 @@ pub(crate) enum Target {
     Group(String),
     /// `/api/v1` and `/apis/G/V`.
     Version { group: String, version: String },
-    /// Objects of a kind, or one of them.
+    /// Objects of a kind, or one object.
     Resource(ResourcePath),
     /// `/openapi/v2`.
     OpenApiV2,
@@ -29,15 +28,14 @@ pub(crate) enum Target {
     OpenApi(String),
     /// `/version`.
     ServerVersion,
-    /// `/healthz`, `/readyz`, `/livez` and what is below.
+    /// `/healthz`, `/readyz`, `/livez` and the paths below.
     Health(String),
     /// `/`.
     Root,
-    /// Anything else.
+    /// Any other path.
     Unknown,
 }
 
-/// The path of objects of a kind, or of one of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResourcePath {
     pub(crate) group: String,
@@ -46,12 +44,11 @@ pub(crate) struct ResourcePath {
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
-    /// The form `/api/v1/watch/…`, which is older than `?watch=true`.
+    /// The old form `/api/v1/watch/…` of `?watch=true`.
     pub(crate) is_watch: bool,
 }
 
 impl Target {
-    /// Reads a path, percent-encoded as it came.
     pub(crate) fn parse(path: &str) -> Self {
         let segments: Vec<String> = path
             .split('/')
@@ -88,7 +85,7 @@ impl ResourcePath {
         };
         let path = Self { group: group.to_owned(), version: version.to_owned(), is_watch, ..Self::default() };
         let owned = |text: &&str| Some((*text).to_owned());
-        // Of a namespace there are `status` and `finalize`; anything else below one is a kind in it.
+        // Only `status` and `finalize` are subresources of namespaces; other names are kinds.
         Some(match rest {
             ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
                 Self { plural: "namespaces".to_owned(), name: owned(name), subresource: owned(subresource), ..path }

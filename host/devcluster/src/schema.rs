@@ -1,8 +1,7 @@
-//! What is known of the shape of objects: types, defaults, list-map keys, merge keys. One form for the OpenAPI documents of built-in
-//! kinds and the structural schemas of custom ones; what only custom ones have (bounds, patterns, rules) lies in `custom`.
+//! The shape of objects: types, defaults, list-map keys, merge keys. It describes built-in kinds
+//! (from OpenAPI) and custom ones, to which `custom` adds bounds, patterns and rules.
 //!
-//! OpenAPI definitions refer to each other, some to themselves, so the nodes lie in one [`Schemas`] and name each other by number;
-//! [`SchemaRef`] is a number with its arena.
+//! OpenAPI definitions are recursive, so nodes are in an arena and refer to each other by number.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -23,7 +22,7 @@ pub struct SchemaId(u32);
 /// The JSON values that a node allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Type {
-    /// Anything: nothing is said, or `x-kubernetes-preserve-unknown-fields` without a type.
+    /// Any value: the schema has no type.
     #[default]
     Any,
     /// A JSON object: a struct if it has properties, a map if it has additional ones.
@@ -40,12 +39,12 @@ pub enum Type {
     Boolean,
     /// `x-kubernetes-int-or-string`, and `IntOrString` of the built-in kinds.
     IntOrString,
-    /// `resource.Quantity` of the built-in kinds: text or a number on the way in, canonical text on the way out.
+    /// `resource.Quantity` of built-in kinds: read as text or number, written as canonical text.
     Quantity,
 }
 
 impl Type {
-    /// The type of that name in a schema; [`Type::Any`] if there is no such type.
+    /// Returns the type of a schema with this `type`.
     pub(crate) fn named(name: Option<&str>) -> Self {
         match name {
             Some("object") => Self::Object,
@@ -62,12 +61,12 @@ impl Type {
 /// `x-kubernetes-list-type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListType {
-    /// Replaced as a whole. What is not marked otherwise is this.
+    /// Replaced as a whole: the default.
     #[default]
     Atomic,
-    /// Scalars, each at most once; owned one by one.
+    /// Unique scalars, owned one by one.
     Set,
-    /// Objects told apart by these fields (`x-kubernetes-list-map-keys`); owned one by one.
+    /// Objects with these keys (`x-kubernetes-list-map-keys`), owned one by one.
     Map(Vec<String>),
 }
 
@@ -84,13 +83,13 @@ pub enum MapType {
 /// The schema of one place in an object.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    /// The OpenAPI definition that this node is, e.g. `io.k8s.api.core.v1.Container`.
+    /// The name of its OpenAPI definition, e.g. `io.k8s.api.core.v1.Container`.
     pub definition: Option<Arc<str>>,
-    /// The values that are admitted.
+    /// The allowed values.
     pub kind: Type,
-    /// E.g. `date-time`, `byte`, `int32`.
+    /// The format, e.g. `date-time`, `byte`, `int32`.
     pub format: Option<Arc<str>>,
-    /// If true, `null` is a value of it (custom kinds).
+    /// Whether it allows `null` (custom kinds).
     pub nullable: bool,
     /// The fields of a struct.
     pub properties: BTreeMap<String, SchemaId>,
@@ -98,29 +97,29 @@ pub struct Schema {
     pub additional_properties: Option<SchemaId>,
     /// The items of a list.
     pub items: Option<SchemaId>,
-    /// The fields that must be there.
+    /// The required fields.
     pub required: Vec<String>,
     /// The default of an absent value.
     pub default: Option<Value>,
-    /// The way in which a list is merged.
+    /// How a list is merged.
     pub list_type: ListType,
-    /// The way in which an object is merged.
+    /// How an object is merged.
     pub map_type: MapType,
-    /// `x-kubernetes-preserve-unknown-fields`: fields that are not named stay.
+    /// `x-kubernetes-preserve-unknown-fields`: unknown fields are kept.
     pub preserve_unknown_fields: bool,
-    /// `x-kubernetes-embedded-resource`: the value is itself an object with apiVersion, kind and metadata.
+    /// `x-kubernetes-embedded-resource`: the value is an object with apiVersion, kind and metadata.
     pub embedded_resource: bool,
-    /// `x-kubernetes-patch-strategy`: how a strategic merge patch treats it, e.g. `merge` and `retainKeys`.
+    /// `x-kubernetes-patch-strategy` for strategic merge patches: `merge`, `retainKeys`.
     pub patch_strategy: Vec<Arc<str>>,
     /// `x-kubernetes-patch-merge-key`.
     pub patch_merge_key: Option<Arc<str>>,
-    /// Fields that are dropped when they hold false, 0 or "", as Go's `omitempty` does with what is no pointer (built-in kinds).
+    /// Fields dropped if they are false, 0 or "", as Go's `omitempty` does (built-in kinds).
     pub omit_zero: Vec<String>,
-    /// Lists and maps that are dropped when they are empty (built-in kinds).
+    /// Lists and maps dropped if they are empty (built-in kinds).
     pub omit_empty: Vec<String>,
-    /// The values that are rendered where a field is absent, since Go has no absent structs (built-in kinds).
+    /// Values written for absent fields, because Go has no absent structs (built-in kinds).
     pub always: BTreeMap<String, Value>,
-    /// The values that the server's defaulting functions put where a field is absent (built-in kinds).
+    /// Values that the server's defaulting functions set (built-in kinds).
     pub defaulted: BTreeMap<String, Value>,
 }
 
@@ -137,19 +136,19 @@ impl Schemas {
         id
     }
 
-    /// A node, to be completed: definitions that refer to each other are added empty first.
+    /// Returns a node to be completed, because recursive definitions are first added empty.
     pub fn get_mut(&mut self, id: SchemaId) -> Option<&mut Schema> {
         self.nodes.get_mut(id.0 as usize)
     }
 
-    /// A node with its arena; a number of another arena gives one that admits anything.
+    /// Returns a node, or one that allows anything if the arena has no such number.
     pub fn at(&self, id: SchemaId) -> SchemaRef<'_> {
         static ANYTHING: LazyLock<Schema> = LazyLock::new(|| Schema { preserve_unknown_fields: true, ..Schema::default() });
         SchemaRef { schemas: self, schema: self.nodes.get(id.0 as usize).unwrap_or(&ANYTHING) }
     }
 }
 
-/// A node together with those that it names.
+/// A node with its arena.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaRef<'a> {
     schemas: &'a Schemas,
@@ -165,39 +164,39 @@ impl Deref for SchemaRef<'_> {
 }
 
 impl<'a> SchemaRef<'a> {
-    /// The node itself, for as long as its arena.
+    /// Returns the node with the lifetime of the arena.
     pub fn schema(self) -> &'a Schema {
         self.schema
     }
 
-    /// The schema of a field of a struct.
+    /// Returns the schema of a field of a struct.
     pub fn property(self, name: &str) -> Option<SchemaRef<'a>> {
         self.schema.properties.get(name).map(|id| self.schemas.at(*id))
     }
 
-    /// The schema of a field of a struct or of a value of a map.
+    /// Returns the schema of a field of a struct or of a value of a map.
     pub fn field(self, name: &str) -> Option<SchemaRef<'a>> {
         self.property(name).or_else(|| self.additional_properties())
     }
 
-    /// The schema of the values of a map.
+    /// Returns the schema of the values of a map.
     pub fn additional_properties(self) -> Option<SchemaRef<'a>> {
         self.schema.additional_properties.map(|id| self.schemas.at(id))
     }
 
-    /// The schema of the items of a list.
+    /// Returns the schema of the items of a list.
     pub fn items(self) -> Option<SchemaRef<'a>> {
         self.schema.items.map(|id| self.schemas.at(id))
     }
 
-    /// The fields of a struct.
+    /// Returns the fields of a struct.
     pub fn properties(self) -> impl Iterator<Item = (&'a str, SchemaRef<'a>)> {
         let schemas = self.schemas;
         self.schema.properties.iter().map(move |(name, id)| (name.as_str(), schemas.at(*id)))
     }
 }
 
-/// A schema that owns its arena: that of one version of a kind. Loaded when it is first asked for.
+/// The schema of one version of a kind, loaded on first use.
 #[derive(Clone)]
 pub struct RootSchema(Arc<Lazy>);
 
@@ -210,12 +209,12 @@ impl RootSchema {
         Self::lazy(move || (schemas, root))
     }
 
-    /// Loads the schemas by `load` when they are first needed.
+    /// Loads the schemas on first use.
     pub fn lazy(load: impl FnOnce() -> (Arc<Schemas>, SchemaId) + Send + Sync + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(load))))
     }
 
-    /// The schema of the object as a whole.
+    /// Returns the schema of the whole object.
     pub fn root(&self) -> SchemaRef<'_> {
         let (schemas, root) = &**self.0;
         schemas.at(*root)

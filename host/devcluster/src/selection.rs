@@ -1,5 +1,3 @@
-//! Selects the objects of a list or a watch.
-
 use serde_json::Value;
 
 use crate::kinds::Kind;
@@ -8,7 +6,7 @@ use crate::request::options::ListOptions;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::Status;
 
-/// A label selector and a field selector together, and perhaps the one object that the path names.
+/// A label selector and a field selector, and maybe the one object in the path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
     labels: LabelSelector,
@@ -17,11 +15,11 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads the selectors of a request about `kind`; one about the object `name` selects that.
+    /// Parses the selectors of a request, for the object `name` only if given.
     ///
     /// # Errors
     ///
-    /// `BadRequest` about what is no selector, or names a field that cannot be selected by.
+    /// `BadRequest` for an invalid selector or a field that cannot be selected.
     pub(crate) fn parse(kind: &Kind, options: &ListOptions, name: Option<&str>) -> Result<Self, Status> {
         let labels = LabelSelector::parse(&options.label_selector)?;
         let fields = FieldSelector::parse(&options.field_selector)?;
@@ -35,12 +33,10 @@ impl Selection {
         Ok(Self { labels, fields, name: name.map(str::to_owned) })
     }
 
-    /// Returns whether it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty() && self.name.is_none()
     }
 
-    /// Returns whether it selects an object.
     pub(crate) fn matches(&self, kind: &Kind, value: &Value) -> bool {
         self.name.as_ref().is_none_or(|name| object::name(value) == name)
             && (self.labels.is_empty() || self.labels.matches(value))

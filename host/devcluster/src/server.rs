@@ -26,31 +26,31 @@ use crate::store::{HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
-/// The maximum number of syncs of the controllers without a pause, so that two of them that disagree do not block the server.
+/// The maximum number of syncs in one run, so that fighting controllers do not block it.
 const SYNCS_PER_RUN: usize = 10_000;
 
 /// The options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// UIDs, generated names and the like follow from it.
+    /// Determines UIDs, generated names etc.
     pub seed: u64,
-    /// The number of changes of each kind that watches can go back.
+    /// The maximum number of changes per kind in the history, which limits watches.
     pub history_limit: usize,
-    /// About how many bytes the changes of all kinds may take that watches can go back to.
+    /// The approximate maximum size of all histories.
     pub history_bytes: usize,
     /// The controllers.
     pub controllers: Controllers,
-    /// The run time of Pods, which then succeed; none: nobody runs Pods, as on a control plane without nodes.
+    /// The run time of Pods, which then succeed; `None`: Pods do not run, as without nodes.
     pub pod_run_time: Option<std::time::Duration>,
 }
 
-/// Decides if there are controllers for namespaces, garbage, Jobs and CronJobs.
+/// The presence of controllers for namespaces, garbage, Jobs and CronJobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controllers {
     /// The controllers run.
     #[default]
     Run,
-    /// Nobody but clients changes anything.
+    /// Only clients change objects.
     Absent,
 }
 
@@ -59,7 +59,7 @@ impl Default for Options {
         Self {
             seed: 0,
             history_limit: 10_000,
-            // Ten thousand changes of objects of 6 KB, or sixty of the largest that there can be.
+            // Ten thousand changes of objects of 6 KB, or sixty of the largest objects.
             history_bytes: 256 << 20,
             controllers: Controllers::default(),
             pod_run_time: Some(std::time::Duration::from_secs(1)),
@@ -67,23 +67,22 @@ impl Default for Options {
     }
 }
 
-/// A whole API server, without sockets, clock or randomness: the same requests at the same times get the same answers.
+/// A whole API server as a function: same requests at same times, same answers.
 #[derive(Debug)]
 pub struct Server {
     pub(crate) registry: Registry,
     controllers: Option<controllers::Controllers>,
-    /// The last change of a CustomResourceDefinition that the kinds know of.
+    /// The last change of a CustomResourceDefinition that the kinds include.
     definitions_seen: u64,
-    /// Those whose kinds are served, as they were when these were made.
+    /// The served definitions, in the state that is served.
     definitions_served: BTreeMap<Key, Arc<Stored>>,
-    /// Deleted ones whose objects are not all gone, with what they serve.
+    /// The resources of deleted definitions that still have objects.
     definitions_that_wait: BTreeMap<Key, Resource>,
-    /// The documents about its kinds.
     documents: discover::Documents,
 }
 
 impl Server {
-    /// A server with the namespaces that every cluster has.
+    /// A server with the initial objects of a cluster.
     pub fn new(options: &Options, now: Timestamp) -> Self {
         let history = HistoryLimits { changes: options.history_limit, bytes: options.history_bytes };
         let mut server = Self {
@@ -124,15 +123,15 @@ impl Server {
         answer
     }
 
-    /// Lets the controllers do what is due. Returns when to ask again at the latest; ask earlier when [`Self::revision`] has changed.
+    /// Runs the due controllers. Returns when to call again if [`Self::revision`] does not change.
     pub fn run_controllers(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.run_syncs(now, SYNCS_PER_RUN)
     }
 
-    /// As [`Self::run_controllers`], but runs at most `most` syncs.
+    /// Runs at most `most` syncs, otherwise like [`Self::run_controllers`].
     pub(crate) fn run_syncs(&mut self, now: Timestamp, most: usize) -> Option<Timestamp> {
         let Some(mut controllers) = self.controllers.take() else {
-            // Nobody looks at what changed, so nothing of it is kept.
+            // Without controllers, nobody needs the changes.
             self.registry.store.take_unseen();
             return None;
         };
@@ -157,7 +156,7 @@ impl Server {
         wakeup
     }
 
-    /// The number of the last change: what watches wait for.
+    /// Returns the number of the last change.
     pub fn revision(&self) -> u64 {
         self.registry.store.revision()
     }
@@ -167,7 +166,7 @@ impl Server {
         watch.next(&self.registry.store, &self.registry.kinds, now, self.registry.cached_revision())
     }
 
-    /// Lets it act as an API server whose watch cache has come to this revision and no further.
+    /// Calls `act` as an API server whose watch cache is at this revision.
     pub(crate) fn behind<T>(&mut self, cached: u64, act: impl FnOnce(&mut Self) -> T) -> T {
         self.registry.cached = Some(cached);
         let result = act(self);
@@ -175,19 +174,18 @@ impl Server {
         result
     }
 
-    /// Forgets the history: earlier watches and pages get `410 Gone`.
+    /// Forgets the history, so that earlier watches and pages get `410 Gone`.
     pub fn compact(&mut self) {
         self.registry.store.compact();
     }
 
-    /// The objects, to be looked at.
+    /// Returns the objects.
     pub fn store(&self) -> &Store {
         &self.registry.store
     }
 }
 
 impl Call {
-    /// A call by the server or one of its controllers.
     pub(crate) fn internal(kind: Arc<Kind>, namespace: &str, name: &str, manager: &str, now: Timestamp) -> Self {
         Self {
             now,
@@ -201,7 +199,6 @@ impl Call {
         }
     }
 
-    /// The same, about a part of the object.
     pub(crate) fn about(mut self, subresource: Option<Subresource>) -> Self {
         self.subresource = subresource;
         self

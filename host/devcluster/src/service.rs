@@ -1,4 +1,4 @@
-//! The server as a [`tower_service::Service`]: for `kube::Client::new`, without sockets, and for what serves it over HTTP.
+//! The server as a [`tower_service::Service`], for `kube::Client::new` and for HTTP.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,33 +22,33 @@ use crate::random::Random;
 use crate::status::Status;
 use crate::user::Requester;
 
-/// Any error, as tower's services name it.
+/// Any error, as tower's services have it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The largest body that is accepted: `MaxRequestBodyBytes` of the real server, twice what etcd takes.
+/// The maximum size of a body: `MaxRequestBodyBytes` of the real server, twice etcd's limit.
 pub const BODY_LIMIT: usize = crate::request::body::LIMIT;
 
-/// The number of bytes of a too large body that are read and dropped. Thus a client that reads only after it has sent everything gets an
-/// answer, which it could lose if the connection were closed at once. A client that sends without end is cut off.
+/// The bytes of a too large body that are read and dropped. If the connection were closed at once,
+/// clients that read only after sending could lose the answer.
 const DISCARD_LIMIT: usize = 256 * 1024 * 1024;
 
-/// The timeout for a client to send a body: `--request-timeout` of the real server.
+/// The timeout for receiving a body: `--request-timeout` of the real server.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The maximum size of incomplete bodies that are held at a time, in KiB. Further ones wait before they are read.
+/// The maximum total size of incomplete bodies in KiB. Further requests wait.
 const BODIES_KIB: usize = 64 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-/// Answers requests. Clones answer for the same cluster.
+/// Answers requests. Clones share the cluster.
 #[derive(Clone, Debug)]
 pub struct Service {
     cluster: Cluster,
-    /// Another API server of the same cluster, to which half of the requests go, and the seed of the choice.
+    /// Another API server of the cluster for half of the requests, and the seed of the choice.
     other: Option<(Cluster, u64)>,
     audit: Option<Arc<audit::Log>>,
     requests: Arc<AtomicU64>,
-    /// One permit for each KiB of bodies.
+    /// A permit per KiB of bodies.
     bodies: Arc<Semaphore>,
 }
 
@@ -58,22 +58,20 @@ impl Service {
         Self { cluster, other: None, audit: None, requests: Arc::default(), bodies: Arc::new(Semaphore::new(BODIES_KIB)) }
     }
 
-    /// The same, with a log of all requests.
+    /// Adds a log of all requests.
     #[must_use]
     pub fn with_audit(mut self, log: Arc<audit::Log>) -> Self {
         self.audit = Some(log);
         self
     }
 
-    /// The same, with another API server of the same cluster beside the first: which of the two answers a request follows from the seed and
-    /// the number of the request.
+    /// Adds another API server of the cluster. The seed and a request's number choose between them.
     #[must_use]
     pub fn with_another(mut self, other: Cluster, seed: u64) -> Self {
         self.other = Some((other, seed));
         self
     }
 
-    /// The API server that answers the next request.
     fn next_server(&self) -> &Cluster {
         match &self.other {
             Some((other, seed)) if Random::new(seed ^ self.requests.load(Ordering::Relaxed)).below(2) == 0 => other,
@@ -81,7 +79,7 @@ impl Service {
         }
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
@@ -128,7 +126,7 @@ impl Service {
         let limit = BODY_LIMIT as u64;
         let is_declared_too_large = body.size_hint().lower() > limit;
         if is_declared_too_large && parts.headers.contains_key(header::EXPECT) {
-            // The client asks before it sends, so that nothing is on its way.
+            // The client waits for permission to send, so nothing needs to be dropped.
             return Err(Status::too_large(BODY_LIMIT));
         }
         let most = if is_declared_too_large { 0 } else { body.size_hint().upper().map_or(limit, |upper| upper.min(limit)) };
@@ -141,8 +139,7 @@ impl Service {
         tokio::time::timeout(BODY_TIMEOUT, reading).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Writes what was answered into the audit log. An answer that it cannot take is not given: that the log lacks something would
-    /// not be noticed.
+    /// Logs an answer, or replaces it by an error, because a gap in the log would go unnoticed.
     fn audited(&self, response: Response<cluster::Body>, entry: Option<Entry>) -> Response<Body> {
         let Some(mut entry) = entry else { return response.map(|content| Body { content, completion: None }) };
         entry.answered(response.status(), response.body().bytes().map(Bytes::as_ref));
@@ -156,7 +153,7 @@ impl Service {
         response.map(|content| Body { content, completion })
     }
 
-    /// The id that the client gave the request, or one that counts.
+    /// Returns the request's ID from the client, or a new one.
     fn audit_id(&self, parts: &Parts) -> HeaderValue {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let given = parts.headers.get(AUDIT_ID).filter(|id| !id.is_empty()).cloned();
@@ -191,7 +188,6 @@ where
     }
 }
 
-/// An answer with an error.
 pub(crate) fn refusal(status: &Status) -> Response<cluster::Body> {
     let mut response = Response::new(cluster::Body::full(Bytes::from(status.to_json().to_string())));
     *response.status_mut() = status.code;
@@ -199,7 +195,7 @@ pub(crate) fn refusal(status: &Status) -> Response<cluster::Body> {
     response
 }
 
-/// The request did not end in time: `NewTimeoutError`.
+/// `NewTimeoutError` of the real server.
 pub(crate) fn timed_out() -> Status {
     let message = "Timeout: request did not complete within the allotted timeout";
     Status { details: Some(serde_json::json!({})), ..Status::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
@@ -238,7 +234,7 @@ pub struct Body {
     completion: Option<Completion>,
 }
 
-/// Writes the last event of a watch, however it ends.
+/// Logs the end of a watch when it is dropped.
 #[derive(Debug)]
 struct Completion {
     entry: Entry,
@@ -254,7 +250,6 @@ impl Drop for Completion {
 }
 
 impl Body {
-    /// These bytes.
     pub(crate) fn full(bytes: Bytes) -> Self {
         Self { content: cluster::Body::full(bytes), completion: None }
     }

@@ -1,7 +1,5 @@
-//! Errors of the API server: a `Status` with reason, code, message and causes.
-//!
-//! The messages are those of apimachinery's `pkg/api/errors` and `pkg/util/validation/field`, since clients (gyre's host among them)
-//! read them.
+//! Errors of the API server, with the messages of apimachinery's `pkg/api/errors` and
+//! `pkg/util/validation/field`, because clients parse them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,20 +9,20 @@ use serde_json::{Value, json};
 
 use crate::go;
 
-/// A failed request. Its `Display` is the message.
+/// A failed request, whose `Display` is the message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// HTTP status, and `code`.
+    /// The HTTP status, and `code`.
     pub code: StatusCode,
-    /// `reason`: `NotFound`, `Conflict`, `Invalid`, …; empty where the server has none.
+    /// `reason`, e.g. `NotFound`, `Conflict`, `Invalid`; may be empty.
     pub reason: &'static str,
     /// `message`.
     pub message: String,
-    /// `details`, without what is empty.
+    /// `details` without empty fields.
     pub details: Option<Value>,
-    /// `metadata.continue`: how a list can be gone on with although its start is forgotten.
+    /// `metadata.continue`: continues a list whose start is forgotten.
     pub continue_token: Option<Box<str>>,
-    /// The warnings for the client.
+    /// Warnings for the client.
     pub warnings: Box<[String]>,
 }
 
@@ -33,9 +31,9 @@ pub struct Status {
 pub struct Named<'a> {
     /// API group; empty for the core group.
     pub group: &'a str,
-    /// Plural in most messages, kind in `Invalid`.
+    /// The plural, or in `Invalid` the kind.
     pub resource: &'a str,
-    /// Name of the object.
+    /// The name of the object.
     pub name: &'a str,
 }
 
@@ -66,36 +64,36 @@ impl Status {
         Self { code, reason, message: message.into(), details: None, continue_token: None, warnings: Box::default() }
     }
 
-    /// There is no such object.
+    /// 404: the object does not exist.
     pub fn not_found(named: Named<'_>) -> Self {
         let message = format!("{named} not found");
         Self { details: Some(named.details()), ..Self::new(StatusCode::NOT_FOUND, "NotFound", message) }
     }
 
-    /// There is no such path.
+    /// 404: the path does not exist.
     pub fn no_such_path() -> Self {
         let message = "the server could not find the requested resource";
         Self { details: Some(json!({})), ..Self::new(StatusCode::NOT_FOUND, "NotFound", message) }
     }
 
-    /// The name is taken.
+    /// 409: the name is taken.
     pub fn already_exists(named: Named<'_>) -> Self {
         let message = format!("{named} already exists");
         Self { details: Some(named.details()), ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message) }
     }
 
-    /// `Operation cannot be fulfilled`: a precondition does not hold.
+    /// 409: a precondition does not hold.
     pub fn conflict(named: Named<'_>, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {named}: {why}");
         Self { details: Some(named.details()), ..Self::new(StatusCode::CONFLICT, "Conflict", message) }
     }
 
-    /// Something in the request is not understood.
+    /// 400: the request is malformed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
-    /// The object may not be so. `named.resource` is the kind.
+    /// 422: the object is invalid. `named.resource` is the kind.
     pub fn invalid(named: Named<'_>, errors: &[FieldError]) -> Self {
         let joined = match errors {
             [one] => one.to_string(),
@@ -120,7 +118,7 @@ impl Status {
         Self { details: Some(details), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message) }
     }
 
-    /// The kind can do no such thing.
+    /// 405: the kind does not have this verb.
     pub fn method_not_allowed() -> Self {
         Self {
             details: Some(json!({})),
@@ -132,24 +130,24 @@ impl Status {
         }
     }
 
-    /// The requested revision is no longer kept: `410 Gone`.
+    /// 410: the revision is no longer kept.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }
 
-    /// The client may not do that now.
+    /// 403: the object does not allow this now.
     pub fn forbidden(named: Named<'_>, why: &str) -> Self {
         let message = format!("{named} is forbidden: {why}");
         Self { details: Some(named.details()), ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message) }
     }
 
-    /// The body of the request is larger than `limit` bytes.
+    /// 413: the body of the request is larger than `limit` bytes.
     pub fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
-    /// The name that was generated is taken.
+    /// 409: the generated name is taken.
     pub fn generate_name_conflict(named: Named<'_>) -> Self {
         let message = format!("{named} already exists, the server was not able to generate a unique name for the object");
         let mut details = named.details();
@@ -159,13 +157,12 @@ impl Status {
         Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message) }
     }
 
-    /// The same, with what the client is warned of beside.
     pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
         self.warnings = warnings.into();
         self
     }
 
-    /// A defect of this server.
+    /// 500: a defect of this server.
     pub fn internal(message: impl fmt::Display) -> Self {
         let text = message.to_string();
         Self {
@@ -174,7 +171,7 @@ impl Status {
         }
     }
 
-    /// The `Status` object.
+    /// Returns the `Status` object.
     pub fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -203,46 +200,46 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// The maximum size of errors about one object in bytes: a place that is deep below long names has a path of megabytes, and there
-/// may be a hundred thousand such places. What is wrong beyond that is not listed.
+/// The maximum size of all errors about one object in bytes. A deep path of long names takes
+/// megabytes, and there may be a hundred thousand of them.
 pub(crate) const MAX_ERROR_BYTES: usize = 32 << 20;
 
-/// An error in one field, as `field.Error`.
+/// An error in one field: `field.Error` in Go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
     /// The kind of error.
     pub fault: Fault,
-    /// Path of the field, e.g. `spec.template.spec.containers[0].name`; `<nil>` for the whole.
+    /// The path of the field, e.g. `spec.template.spec.containers[0].name`; `<nil>` for the object.
     pub field: String,
-    /// The sentence that follows, or nothing.
+    /// The sentence that follows; may be empty.
     pub detail: String,
 }
 
-/// `field.ErrorType`. Values are shown as the server shows them: see [`shown`].
+/// The kind of error: `field.ErrorType` in Go. Messages contain values as [`shown`] formats them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// `Required value`.
     Required,
     /// `Invalid value: …`.
     Invalid(Value),
-    /// `Invalid value: …`, with the value as the server shows what is no JSON of a client.
+    /// `Invalid value: …`, with a value that is not JSON, as the server shows it.
     InvalidShown(String),
-    /// `Invalid value`, where the value is too large to be shown.
+    /// `Invalid value`, for a value that is too large to be shown.
     InvalidUnshown,
     /// `Unsupported value: …: supported values: …`.
     NotSupported {
         /// The value.
         value: Value,
-        /// Those that are supported.
+        /// The supported values.
         supported: Vec<String>,
     },
     /// `Duplicate value: …`.
     Duplicate(Value),
-    /// `Duplicate value`, where the value is too large to be shown.
+    /// `Duplicate value`, for a value that is too large to be shown.
     DuplicateUnshown,
     /// `Forbidden`.
     Forbidden,
-    /// `Too long: may not be more than … bytes`: the detail contains the limit.
+    /// `Too long: may not be more than … bytes`; the detail contains the limit.
     TooLong,
     /// `Too many: …`.
     TooMany {
@@ -257,7 +254,7 @@ pub enum Fault {
     TypeInvalid(Value),
     /// `Internal error`.
     Internal,
-    /// A sentence of the server's own, in the place of all this.
+    /// A sentence of the server that follows no pattern.
     Worded {
         /// The reason of the cause, e.g. `FieldValueNotSupported`.
         reason: &'static str,
@@ -287,7 +284,6 @@ impl FieldError {
         Self::new(Fault::Forbidden, field, detail)
     }
 
-    /// About how many bytes it takes.
     pub(crate) fn footprint(&self) -> usize {
         let value = match &self.fault {
             Fault::Invalid(value)
@@ -352,12 +348,12 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// A value as the server shows it in a message: text in quotes, what is larger as JSON.
+/// Formats a value for messages: text in quotes, lists and objects as JSON.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => go::quoted(text),
         Value::Array(_) | Value::Object(_) => {
-            // As Go writes JSON, for the sake of web pages.
+            // Go escapes these characters for HTML.
             value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
         }
         other => other.to_string(),

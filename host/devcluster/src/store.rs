@@ -1,11 +1,10 @@
-//! The objects, their revisions, and the changes that watches follow.
+//! The objects, their revisions, and the changes that watches read. Pure data: no clock, no
+//! randomness, no locks.
 //!
-//! One counter numbers every change of any kind, as etcd's revision does; an object's `resourceVersion` is the number of its last
-//! change. Each kind has a table of its objects and a history, which is bounded in changes for each kind and in bytes for all of
-//! them. Reading the past (the pages of a list, a list at an exact revision) undoes the history; what it has forgotten is
-//! [`Forgotten`], which clients know as 410 Gone.
-//!
-//! Pure data: no clock, no randomness, no locks.
+//! One counter numbers all changes, like etcd's revision; an object's `resourceVersion` is the
+//! number of its last change. Each kind has a table and a history. Histories are bounded in changes
+//! per kind and in bytes altogether. Reads of the past (pages, lists at an exact revision) undo the
+//! history; if it does not reach back, they are [`Forgotten`], which clients see as 410 Gone.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -17,7 +16,7 @@ use serde_json::Value;
 
 use crate::object;
 
-/// The group and plural of a kind. Its objects are stored under them, whatever the version.
+/// The group and plural of a kind, under which objects of all versions are stored.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
     /// API group; empty for the core group.
@@ -33,7 +32,7 @@ impl Resource {
     }
 }
 
-/// Namespace (empty for cluster-scoped kinds) and name. Ordered as lists are: by path in etcd, where a slash follows the namespace.
+/// Namespace (or an empty text) and name, ordered by the path in etcd, which separates by slashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Namespace.
@@ -71,7 +70,6 @@ pub struct Stored {
     pub value: Value,
     /// Its resourceVersion.
     pub revision: u64,
-    /// About how many bytes it takes.
     footprint: usize,
     json: OnceLock<Bytes>,
 }
@@ -82,13 +80,13 @@ impl Stored {
         Arc::new(Self { value, revision, footprint, json: OnceLock::new() })
     }
 
-    /// Its JSON, made once however many lists and watches want it.
+    /// Returns its JSON, which all lists and watches share.
     pub fn json(&self) -> &Bytes {
         self.json.get_or_init(|| Bytes::from(to_json(&self.value)))
     }
 }
 
-/// An object's JSON, of which lists leave out the beginning: `apiVersion` and `kind` come first.
+/// Returns an object's JSON with `apiVersion` and `kind` first, which lists cut off.
 pub(crate) fn to_json(value: &Value) -> String {
     let Some(object) = value.as_object() else { return value.to_string() };
     let is_first = |field: &str| matches!(field, "apiVersion" | "kind");
@@ -113,17 +111,16 @@ pub struct Change {
     pub revision: u64,
     /// The key of the object.
     pub key: Key,
-    /// The object before; none if it was created.
+    /// The object before; `None` if it was created.
     pub before: Option<Arc<Stored>>,
     /// The object after. After a deletion, it has the revision of the deletion.
     pub after: Arc<Stored>,
-    /// Whether the object still exists.
+    /// Says if the object still exists.
     pub presence: Presence,
 }
 
 impl Change {
-    /// The approximate number of bytes that only the history keeps: the state before, and that of a deletion. The state after any other
-    /// change is that of an object that is there, or the one before a later change.
+    /// Returns the approximate size of states that no existing object or later change shares.
     fn footprint(&self) -> usize {
         let before = self.before.as_ref().map_or(0, |before| before.footprint);
         let last = if self.presence == Presence::Deleted { self.after.footprint } else { 0 };
@@ -134,13 +131,13 @@ impl Change {
 /// The limits of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryLimits {
-    /// The number of changes of each kind that are kept.
+    /// The maximum number of changes per kind.
     pub changes: usize,
-    /// The approximate maximum size of all of them together, without the existing objects.
+    /// The approximate maximum size of all histories, without the existing objects.
     pub bytes: usize,
 }
 
-/// Says if an object exists after a change.
+/// The existence of an object after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// It was created or changed.
@@ -149,7 +146,7 @@ pub enum Presence {
     Deleted,
 }
 
-/// The history no longer reaches back to a revision.
+/// The error that the history no longer reaches back to a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too old resource version: {asked} ({oldest})")]
 pub struct Forgotten {
@@ -169,7 +166,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A limit of the number of objects, whatever their size.
+    /// A limit of the number of objects only.
     pub fn objects(objects: usize) -> Self {
         Self { objects, bytes: usize::MAX }
     }
@@ -180,7 +177,7 @@ impl Limit {
 pub struct Page {
     /// The objects, in order.
     pub objects: Vec<(Key, Arc<Stored>)>,
-    /// If true, there are no objects after them.
+    /// Whether no objects follow.
     pub is_last: bool,
 }
 
@@ -192,29 +189,26 @@ fn pair<'a>(entry: Option<(&'a Key, &'a Arc<Stored>)>) -> (Option<&'a Key>, Opti
 struct Table {
     objects: BTreeMap<Key, Arc<Stored>>,
     history: VecDeque<Change>,
-    /// Changes up to and including this one may be forgotten.
+    /// The last change that may be forgotten.
     forgotten: u64,
-    /// The number of the last change.
     changed: u64,
-    /// If true, the kind is no longer served.
     is_ended: bool,
 }
 
-/// The number of empty tables that are kept of kinds that are no longer served: their watches have yet to be told of the last
-/// deletions, which they are as soon as they are polled and, on a server that lags, its cache has them.
+/// The tables kept for kinds that are no longer served, whose watches must send the last deletions.
 const ENDED_TABLES: usize = 8;
 
-/// See the module's documentation.
+/// The objects of a cluster, with their history.
 #[derive(Debug)]
 pub struct Store {
     revision: u64,
     tables: HashMap<Resource, Table>,
     history_limits: HistoryLimits,
-    /// About how many bytes the history takes.
+    /// The approximate size of all histories.
     history_bytes: usize,
-    /// The changes in all histories by their numbers: the first is the next to be forgotten when there are too many bytes.
+    /// The changes in all histories by number, to find the oldest one.
     history_order: BTreeMap<u64, Resource>,
-    /// Kinds that are no longer served, the longest ago first.
+    /// Kinds that are no longer served, in the order in which they ended.
     ended: VecDeque<Resource>,
     by_uid: HashMap<Arc<str>, (Resource, Key)>,
     by_owner: HashMap<Arc<str>, BTreeSet<(Resource, Key)>>,
@@ -238,27 +232,26 @@ impl Store {
         }
     }
 
-    /// The number of the last change of any kind.
+    /// Returns the number of the last change of any kind.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The number of the last change of a kind.
+    /// Returns the number of the last change of a kind.
     pub fn changed(&self, resource: &Resource) -> u64 {
         self.tables.get(resource).map_or(0, |table| table.changed)
     }
 
-    /// The oldest revision of a kind that can be had.
     pub(crate) fn oldest(&self, resource: &Resource) -> u64 {
         self.tables.get(resource).map_or(0, |table| table.forgotten)
     }
 
-    /// An object.
+    /// Returns an object.
     pub fn get(&self, resource: &Resource, key: &Key) -> Option<&Arc<Stored>> {
         self.tables.get(resource)?.objects.get(key)
     }
 
-    /// All objects of a kind, or those in a namespace, in order.
+    /// Returns the objects of a kind or those in a namespace, in order.
     pub fn list<'a>(
         &'a self,
         resource: &Resource,
@@ -269,12 +262,12 @@ impl Store {
         objects.into_iter().flatten().take_while(move |(key, _)| namespace.is_none_or(|namespace| *key.namespace == *namespace))
     }
 
-    /// Objects of a kind as they were after the change `revision`, in order, after the key `start` if one is given: no more than
-    /// `limit`, but one at least. Costs as much as the page and the changes since.
+    /// Returns the objects of a kind as of `revision`, in order, after the key `start` if given: at
+    /// most `limit`, but at least one. Costs as much as the page and the changes since.
     ///
     /// # Errors
     ///
-    /// When the history does not reach back so far.
+    /// If the history does not reach back to `revision`.
     pub fn page_at(
         &self,
         resource: &Resource,
@@ -339,11 +332,11 @@ impl Store {
         }
     }
 
-    /// The changes of a kind after `revision`, oldest first.
+    /// Returns the changes of a kind after `revision`, oldest first.
     ///
     /// # Errors
     ///
-    /// When the history does not reach back so far.
+    /// If the history does not reach back to `revision`.
     pub fn changes_since(&self, resource: &Resource, revision: u64) -> Result<impl Iterator<Item = &Change>, Forgotten> {
         let table = self.tables.get(resource);
         if let Some(table) = table
@@ -358,7 +351,7 @@ impl Store {
         Ok(changes.into_iter().flatten())
     }
 
-    /// Creates or replaces an object. Its `metadata.resourceVersion` becomes the number of this change.
+    /// Creates or replaces an object. Sets its resourceVersion to the number of this change.
     pub fn put(&mut self, resource: &Resource, key: &Key, mut value: Value) -> Arc<Stored> {
         self.revision += 1;
         object::set_resource_version(&mut value, self.revision);
@@ -378,7 +371,7 @@ impl Store {
         stored
     }
 
-    /// Deletes an object. Returns its last state, with the number of the deletion.
+    /// Deletes an object. Returns its last state, with the revision of the deletion.
     pub fn remove(&mut self, resource: &Resource, key: &Key) -> Option<Arc<Stored>> {
         let last = self.get(resource, key)?.value.clone();
         self.remove_as(resource, key, last)
@@ -413,7 +406,6 @@ impl Store {
         self.unseen.push((resource.clone(), key.clone()));
     }
 
-    /// Forgets the oldest change of a kind.
     fn forget_oldest(&mut self, resource: &Resource) {
         let Some(table) = self.tables.get_mut(resource) else { return };
         let Some(change) = table.history.pop_front() else { return };
@@ -422,7 +414,6 @@ impl Store {
         self.history_order.remove(&change.revision);
     }
 
-    /// Forgets the history of a kind.
     fn forget_history(&mut self, resource: &Resource) {
         while self.tables.get(resource).is_some_and(|table| !table.history.is_empty()) {
             self.forget_oldest(resource);
@@ -443,7 +434,7 @@ impl Store {
         }
     }
 
-    /// Forgets the history of every kind, as etcd's compaction does: earlier watches and pages get 410.
+    /// Forgets all histories, as etcd's compaction does: earlier watches and pages get 410.
     pub fn compact(&mut self) {
         self.history_order.clear();
         self.history_bytes = 0;
@@ -453,7 +444,7 @@ impl Store {
         }
     }
 
-    /// Begins the history of a kind that is served from now on. Objects from an earlier definition of it stay.
+    /// Begins the history of a newly served kind. Objects of an earlier definition stay.
     pub fn begin(&mut self, resource: &Resource) {
         let revision = self.revision;
         let begun = || Table { forgotten: revision, ..Table::default() };
@@ -467,7 +458,7 @@ impl Store {
         }
     }
 
-    /// Ends a kind that is no longer served. Its history stays for a while, so that its watches get the last deletions.
+    /// Ends a kind that is no longer served. Its history stays for a while, for the last deletions.
     pub fn end(&mut self, resource: &Resource) {
         let Some(table) = self.tables.get_mut(resource) else { return };
         if !std::mem::replace(&mut table.is_ended, true) {
@@ -477,14 +468,13 @@ impl Store {
             && let Some(oldest) = self.ended.pop_front()
         {
             self.forget_history(&oldest);
-            // Objects whose definition went without them are there again with the next of that name.
+            // Remaining objects come back when a definition of the same name does.
             if self.tables.get(&oldest).is_some_and(|table| table.objects.is_empty()) {
                 self.tables.remove(&oldest);
             }
         }
     }
 
-    /// Returns whether a kind was served and no longer is, and its history is still kept.
     pub(crate) fn has_ended(&self, resource: &Resource) -> bool {
         self.tables.get(resource).is_some_and(|table| table.is_ended)
     }
@@ -494,7 +484,7 @@ impl Store {
         self.tables.len()
     }
 
-    /// About how many bytes the history takes beside the objects that are there.
+    /// Returns about how many bytes the history takes beyond the existing objects.
     pub fn history_bytes(&self) -> usize {
         self.history_bytes
     }
@@ -504,12 +494,12 @@ impl Store {
         self.by_uid.get(uid)
     }
 
-    /// The objects with an ownerReference to this UID, in order.
+    /// Returns the objects with an ownerReference to this UID, in order.
     pub fn owned_by(&self, uid: &str) -> impl Iterator<Item = &(Resource, Key)> {
         self.by_owner.get(uid).into_iter().flatten()
     }
 
-    /// Returns the keys that changed since the last call; an object may be named several times.
+    /// Returns the keys that changed since the last call, with repetitions.
     pub fn take_unseen(&mut self) -> Vec<(Resource, Key)> {
         std::mem::take(&mut self.unseen)
     }

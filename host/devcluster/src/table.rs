@@ -18,28 +18,27 @@ use serde_json::{Value, json};
 use crate::kinds::{Column, Kind, Origin};
 use crate::{object, partial};
 
-/// The part of its object that each row contains: `?includeObject=`.
+/// The part of its object that a row contains: `?includeObject=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncludeObject {
     /// Its metadata, as `PartialObjectMetadata`.
     #[default]
     Metadata,
-    /// All of it.
+    /// The whole object.
     Object,
     /// Nothing.
     None,
 }
 
-/// Decides if a table has its column definitions; the later events of a watch do not.
+/// The presence of column definitions; later events of a watch have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Headings {
-    /// It has them.
+    /// Present.
     Shown,
-    /// It has none.
+    /// Absent.
     Omitted,
 }
 
-/// A `Table` of `objects` at `now`; `metadata` is that of the list or of the one object.
 pub(crate) fn render(
     kind: &Kind,
     metadata: &Value,
@@ -65,7 +64,7 @@ pub(crate) fn render(
         Headings::Shown => renderer.headings(kind),
         Headings::Omitted => Value::Null,
     };
-    // The server's default renderer has no list of no rows.
+    // The server's default renderer writes null for no rows.
     let rows = if rows.is_empty() && matches!(renderer, Renderer::Default) { Value::Null } else { Value::Array(rows) };
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": partial::list_metadata(metadata),
@@ -73,7 +72,6 @@ pub(crate) fn render(
     })
 }
 
-/// The `Table` of a Scale, which is of no kind that is stored.
 pub(crate) fn of_scale(scale: &Value, include: IncludeObject, now: Timestamp) -> Value {
     let metadata = json!({ "resourceVersion": object::metadata(scale, "resourceVersion") });
     json!({
@@ -95,13 +93,10 @@ fn row(object: &Value, cells: Vec<Value>, conditions: Option<Value>, include: In
     row
 }
 
-/// The renderer of the cells.
 enum Renderer<'a> {
-    /// The columns of a CustomResourceDefinition.
     Custom(&'a [Column]),
-    /// A printer of the API server.
     Builtin,
-    /// `rest.DefaultTableConvertor`: name and time of creation.
+    /// `rest.DefaultTableConvertor`: name and creation time.
     Default,
 }
 

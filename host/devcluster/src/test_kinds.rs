@@ -1,5 +1,3 @@
-//! Kinds for tests.
-
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,12 +7,11 @@ use crate::kinds::{Kind, Origin, Scope};
 use crate::schema::{RootSchema, Schema, Schemas};
 use crate::store::Resource;
 
-/// A built-in kind without a schema.
 pub(crate) fn builtin(group: &str, version: &str, plural: &str, kind: &str, scope: Scope) -> Kind {
     with_discovery(group, version, plural, kind, scope, json!({}))
 }
 
-/// The same, with its discovery entry.
+/// A built-in kind without a schema, with this discovery entry.
 pub(crate) fn with_discovery(group: &str, version: &str, plural: &str, kind: &str, scope: Scope, discovery: Value) -> Kind {
     let mut schemas = Schemas::new();
     let root = schemas.add(Schema::default());

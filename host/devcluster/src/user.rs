@@ -1,25 +1,25 @@
-//! Identifies the sender of a request. There is no authentication: a bearer token is the name of a user, and every user may do everything.
+//! The sender of a request. Without authentication, a bearer token is the name of a user.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
 use crate::status::Status;
 
-/// A user, as the audit log names it.
+/// A user, as in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// E.g. `system:admin`.
+    /// The name, e.g. `system:admin`.
     pub name: String,
-    /// E.g. `system:masters`.
+    /// The groups, e.g. `system:masters`.
     pub groups: Vec<String>,
 }
 
-/// The sender of a request. Requests carry it in their extensions.
+/// The sender of a request, in the extensions of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
     /// The user.
     pub user: User,
-    /// In whose name it is done, if in another's.
+    /// The impersonated user.
     pub impersonated: Option<User>,
 }
 
@@ -28,7 +28,7 @@ impl Requester {
     ///
     /// # Errors
     ///
-    /// When something is to be impersonated, but no user.
+    /// If the headers impersonate something other than a user.
     pub fn of(headers: &HeaderMap) -> Result<Self, Status> {
         let token = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let name = token.map(str::trim).filter(|token| !token.is_empty()).unwrap_or("system:admin");
@@ -37,7 +37,7 @@ impl Requester {
         Ok(Self { user, impersonated: impersonated(headers)? })
     }
 
-    /// In whose name the request is done.
+    /// Returns the impersonated user if there is one, else the user.
     pub fn effective(&self) -> &User {
         self.impersonated.as_ref().unwrap_or(&self.user)
     }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_alone_is_nobody() {
+    fn a_group_without_a_user_is_refused() {
         let headers = HeaderMap::from_iter([(http::HeaderName::from_static("impersonate-group"), "g".parse().unwrap())]);
         assert_eq!(Requester::of(&headers).unwrap_err().code, 500);
     }

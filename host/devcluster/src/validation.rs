@@ -1,4 +1,4 @@
-//! Validates metadata of every kind, as apimachinery's `ValidateObjectMeta` and the like do.
+//! Validates the metadata of all kinds, like apimachinery's `ValidateObjectMeta`.
 
 pub(crate) mod field;
 pub(crate) mod selector;
@@ -13,21 +13,15 @@ use crate::status::FieldError;
 use field::{Errors, Field};
 use syntax::Whole;
 
-/// The size that keys and values of all annotations may have together.
+/// The maximum total size of annotations, keys and values.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-/// The longest name of a field manager.
 const FIELD_MANAGER_LIMIT: usize = 128;
-/// The longest name of a subresource in `managedFields`.
 const SUBRESOURCE_LIMIT: usize = 256;
 
-/// The form of the names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Naming {
-    /// A DNS subdomain: most.
     Subdomain,
-    /// A DNS label.
     Label,
-    /// Anything that can be a segment of a path.
     PathSegment,
 }
 
@@ -44,12 +38,11 @@ fn naming(kind: &Kind) -> Naming {
     }
 }
 
-/// Validates a name of such a kind.
 fn name_errors(naming: Naming, name: &str, whole: Whole) -> Vec<String> {
     match naming {
         Naming::PathSegment => syntax::path_segment(name, whole),
         Naming::Subdomain | Naming::Label => {
-            // What follows a trailing dash makes it a good name, so the dash is judged as part of one.
+            // A generated suffix follows a trailing dash, so the dash is valid here.
             let masked = match whole {
                 Whole::Prefix if name.len() > 1 && name.ends_with('-') => {
                     let mut kept = name.to_owned();
@@ -65,7 +58,6 @@ fn name_errors(naming: Naming, name: &str, whole: Whole) -> Vec<String> {
     }
 }
 
-/// Validates the metadata of a new object, whose name has been generated.
 pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = Field::root(object).get("metadata");
@@ -96,7 +88,6 @@ pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> 
     errors
 }
 
-/// Validates the metadata of an object that replaces another.
 pub(crate) fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = Field::root(new).get("metadata");
@@ -128,7 +119,6 @@ pub(crate) fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldErr
     errors
 }
 
-/// `ValidateLabels`.
 pub(crate) fn labels(labels: &Field<'_>, errors: &mut Errors) {
     for (key, value) in labels.object().into_iter().flatten() {
         let key_errors = syntax::qualified_name(key).into_iter();
@@ -138,7 +128,6 @@ pub(crate) fn labels(labels: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateAnnotations`.
 pub(crate) fn annotations(annotations: &Field<'_>, errors: &mut Errors) {
     let mut size = 0;
     for (key, value) in annotations.object().into_iter().flatten() {
@@ -154,7 +143,7 @@ pub(crate) fn annotations(annotations: &Field<'_>, errors: &mut Errors) {
 fn owner_references(references: &Field<'_>, errors: &mut Errors) {
     let mut controller: Option<String> = None;
     for reference in references.items() {
-        // The API server's paths do not say which of the references it is.
+        // The API server's paths do not contain the index of the reference.
         let reference = reference.named(references.path());
         let api_version = reference.get("apiVersion");
         if api_version.text().is_empty() || api_version.text().ends_with('/') {
@@ -231,7 +220,6 @@ fn managed_fields(entries: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// `ValidateFieldManager`.
 pub(crate) fn field_manager(manager: &Field<'_>, errors: &mut Errors) {
     if manager.text().len() > FIELD_MANAGER_LIMIT {
         manager.too_long(errors, FIELD_MANAGER_LIMIT);

@@ -1,4 +1,4 @@
-//! Following the changes of a kind.
+//! Watches, which send the changes of a kind.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::selection::Selection;
 use crate::status::Status;
 use crate::store::{Change, Forgotten, Key, Limit, Presence, Resource, Store, Stored};
 
-/// The number of bytes that are sent at a time: enough to fill packets, and little to hold for a slow client.
+/// The size of a frame in bytes: fills packets, and is little to hold for a slow client.
 const FRAME: usize = 64 * 1024;
-/// The number of objects that are inspected for one frame, so that a watch that selects few does not delay the others.
+/// The number of objects to inspect per frame, so that selective watches do not delay others.
 const STEP: usize = 1_000;
-/// The interval of bookmarks, as kube-apiserver's `bookmarkFrequency`.
+/// The interval of bookmarks: kube-apiserver's `bookmarkFrequency`.
 const BOOKMARK_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// The annotation of the bookmark after the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// The watch of a client. It is a position in the history of its kind and holds no events, so a client that does not read costs nothing,
-/// and one that falls behind the history gets `410 Gone`.
+/// A client's watch: a position in the history of its kind. It holds no events, so that a client
+/// that does not read costs nothing. Behind the history, it gets `410 Gone`.
 #[derive(Debug)]
 pub struct Watch {
     pub(crate) kind: Arc<Kind>,
@@ -36,41 +36,34 @@ pub struct Watch {
     pub(crate) until: Timestamp,
 }
 
-/// The next part of a watch.
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// The objects as of `revision`, after the key `after`.
     Initial { revision: u64, after: Option<Key>, then: InitialEnd },
     /// The changes after `revision`.
     Changes { revision: u64 },
-    /// Nothing.
+    /// The watch has ended.
     Over,
 }
 
-/// The event after the initial objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InitialEnd {
-    /// A bookmark that marks their end.
     Bookmark,
-    /// The changes.
     Changes,
 }
 
-/// Decides when bookmarks are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bookmarks {
-    /// Never.
     Unwanted,
-    /// At this time.
     At(Timestamp),
 }
 
 /// The next step of a watch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Send this, and ask again.
+    /// Send these bytes, and ask again.
     Send(Bytes),
-    /// Nothing until the store changes, or this time comes.
+    /// Wait until the store changes, or until this time.
     Wait(Option<Timestamp>),
     /// Close the connection.
     End,
@@ -82,7 +75,7 @@ impl Watch {
         &self.resource
     }
 
-    /// `cached` is the newest revision that is known here.
+    /// Returns the next step. `cached` is the newest revision in this server's watch cache.
     pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Next {
         if now >= self.until {
             return Next::End;
@@ -96,7 +89,7 @@ impl Watch {
             Ok(frame) if !frame.is_empty() => Next::Send(frame.into()),
             // The last deletions are sent before the watch ends.
             Ok(_) if self.awaits_last_changes(store) => self.bookmark_or_wait(cached, now),
-            // What a definition serves ends with it, and when it changes, as the real server then makes it anew.
+            // As on the real server, a watch ends with its definition, and when that changes.
             Ok(_) | Err(_) if !kinds.still_has(&self.kind) => {
                 self.stage = Stage::Over;
                 Next::End
@@ -110,7 +103,7 @@ impl Watch {
         }
     }
 
-    /// Returns whether its kind is no longer served, but the cache of a server that lags has not come to the kind's last change yet.
+    /// Returns whether its kind has ended, but this server's cache lacks the last changes.
     fn awaits_last_changes(&self, store: &Store) -> bool {
         let Stage::Changes { revision } = self.stage else { return false };
         let has_changes = || store.changes_since(&self.resource, revision).is_ok_and(|mut changes| changes.next().is_some());
@@ -121,7 +114,7 @@ impl Watch {
         let Stage::Initial { revision, after, then } = &self.stage else { return Ok(Vec::new()) };
         let (revision, mut after, then) = (*revision, after.clone(), *then);
         let mut frame = Vec::new();
-        // Objects that are not selected give an empty frame; the next ones may be.
+        // A page without selected objects gives an empty frame, so the next page follows.
         while frame.is_empty() {
             let limit = Limit { objects: STEP, bytes: FRAME };
             let page = store.page_at(&self.resource, self.namespace.as_deref(), revision, after.as_ref(), limit)?;
@@ -170,7 +163,7 @@ impl Watch {
             (false, false) => {}
             (false, true) => self.write(frame, "ADDED", &change.after, None, kinds, now),
             (true, true) => self.write(frame, "MODIFIED", &change.after, None, kinds, now),
-            // A client that selects sees the object leave as it last saw it, with the number of the change.
+            // An object that matches no longer is deleted for the client, as it last matched.
             (true, false) => {
                 let last = change.before.as_ref().unwrap_or(&change.after);
                 self.write(frame, "DELETED", last, Some(change.revision), kinds, now);
@@ -202,7 +195,7 @@ impl Watch {
         match self.bookmarks {
             Bookmarks::At(at) if now >= at => {
                 let Stage::Changes { revision } = self.stage else { return Next::Wait(Some(self.until)) };
-                // Nothing of this kind has changed since: the client may go on from the newest change of any kind.
+                // No object of the kind has changed, so the client may resume from here.
                 let newest = revision.max(cached);
                 self.stage = Stage::Changes { revision: newest };
                 self.bookmarks = Bookmarks::At(now.saturating_add(BOOKMARK_EVERY).unwrap_or(Timestamp::MAX));
@@ -222,7 +215,7 @@ impl Watch {
         if is_end_of_initial && let Some(metadata) = crate::object::metadata_mut(&mut object) {
             metadata.insert("annotations".to_owned(), json!({ INITIAL_EVENTS_END: "true" }));
         }
-        // The server's types have no absent structs: what is decoded is what it would send.
+        // Decoding adds the structs that Go never leaves out.
         let _ = self.kind.decode(&mut object, crate::kinds::FieldValidation::Ignore);
         let body = self.rendering.bookmark(&self.kind, object);
         event("BOOKMARK", &body)
@@ -266,7 +259,6 @@ mod tests {
         answer.body
     }
 
-    /// Returns the next step of a watch whose server has a cache at this revision.
     fn next(server: &mut Server, watch: &mut Watch, cached: u64) -> Next {
         server.behind(cached, |server| server.watch(NOW, watch))
     }

@@ -1,4 +1,4 @@
-//! The real kubectl and helm against a devcluster whose Pods run and end, which those of the real control plane do not.
+//! The real kubectl and helm against devcluster with Pods that run and end.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod transcript;

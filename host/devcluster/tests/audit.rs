@@ -1,4 +1,4 @@
-//! The audit log, read by what reads the real server's.
+//! The audit log, read by the reader of the real server's log.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl std::io::Write for FullDisk {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_logged_is_not_answered() {
+async fn an_answer_that_cannot_be_logged_is_not_given() {
     let cluster = Cluster::start(&Options::default(), Clock::tokio("2026-01-02T03:04:05Z".parse().unwrap()));
     let mut service = Service::new(cluster).with_audit(Arc::new(audit::Log::new(FullDisk)));
     assert_eq!(send(&mut service, Request::get("/version"), "").await.status(), 500);

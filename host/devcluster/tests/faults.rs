@@ -1,4 +1,4 @@
-//! Each fault does what it says, and follows from the seed.
+//! The effect of each fault, and its dependence on the seed.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::ops::RangeInclusive;
@@ -52,14 +52,12 @@ impl Simulation {
         self.service.call(request.body(Full::new(Bytes::from(body))).unwrap()).await
     }
 
-    /// The code and the JSON of an answer.
     async fn answer(&mut self, method: &str, uri: &str, body: &Value) -> (u16, Value) {
         let response = self.request(method, uri, body).await.unwrap();
         let code = response.status().as_u16();
         (code, serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap())
     }
 
-    /// Makes a ConfigMap, without faults.
     fn make(&self, name: &str) {
         let request = Request::post(MAPS).header("content-type", "application/json");
         let response = self.cluster.handle(&request.body(Bytes::from(map(name).to_string())).unwrap());
@@ -74,7 +72,6 @@ impl Simulation {
         self.faults.trace().iter().map(|injected| injected.fault).collect()
     }
 
-    /// Opens a watch of the ConfigMaps from now on.
     async fn watch(&mut self, parameters: &str) -> faults::Body {
         let revision = self.cluster.revision();
         let uri = format!("{MAPS}?watch=true&resourceVersion={revision}{parameters}");
@@ -86,8 +83,8 @@ fn map(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } })
 }
 
-/// The names in the events that come, then how the watch ends and after how many seconds.
-async fn follow(mut body: faults::Body) -> (Vec<String>, &'static str, u64) {
+/// Returns the names in the events, how the watch ends, and after how many seconds.
+async fn read_watch(mut body: faults::Body) -> (Vec<String>, &'static str, u64) {
     let begin = Instant::now();
     let (mut text, mut end) = (String::new(), "clean");
     while let Some(frame) = body.frame().await {
@@ -147,7 +144,7 @@ async fn refusals_say_what_the_real_server_says_and_change_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conflicts_happen_to_those_who_change_something() {
+async fn only_writes_get_conflicts() {
     let mut simulation = Simulation::always(Fault::Conflict);
     assert_eq!(simulation.answer("POST", MAPS, &map("a")).await.0, 201);
     let (code, status) = simulation.answer("PUT", &format!("{MAPS}/a"), &map("a")).await;
@@ -159,7 +156,7 @@ async fn conflicts_happen_to_those_who_change_something() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_answers_are_those_of_requests_that_were_done() {
+async fn a_request_whose_answer_is_lost_was_handled() {
     let mut simulation = Simulation::always(Fault::AnswerLost);
     assert_eq!(simulation.answer("POST", MAPS, &map("a")).await.0, 504);
     assert!(simulation.exists("a"));
@@ -174,7 +171,7 @@ async fn lost_answers_are_those_of_requests_that_were_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stale_lists_are_for_those_who_do_not_mind() {
+async fn only_lists_of_any_state_are_stale() {
     let mut simulation = Simulation::always(Fault::StaleList);
     for name in ["a", "b", "c"] {
         simulation.make(name);
@@ -202,7 +199,7 @@ async fn watches_are_cut_between_or_in_events() {
         for name in ["a", "b", "c"] {
             simulation.make(name);
         }
-        let (seen, end, _) = follow(watch).await;
+        let (seen, end, _) = read_watch(watch).await;
         assert_eq!(simulation.injected(), [Fault::WatchCut]);
         assert_eq!(seen[..2], ["a", "b"]);
         ends.insert((seen.get(2).cloned(), end));
@@ -212,7 +209,7 @@ async fn watches_are_cut_between_or_in_events() {
 
     let mut simulation = Simulation::always(Fault::WatchCut);
     let watch = simulation.watch("").await;
-    assert_eq!(follow(watch).await.2, 20);
+    assert_eq!(read_watch(watch).await.2, 20);
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,11 +219,11 @@ async fn hung_watches_say_nothing_and_end() {
     for name in ["a", "b", "c"] {
         simulation.make(name);
     }
-    assert_eq!(follow(watch).await, (vec!["a".to_owned(), "b".to_owned()], "clean", 40));
+    assert_eq!(read_watch(watch).await, (vec!["a".to_owned(), "b".to_owned()], "clean", 40));
 
     let mut simulation = Simulation::always(Fault::WatchHung);
     let watch = simulation.watch("&timeoutSeconds=30").await;
-    assert_eq!(follow(watch).await, (Vec::new(), "clean", 30));
+    assert_eq!(read_watch(watch).await, (Vec::new(), "clean", 30));
     assert_eq!(simulation.injected(), [Fault::WatchHung]);
 }
 
@@ -235,7 +232,7 @@ async fn watches_expire() {
     let mut simulation = Simulation::always(Fault::WatchExpired);
     let watch = simulation.watch("").await;
     simulation.make("a");
-    assert_eq!(follow(watch).await, (vec!["a".to_owned(), "410".to_owned()], "clean", 20));
+    assert_eq!(read_watch(watch).await, (vec!["a".to_owned(), "410".to_owned()], "clean", 20));
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,7 +241,7 @@ async fn events_come_twice_or_late() {
     let watch = simulation.watch("&timeoutSeconds=30").await;
     simulation.make("a");
     simulation.make("b");
-    assert_eq!(follow(watch).await.0, ["a", "a", "b", "b"]);
+    assert_eq!(read_watch(watch).await.0, ["a", "a", "b", "b"]);
 
     let mut simulation = Simulation::always(Fault::EventDelayed);
     let mut watch = simulation.watch("&timeoutSeconds=30").await;
@@ -278,7 +275,6 @@ async fn the_first_rule_that_is_about_a_request_decides() {
     }
 }
 
-/// Some requests, and what became of them.
 async fn some_requests(seed: u64) -> (Vec<String>, Vec<String>) {
     let mut simulation = Simulation::new(Plan::everything(0.1), seed);
     let mut outcomes = Vec::new();
@@ -293,7 +289,7 @@ async fn some_requests(seed: u64) -> (Vec<String>, Vec<String>) {
         if let Ok(response) = simulation.request("GET", &watch, &Value::Null).await
             && response.status() == 200
         {
-            outcomes.push(format!("{:?}", follow(response.into_body()).await));
+            outcomes.push(format!("{:?}", read_watch(response.into_body()).await));
         }
     }
     (outcomes, simulation.faults.trace().iter().map(ToString::to_string).collect())
@@ -310,15 +306,15 @@ async fn the_same_seed_gives_the_same_faults() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_stopped_all_goes_well() {
+async fn stopped_faults_no_longer_happen() {
     let mut hung = Simulation::always(Fault::WatchHung);
-    let watch = tokio::spawn(follow(hung.watch("").await));
+    let watch = tokio::spawn(read_watch(hung.watch("").await));
     tokio::time::sleep(Duration::from_secs(25)).await;
     hung.faults.stop();
     assert_eq!(watch.await.unwrap(), (Vec::new(), "clean", 25));
 
     let mut late = Simulation::always(Fault::EventDelayed);
-    let watch = tokio::spawn(follow(late.watch("&timeoutSeconds=9").await));
+    let watch = tokio::spawn(read_watch(late.watch("&timeoutSeconds=9").await));
     late.make("a");
     late.make("b");
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -333,7 +329,7 @@ async fn once_stopped_all_goes_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_meet_them() {
+async fn clients_meet_faults() {
     let simulation = Simulation::always(Fault::ConnectionRefused);
     let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
         kube::Api::default_namespaced(kube::Client::new(simulation.service.clone(), "default"));

@@ -1,4 +1,4 @@
-//! The HTTP port resists misbehaving clients.
+//! Misbehaving clients of the HTTP port.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod raw;
@@ -25,7 +25,7 @@ fn service() -> Service {
     Service::new(Cluster::start(&Options::default(), Clock::tokio("2026-01-02T03:04:05Z".parse().unwrap())))
 }
 
-/// The client's end of a connection without a network.
+/// Returns the client's end of a connection without a network.
 fn connect(service: impl gyre_devcluster::http::Handler, limits: Limits, ending: CancellationToken) -> DuplexStream {
     let (client, server) = tokio::io::duplex(64 * 1024);
     drop(tokio::spawn(serve_connection(server, None, service, limits, ending)));
@@ -40,7 +40,6 @@ fn post(path: &str, kind: &str, body: &str) -> String {
     head("POST", path, &format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len())) + body
 }
 
-/// Checks that the answer is a `Status` with this code, which it returns.
 fn status(answer: &str, code: u16) -> Value {
     let (found, body) = split(answer);
     let status: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {answer}"));
@@ -49,7 +48,7 @@ fn status(answer: &str, code: u16) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_http_gets_400() {
+async fn invalid_http_gets_400() {
     for rubbish in [
         "\0\0\0\0\r\n\r\n",
         "GET\r\n\r\n",
@@ -65,7 +64,7 @@ async fn what_is_no_http_gets_400() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_request_gets_its_status() {
+async fn invalid_requests_get_a_status() {
     for path in ["/apis/no.such/v1/things", "/no/such/path", "/%ff%00", "/api/v1/namespaces/../../x"] {
         assert_eq!(split(&exchange(connected(), head("GET", path, "")).await).0, 404, "{path}");
     }
@@ -77,7 +76,7 @@ async fn what_is_no_request_gets_its_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_from_elsewhere_are_refused() {
+async fn web_pages_of_other_sites_are_refused() {
     let refused = exchange(connected(), head("GET", "/version", "origin: https://evil.example\r\n")).await;
     assert_eq!(status(&refused, 403)["reason"], "Forbidden");
     let rebound = "GET /version HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
@@ -114,7 +113,7 @@ async fn a_hundred_megabytes_are_refused() {
     connection.write_all(b"0\r\n\r\n").await.unwrap();
     assert_too_large(&rest(&mut connection).await);
 
-    // A client that asks first need not send anything.
+    // A client that asks first need not send the body.
     let expecting = head("POST", MAPS, &format!("{declared}expect: 100-continue\r\n"));
     assert_too_large(&exchange(connected(), expecting).await);
 }
@@ -151,7 +150,6 @@ async fn heads_and_bodies_that_come_too_slowly_are_not_waited_for() {
     assert_eq!(begin.elapsed().as_secs(), 60);
 }
 
-/// A service made of a function.
 #[derive(Clone)]
 struct Answering<F>(F);
 
@@ -173,7 +171,7 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_is_an_answer_and_the_last_of_one_request_only() {
+async fn a_panic_gets_a_500_and_leaves_the_connection_usable() {
     let service = Answering(|path: &str| match path {
         "/panic" => panic!("a defect"),
         _ => Response::new(http_body_util::Full::new(Bytes::from("well"))),
@@ -187,7 +185,6 @@ async fn a_panic_is_an_answer_and_the_last_of_one_request_only() {
     assert_eq!(split(well), (200, "well"));
 }
 
-/// A body that never ends.
 struct Endless;
 
 impl http_body::Body for Endless {
@@ -207,7 +204,7 @@ async fn a_client_that_reads_nothing_for_too_long_is_cut() {
     let serving = serve_connection(server, None, service, Limits::default(), CancellationToken::new());
     let serving = tokio::spawn(serving);
     client.write_all(head("GET", "/", "").as_bytes()).await.unwrap();
-    // One that reads a little now and then is only slow.
+    // A client that sometimes reads a little is only slow.
     for _ in 0..10 {
         tokio::time::sleep(Duration::from_secs(50)).await;
         client.read_exact(&mut [0; 512]).await.unwrap();
@@ -251,7 +248,6 @@ async fn connections_beyond_the_limit_wait() {
     server.stop().await;
 }
 
-/// Answers whatever `bytes` are, and returns what it said.
 fn answer_to(bytes: &[u8]) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

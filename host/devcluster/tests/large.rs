@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 const WIDGETS: &str = "/apis/x.test/v1/namespaces/default/widgets";
 const A: &str = "/apis/x.test/v1/namespaces/default/widgets/a";
 const MANY: usize = 100_000;
-/// For what is stored first, which takes much longer than what is refused.
+/// For tests that store objects first, which takes much longer than refusing them.
 const MANY_STORED: usize = 16_000;
-/// The maximum ratio of the time for many to that for an eighth of them. If the work were quadratic, the ratio would be 64.
+/// The maximum ratio of the time for many to that for an eighth. Quadratic work would give 64.
 const MOST: u32 = 24;
 
 fn server(spec: Value) -> Server {
@@ -44,7 +44,6 @@ fn widget(spec: &Value) -> Value {
     json!({ "apiVersion": "x.test/v1", "kind": "Widget", "metadata": { "name": "a" }, "spec": spec })
 }
 
-/// The code and the size of the answer.
 fn send(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, usize) {
     let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder().method(method).uri(path).header("content-type", content_type);
@@ -57,7 +56,6 @@ fn send(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, us
     (answer.status.as_u16(), size)
 }
 
-/// The processor time that this thread takes for something, whatever else the machine does.
 fn processor_time(act: impl FnOnce()) -> Duration {
     let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let before = now();
@@ -65,12 +63,12 @@ fn processor_time(act: impl FnOnce()) -> Duration {
     now() - before
 }
 
-/// Asserts that the time for `many` is in proportion to that for an eighth of them, in one of a few attempts: a neighbour that takes the
-/// caches of the processor can spoil an attempt, while what is quadratic fails in each.
+/// Asserts that `many` take time in proportion to an eighth of them, in one of a few attempts: a
+/// busy neighbour can spoil an attempt, but quadratic work fails all.
 fn assert_linear(many: usize, mut time_for: impl FnMut(usize) -> Duration) {
     const ATTEMPTS: usize = 3;
     let few = many / 8;
-    // Once for what is loaded when it is first used. Two items, because one cannot be a duplicate.
+    // Loads what is loaded on first use. Two items, because one cannot be a duplicate.
     time_for(2);
     let mut attempts = Vec::new();
     loop {
@@ -83,7 +81,6 @@ fn assert_linear(many: usize, mut time_for: impl FnMut(usize) -> Duration) {
     }
 }
 
-/// As [`assert_linear`], of creating a widget that is refused.
 fn assert_refused_linearly(schema: &Value, spec: impl Fn(usize) -> Value) {
     assert_linear(MANY, |count| {
         let (mut server, body) = (server(schema.clone()), widget(&spec(count)));
@@ -115,7 +112,6 @@ fn sets_and_maps_with_duplicates() {
     assert_refused_linearly(&map_schema(100), |count| (0..count).map(|item| json!({ "k": item / 2 })).collect());
 }
 
-/// A list-map, the `v` of whose items is no more than `most`.
 fn map_schema(most: i64) -> Value {
     let item = json!({
         "type": "object", "required": ["k"],
@@ -124,7 +120,6 @@ fn map_schema(most: i64) -> Value {
     json!({ "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item })
 }
 
-/// The time of an update of a widget that was created when the schema was another.
 fn update(before: Value, after: Value, old: &Value, new: &Value) -> Duration {
     let mut server = server(before);
     assert_eq!(send(&mut server, "POST", WIDGETS, &widget(old)).0, 201);
@@ -178,7 +173,6 @@ fn unknown_fields_are_warned_of_in_few_headers() {
     assert!((4_000..16_000).contains(&bytes), "{bytes} bytes of warnings");
 }
 
-/// The time until a watch has sent its initial objects.
 fn initial_events(count: usize, size: usize) -> Duration {
     let mut server = Server::new(&Options { controllers: Controllers::Absent, ..Options::default() }, Timestamp::UNIX_EPOCH);
     let maps = "/api/v1/namespaces/default/configmaps";
@@ -191,7 +185,7 @@ fn initial_events(count: usize, size: usize) -> Duration {
     let mut bytes = 0;
     let time = processor_time(|| {
         while let Next::Send(frame) = server.watch(Timestamp::UNIX_EPOCH, &mut watch) {
-            // A frame is one object, or little more than 64 KiB.
+            // A frame contains one object, or little more than 64 KiB.
             assert!(frame.len() < size + (256 << 10), "a frame has {} bytes", frame.len());
             bytes += frame.len();
         }
@@ -202,6 +196,6 @@ fn initial_events(count: usize, size: usize) -> Duration {
 
 #[test]
 fn the_initial_objects_of_a_watch() {
-    // Each frame has few of these; a page of a thousand must not be made for each.
+    // A frame contains few objects, so it must not read a page of a thousand.
     assert_linear(2_000, |count| initial_events(count, 40_000));
 }

@@ -1,4 +1,4 @@
-//! Clients that do not read cost little.
+//! The memory that clients cost which do not read.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod raw;
@@ -15,21 +15,20 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Mutex;
 
-/// Counts what is allocated: what the system gives the process depends on the allocator and on the machine.
+/// Counts allocations, because the size of the process depends on the allocator and the machine.
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Runs tests one at a time, so that one does not count the memory of another.
+/// Runs one test at a time, so that none counts the memory of another.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Both ends of each connection are files of this process.
+/// Raises the limit of files, because each connection is two files of this process.
 fn permit_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
 }
 
-/// Creates or changes a ConfigMap, without HTTP.
 fn write(service: &Service, method: &str, path: &str, number: usize) {
     let text = format!("{number:01000}");
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "text": text } });
@@ -38,7 +37,6 @@ fn write(service: &Service, method: &str, path: &str, number: usize) {
     assert!(response.status().is_success(), "{:?}", response.body());
 }
 
-/// By how many bytes the heap has grown since.
 fn growth(since: &Region<'_, System>) -> isize {
     let change = since.change();
     isize::try_from(change.bytes_allocated).unwrap() - isize::try_from(change.bytes_deallocated).unwrap()
@@ -66,7 +64,6 @@ async fn thousands_of_watches_that_nobody_reads_cost_little() {
         write(&service, "PUT", &format!("{MAPS}/a"), number);
         tokio::task::yield_now().await;
     }
-    // Others are served all the while.
     let connection = server.connect().await;
     assert_eq!(split(&exchange(connection, head("GET", "/version", "")).await).0, 200);
     let grown = growth(&before) / isize::try_from(WATCHES).unwrap();

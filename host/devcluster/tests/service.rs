@@ -106,7 +106,7 @@ async fn a_panic_leaves_the_server_usable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_lags_is_late_with_watches_and_any_state_and_current_otherwise() {
+async fn a_lagging_api_server_is_late_only_with_watches_and_lists_of_any_state() {
     let cluster = cluster();
     let lagging = cluster.lagging(Duration::from_secs(10));
     let api = |cluster: &Cluster| -> Api<ConfigMap> {

@@ -1,4 +1,4 @@
-//! Server-side apply: who owns what, and who conflicts with whom.
+//! Server-side apply: ownership and conflicts.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::suite::probe::{JSON_PATCH, MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
 checks! { Api:
-    applying_what_is_not_there_creates_it_and_records_the_manager,
+    applying_an_absent_object_creates_it_and_records_the_manager,
     applying_again_changes_nothing_not_even_the_resource_version,
     applying_other_content_updates_it,
     a_field_that_is_no_longer_applied_is_removed,
@@ -36,7 +36,7 @@ checks! { Api:
     invalid_managed_fields_in_an_update_are_ignored_but_undecodable_fields_reset_them,
     apply_with_the_right_resource_version_succeeds,
     apply_with_a_stale_resource_version_conflicts,
-    a_resource_version_in_an_apply_of_what_is_not_there_is_ignored,
+    a_resource_version_in_an_apply_of_an_absent_object_is_ignored,
     apply_with_a_uid_of_an_object_that_is_not_there_conflicts,
     apply_with_another_uid_is_refused_since_a_uid_is_immutable,
     apply_without_kind_or_version_is_refused,
@@ -60,7 +60,7 @@ fn keys(names: &[&str]) -> Value {
     json!({ "f:data": keys })
 }
 
-async fn applying_what_is_not_there_creates_it_and_records_the_manager(server: &Probe) {
+async fn applying_an_absent_object_creates_it_and_records_the_manager(server: &Probe) {
     let answer = server.apply(A, "one", data(json!({"k": "v"}))).expect(201).await;
     assert_eq!(answer.owned("one", "Apply"), &keys(&["k"]));
     server.get(A).expect(200).await;
@@ -142,7 +142,7 @@ async fn force_takes_the_field_from_its_owner(server: &Probe) {
     let answer = server.apply(A, "two", data(json!({"k": "w"}))).query("force=true").expect(200).await;
     assert_eq!(answer["data"], json!({"k": "w", "l": "v"}));
     assert_eq!((answer.owned("one", "Apply"), answer.owned("two", "Apply")), (&keys(&["l"]), &keys(&["k"])));
-    // What was taken is not removed when the former owner stops applying it.
+    // A field that was taken is not removed when its former owner stops applying it.
     let answer = server.apply(A, "one", data(json!({"l": "v"}))).expect(200).await;
     assert_eq!(answer["data"], json!({"k": "w", "l": "v"}));
 }
@@ -198,7 +198,7 @@ async fn an_update_and_an_apply_of_one_manager_are_two_entries(server: &Probe) {
     let answer = server.apply(A, "me", data(json!({"k": "v"}))).expect(200).await;
     assert_eq!(answer["metadata"]["managedFields"].as_array().unwrap().len(), 2);
     assert_eq!(answer.owned("me", "Apply"), &keys(&["k"]));
-    // Its own update stands in the way of its apply, as anybody's would.
+    // Its own update conflicts with its apply, like anybody's would.
     server.apply(A, "me", data(json!({"k": "w"}))).expect(409).await;
 }
 
@@ -287,7 +287,7 @@ async fn apply_with_a_stale_resource_version_conflicts(server: &Probe) {
     assert!(answer.message().contains("the object has been modified; please apply your changes to the latest version"));
 }
 
-async fn a_resource_version_in_an_apply_of_what_is_not_there_is_ignored(server: &Probe) {
+async fn a_resource_version_in_an_apply_of_an_absent_object_is_ignored(server: &Probe) {
     let mut body = data(json!({"k": "x"}));
     body["metadata"]["resourceVersion"] = "1".into();
     let answer = server.apply(A, "one", body).expect(201).await;
@@ -338,7 +338,7 @@ async fn apply_of_rubbish_is_refused(server: &Probe) {
     for text in ["{", "[]", "just a text", "a: b: c"] {
         let request = server.request("PATCH", A).header("content-type", "application/apply-patch+yaml");
         let answer = request.query("fieldManager=one").text(text).unrecorded().expect(400).await;
-        server.note(text, &json!([answer.status, answer["reason"]]));
+        server.record_value(text, &json!([answer.status, answer["reason"]]));
     }
 }
 
@@ -355,7 +355,7 @@ async fn apply_of_an_unknown_field_fails_whatever_the_field_validation(server: &
     let mut body = deployment("a");
     body["spec"]["strange"] = 1.into();
     let path = "apps/v1/deployments/a";
-    // The schema of a built-in kind knows no such field, and the merge needs to know all.
+    // The merge needs the schema of all fields, and the built-in kind has no such field.
     for validation in ["Strict", "Warn", "Ignore"] {
         let answer = server.apply(path, "one", body.clone()).query(&format!("fieldValidation={validation}")).expect(500).await;
         assert!(answer.message().ends_with(".spec.strange: field not declared in schema"), "{}", answer.message());
@@ -367,7 +367,7 @@ async fn an_applied_null_is_not_a_field(server: &Probe) {
     body["spec"]["paused"] = Value::Null;
     body["metadata"]["labels"] = Value::Null;
     let answer = server.apply("apps/v1/deployments/a", "one", body).expect(201).await;
-    server.note("owned", answer.owned("one", "Apply"));
+    server.record_value("owned", answer.owned("one", "Apply"));
 }
 
 async fn apply_of_labels_and_annotations_owns_each_key(server: &Probe) {

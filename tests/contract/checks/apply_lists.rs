@@ -1,4 +1,4 @@
-//! Server-side apply: lists that are maps, sets or atoms, and custom resources.
+//! Server-side apply of lists (maps, sets, atomic ones) and custom resources.
 
 use serde_json::{Value, json};
 
@@ -326,7 +326,7 @@ async fn an_owner_of_a_nested_field_keeps_its_parents(server: &Probe) {
     server.apply(W, "two", widget("a", json!({"m": {"n": {"y": 1}}}))).expect(200).await;
     let answer = server.apply(W, "one", widget("a", json!({}))).expect(200).await;
     assert_eq!(answer["spec"], json!({"m": {"n": {"y": 1}}}));
-    // The last owner of the last field takes its parents with it, and leaves a null where they began.
+    // Removing the last field removes its parents, too, and leaves a null.
     let answer = server.apply(W, "two", widget("a", json!({}))).expect(422).await;
     assert!(answer.message().contains("spec in body must be of type object: \"null\""), "{}", answer.message());
 }

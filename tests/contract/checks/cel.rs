@@ -1,5 +1,3 @@
-//! Validation rules of custom resources.
-
 use serde_json::{Value, json};
 
 use crate::suite::objects::{any, widget, widget_crd};
@@ -30,7 +28,6 @@ checks! { Api:
 const WIDGETS: &str = "{group}/v1/widgets";
 const A: &str = "{group}/v1/widgets/a";
 
-/// A schema with two integers, a list, a map and a text, and these rules.
 fn ruled(rules: Value) -> Value {
     let mut spec = json!({"type": "object", "properties": {
         "x": {"type": "integer"}, "y": {"type": "integer"}, "s": {"type": "string", "maxLength": 50},
@@ -105,7 +102,7 @@ async fn a_transition_rule_is_not_run_on_create(server: &Probe) {
     server.create(WIDGETS, widget("b", json!({}))).await;
     let answer = server.patch(A, MERGE_PATCH, json!({"spec": {"s": "w"}})).expect(422).await;
     assert!(answer.message().contains("spec.s: Invalid value: \"w\": immutable") || answer.message().contains("immutable"));
-    // Neither where the field comes new, nor where it goes.
+    // The rule does not run where the field is added or removed.
     server.patch("{group}/v1/widgets/b", MERGE_PATCH, json!({"spec": {"s": "w"}})).expect(200).await;
     server.patch(A, MERGE_PATCH, json!({"spec": {"s": null}})).expect(200).await;
 }
@@ -205,7 +202,7 @@ async fn a_rule_that_failed_before_is_not_held_against_an_unchanged_field(server
 
 async fn faults_of_rules_come_after_those_of_the_schema(server: &Probe) {
     server.install(ruled(json!([{"rule": "self.x > 5", "message": "rule"}]))).await;
-    // Rules are not run on what is no valid object.
+    // Rules do not run on invalid objects.
     refused(server, json!({"x": "text"}), "must be of type integer").await;
     let long = "s".repeat(60);
     refused(server, json!({"x": 1, "s": long}), "Too long").await;

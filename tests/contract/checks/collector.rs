@@ -1,5 +1,3 @@
-//! The garbage collector.
-
 use serde_json::{Value, json};
 
 use crate::suite::objects::{any, config_map, deployment, widget, widget_crd};
@@ -24,7 +22,6 @@ checks! { Controllers:
 
 const LIST: &str = "v1/configmaps";
 
-/// A ConfigMap owned by others, given with their UIDs.
 fn owned(name: &str, owners: &[(&str, &str)], blocks: bool) -> Value {
     let owners: Vec<Value> = owners
         .iter()
@@ -134,7 +131,7 @@ async fn a_cluster_scoped_owner_may_own_what_is_in_a_namespace(server: &Probe) {
     let reference =
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": "{ns}", "uid": owner.uid()});
     server.create(LIST, json!({"metadata": {"name": "a", "ownerReferences": [reference]}})).await;
-    // A change of another object that its collector has to work on passes by first.
+    // First, the collector must have handled a later change of another object.
     server.create(LIST, owned("marker", &[("never", "0f3b1c1e-0000-4000-8000-000000000003")], false)).await;
     gone(server, "marker").await;
     server.get("v1/configmaps/a").expect(200).await;

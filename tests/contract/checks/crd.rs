@@ -1,4 +1,4 @@
-//! Custom resource definitions themselves, and the kinds that come with them.
+//! CustomResourceDefinitions, and the kinds that they define.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ checks! { Api:
     the_scope_and_group_of_a_definition_are_immutable,
     a_version_that_is_not_served_is_not_found,
     an_object_is_read_through_each_version,
-    what_another_version_lacks_goes_with_an_update_that_changes_nothing_there,
+    an_update_through_another_version_drops_fields_that_it_lacks,
     the_stored_version_is_kept_in_the_status,
     a_deprecated_version_warns,
     a_cluster_scoped_kind_has_no_namespace,
@@ -45,7 +45,6 @@ async fn refused(server: &Probe, crd: Value, expected: &str) {
     assert!(answer.message().contains(expected), "{}", answer.message());
 }
 
-/// A CRD, part of whose only version was changed.
 fn with(field: &str, value: Value) -> Value {
     let mut crd = widget_crd(any());
     crd["spec"]["versions"][0][field] = value;
@@ -245,7 +244,7 @@ async fn an_object_is_read_through_each_version(server: &Probe) {
     server.get("{group}/v1/widgets/a").expect(200).await;
 }
 
-async fn what_another_version_lacks_goes_with_an_update_that_changes_nothing_there(server: &Probe) {
+async fn an_update_through_another_version_drops_fields_that_it_lacks(server: &Probe) {
     let mut crd = widget_crd(json!({"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}));
     let mut second = crd["spec"]["versions"][0].clone();
     second["name"] = "v2".into();
@@ -260,7 +259,7 @@ async fn what_another_version_lacks_goes_with_an_update_that_changes_nothing_the
     assert_ne!(version(&put), version(&created));
     let left = server.get("{group}/v1/widgets/a").expect(200).await;
     assert_eq!(left["spec"], json!({"x": 1}));
-    // Nothing is left that could go.
+    // Nothing is left to be dropped.
     let put = server.put("{group}/v1/widgets/a").body(left.at("").clone()).expect(200).await;
     assert_eq!(version(&put), version(&left));
 }

@@ -1,4 +1,4 @@
-//! The effects of a changed or deleted definition on the objects, watches and documents of its kind.
+//! The effects of changed or deleted definitions on the objects, watches and documents of the kind.
 
 use serde_json::{Value, json};
 
@@ -7,9 +7,9 @@ use crate::suite::probe::{MERGE_PATCH, Probe, summary};
 use crate::suite::registry::checks;
 
 checks! { Api:
-    what_a_schema_no_longer_has_is_pruned_on_read,
+    fields_removed_from_a_schema_are_pruned_on_read,
     an_object_with_a_removed_field_can_be_applied_and_updated,
-    an_update_without_changes_writes_what_was_pruned_or_defaulted_on_read,
+    an_update_without_changes_stores_the_pruning_and_defaults_of_the_read,
     a_watch_ends_when_its_definition_is_deleted,
     a_watch_ends_when_its_definition_changes,
     a_watch_does_not_end_when_only_metadata_of_its_definition_changes,
@@ -22,13 +22,12 @@ const WIDGETS: &str = "{group}/v1/widgets";
 const A: &str = "{group}/v1/widgets/a";
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}";
 
-/// A schema of `spec` with integer fields of these names.
 fn integers(names: &[&str]) -> Value {
     let fields = names.iter().map(|name| ((*name).to_owned(), json!({"type": "integer"})));
     json!({"type": "object", "properties": fields.collect::<serde_json::Map<_, _>>()})
 }
 
-/// Gives the kind another schema of `spec`, off the record.
+/// Changes the kind's schema of `spec` without recording it.
 async fn change_schema(server: &Probe, spec: Value) {
     let versions = widget_crd(spec)["spec"]["versions"].clone();
     server.patch(CRD, MERGE_PATCH, json!({"spec": {"versions": versions}})).unrecorded().expect(200).await;
@@ -40,7 +39,7 @@ async fn remove_definition(server: &Probe) {
     server.until(WIDGETS, |answer| answer.body.is_string()).await;
 }
 
-/// A widget with the fields `x` and `y`, whose schema then loses `y`.
+/// Creates a widget with the fields `x` and `y`, whose schema then loses `y`.
 async fn widget_that_lost_a_field(server: &Probe) {
     server.install(widget_crd(integers(&["x", "y"]))).await;
     server.post(WIDGETS).query("fieldManager=before").body(widget("a", json!({"x": 1, "y": 2}))).expect(201).await;
@@ -48,7 +47,7 @@ async fn widget_that_lost_a_field(server: &Probe) {
     server.until(A, |answer| answer.at("/spec/y").is_null()).await;
 }
 
-async fn what_a_schema_no_longer_has_is_pruned_on_read(server: &Probe) {
+async fn fields_removed_from_a_schema_are_pruned_on_read(server: &Probe) {
     widget_that_lost_a_field(server).await;
     assert_eq!(server.get(A).expect(200).await["spec"], json!({"x": 1}));
     assert_eq!(server.get(WIDGETS).expect(200).await.at("/items/0/spec"), &json!({"x": 1}));
@@ -71,7 +70,7 @@ async fn an_object_with_a_removed_field_can_be_applied_and_updated(server: &Prob
     server.patch(A, MERGE_PATCH, json!({"spec": {"x": 5}})).expect(200).await;
 }
 
-async fn an_update_without_changes_writes_what_was_pruned_or_defaulted_on_read(server: &Probe) {
+async fn an_update_without_changes_stores_the_pruning_and_defaults_of_the_read(server: &Probe) {
     widget_that_lost_a_field(server).await;
     let seen = server.get(A).expect(200).await;
     let pruned = server.put(A).body(seen.body.clone()).expect(200).await;
@@ -82,7 +81,7 @@ async fn an_update_without_changes_writes_what_was_pruned_or_defaulted_on_read(s
     let seen = server.until(A, |answer| answer.at("/spec/z") == &json!(7)).await;
     let defaulted = server.put(A).body(seen.body.clone()).expect(200).await;
     assert_ne!(defaulted.version(), seen.version());
-    // Now it is stored so.
+    // It is stored in this form now.
     let same = server.put(A).body(defaulted.body.clone()).expect(200).await;
     assert_eq!(same.version(), defaulted.version());
 }
@@ -139,7 +138,7 @@ async fn a_changed_schema_is_shown_in_the_openapi_document(server: &Probe) {
     change_schema(server, integers(&["x", "y"])).await;
     server.until(document, |answer| properties(answer) == ["x", "y"]).await;
     server.delete(CRD).unrecorded().expect(200).await;
-    // The body of this answer depends on how far kube-apiserver has got with it.
+    // The body of this answer depends on the progress of kube-apiserver.
     server.until(document, |answer| answer.status == 404).await;
 }
 

@@ -1,4 +1,4 @@
-//! The effects of the schema of a custom resource: pruning, defaults, validation.
+//! The effects of a custom resource's schema: pruning, defaults, validation.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,6 @@ checks! { Api:
 const WIDGETS: &str = "{group}/v1/widgets";
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}";
 
-/// A schema of `spec` with these properties.
 fn object(properties: Value) -> Value {
     json!({"type": "object", "properties": properties})
 }

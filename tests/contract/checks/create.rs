@@ -1,4 +1,4 @@
-//! Creating objects: names, generated names, defaults.
+//! Creation of objects: names, generated names, defaults.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ checks! { Api:
     an_object_without_name_is_refused,
     a_namespace_in_the_object_must_be_that_of_the_path,
     a_kind_or_version_that_is_not_that_of_the_path_is_refused,
-    a_body_need_not_say_what_it_is,
+    a_body_needs_no_kind_and_version,
     a_resource_version_on_create_is_refused,
     metadata_that_the_server_sets_is_ignored_on_create,
     a_dry_run_of_a_create_stores_nothing,
@@ -73,7 +73,7 @@ async fn creating_over_an_object_that_is_being_deleted_says_so(server: &Probe) {
     assert_eq!(answer.message(), "object is being deleted: configmaps \"a\" already exists");
     assert_eq!(answer.reason(), "AlreadyExists");
     server.post("v1/configmaps").query("dryRun=All").body(config_map("a", json!({}))).expect(409).await;
-    // Of a name that was generated it is said, too.
+    // The same holds for generated names.
     server.install(widget_crd(any())).await;
     let mut held = widget("a", json!({}));
     held["metadata"]["finalizers"] = json!(["x.test/hold"]);
@@ -90,7 +90,7 @@ async fn creating_in_a_namespace_that_is_not_there_is_not_found(server: &Probe) 
 async fn creating_in_a_terminating_namespace_is_forbidden(server: &Probe) {
     server.delete("/api/v1/namespaces/{ns}").expect(200).await;
     let request = || server.post("v1/configmaps").body(config_map("a", json!({})));
-    // Admission sees namespaces through a cache.
+    // Admission reads namespaces from a cache.
     server.until_request(|| request().query("dryRun=All"), |answer| answer.status == 403).await;
     let answer = request().expect(403).await;
     assert_eq!(answer.str("/details/causes/0/reason"), "NamespaceTerminating");
@@ -100,10 +100,10 @@ async fn a_generated_name_has_five_more_characters(server: &Probe) {
     let answer = server.create("v1/configmaps", json!({"metadata": {"generateName": "some-"}})).await;
     let suffix = answer.str("/metadata/name").strip_prefix("some-").unwrap();
     assert!(suffix.len() == 5 && suffix.chars().all(|c| "bcdfghjklmnpqrstvwxz2456789".contains(c)), "{suffix}");
-    // A long prefix is cut, so that the name fits.
+    // A long prefix is cut to fit.
     let long = "p".repeat(80);
     let answer = server.post("v1/configmaps").body(json!({"metadata": {"generateName": long}})).unrecorded().expect(201).await;
-    server.note("length", &answer.str("/metadata/name").len().into());
+    server.record_value("length", &answer.str("/metadata/name").len().into());
 }
 
 async fn a_name_wins_over_a_generated_name(server: &Probe) {
@@ -139,7 +139,7 @@ async fn a_kind_or_version_that_is_not_that_of_the_path_is_refused(server: &Prob
     server.get("v1/configmaps/a").expect(404).await;
 }
 
-async fn a_body_need_not_say_what_it_is(server: &Probe) {
+async fn a_body_needs_no_kind_and_version(server: &Probe) {
     let answer = server.create("v1/configmaps", json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await;
     assert_eq!((&answer["kind"], &answer["apiVersion"]), (&json!("ConfigMap"), &json!("v1")));
 }
@@ -237,21 +237,21 @@ async fn a_node_port_or_address_that_is_taken_is_refused(server: &Probe) {
     udp["protocol"] = "UDP".into();
     server.post(services).body(service("b", json!([udp]))).expect(422).await;
     server.post(services).body(service("b", json!([port("x", 80, 29999)]))).expect(422).await;
-    // One service may use a number for two protocols.
+    // A service may use a port for two protocols.
     let mut udp = port("y", 80, 30012);
     udp["protocol"] = "UDP".into();
     server.create(services, service("b", json!([port("x", 80, 30012), udp]))).await;
     let patch = json!({"spec": {"ports": [port("x", 80, 30011)]}});
     server.patch("v1/services/b", MERGE_PATCH, patch.clone()).expect(422).await;
     server.put("v1/services/b").body(service("b", json!([port("x", 81, 30011)]))).expect(422).await;
-    // It is free again once it is no longer used.
+    // The port is free again when it is no longer used.
     server.delete("v1/services/a").unrecorded().expect(200).await;
     server.patch("v1/services/b", MERGE_PATCH, patch).expect(200).await;
     server.create(services, service("c", json!([port("x", 80, 30012)]))).await;
     let address = server.get("v1/services/c").unrecorded().expect(200).await.str("/spec/clusterIP").to_owned();
     let taken = json!({"metadata": {"name": "d"}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});
     let answer = server.post(services).body(taken).unrecorded().expect(422).await;
-    server.note("message", &answer.message().replace(&address, "(ip)").into());
+    server.record_value("message", &answer.message().replace(&address, "(ip)").into());
     assert!(answer.message().contains("provided IP is already allocated"), "{}", answer.message());
 }
 

@@ -1,5 +1,3 @@
-//! Deleting objects.
-
 use serde_json::{Value, json};
 
 use crate::suite::objects::{A, any, config_map, deployment, job, pod, widget, widget_crd};
@@ -8,7 +6,7 @@ use crate::suite::registry::checks;
 
 checks! { Api:
     a_delete_answers_with_a_status_that_names_the_object,
-    a_delete_of_what_is_not_there_is_not_found,
+    a_delete_of_an_absent_object_is_not_found,
     a_delete_with_finalizers_answers_with_the_object_and_waits,
     removing_the_last_finalizer_deletes,
     finalizers_may_not_be_added_while_deleting,
@@ -65,7 +63,7 @@ async fn a_delete_answers_with_a_status_that_names_the_object(server: &Probe) {
     server.get(A).expect(404).await;
 }
 
-async fn a_delete_of_what_is_not_there_is_not_found(server: &Probe) {
+async fn a_delete_of_an_absent_object_is_not_found(server: &Probe) {
     let answer = server.delete(A).expect(404).await;
     assert_eq!(answer.message(), "configmaps \"a\" not found");
     server.delete("apps/v1/deployments/a").expect(404).await;
@@ -127,10 +125,10 @@ async fn a_delete_with_a_stale_resource_version_conflicts(server: &Probe) {
     let made = server.create("v1/configmaps", config_map("a", json!({}))).await;
     server.patch(A, MERGE_PATCH, json!({"data": {"k": "v"}})).expect(200).await;
     let body = options(json!({"preconditions": {"resourceVersion": made.version()}}));
-    // The message has both resource versions.
+    // The message contains both resource versions.
     let answer = server.delete(A).body(body).unrecorded().expect(409).await;
     assert!(answer.message().contains("the ResourceVersion in the precondition"), "{}", answer.message());
-    server.note("reason", &answer["reason"]);
+    server.record_value("reason", &answer["reason"]);
 }
 
 async fn a_foreground_delete_waits_with_a_finalizer(server: &Probe) {
@@ -147,7 +145,7 @@ async fn an_orphaning_delete_waits_with_a_finalizer(server: &Probe) {
     assert_eq!(answer["metadata"]["finalizers"], json!(["orphan"]));
     // A later policy replaces the finalizer of an earlier one.
     let answer = server.delete(A).body(options(json!({"propagationPolicy": "Foreground"}))).expect(200).await;
-    server.note("finalizers", &answer["metadata"]["finalizers"]);
+    server.record_value("finalizers", &answer["metadata"]["finalizers"]);
 }
 
 async fn a_background_delete_is_done_at_once(server: &Probe) {

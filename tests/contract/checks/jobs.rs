@@ -1,4 +1,4 @@
-//! Jobs and CronJobs, as far as they go without nodes: the status of Pods is set by the checks.
+//! Jobs and CronJobs without nodes: the checks set the status of Pods.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ checks! { Controllers:
 const JOBS: &str = "batch/v1/jobs";
 const A: &str = "batch/v1/jobs/a";
 
-/// A Job with these fields in its spec. Pods may be created when the namespace has its service account.
+/// Creates a Job with these fields, after the service account that its Pods need.
 async fn start(server: &Probe, fields: Value) -> Answer {
     server.until("v1/serviceaccounts/default", |answer| answer.status == 200).await;
     let mut body = job("a");
@@ -41,7 +41,6 @@ fn items(answer: &Answer) -> &[Value] {
     answer["items"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The Pods that are neither finished nor being deleted, once there are so many.
 async fn active(server: &Probe, count: usize) -> Vec<Value> {
     let is_active = |pod: &&Value| {
         pod["metadata"]["deletionTimestamp"].is_null()
@@ -51,7 +50,6 @@ async fn active(server: &Probe, count: usize) -> Vec<Value> {
     items(&answer).iter().filter(is_active).cloned().collect()
 }
 
-/// Ends a Pod as its node would.
 async fn finish(server: &Probe, pod: &Value, phase: &str) {
     let path = format!("v1/pods/{}/status", pod["metadata"]["name"].as_str().unwrap());
     let code = i32::from(phase == "Failed");
@@ -70,7 +68,7 @@ fn condition<'a>(answer: &'a Answer, kind: &str) -> &'a Value {
 /// Returns the stable parts of a finished Job's status: the counts, and the conditions in order.
 async fn finished(server: &Probe, kind: &str) -> Answer {
     let answer = server.until(A, |answer| !condition(answer, kind).is_null()).await;
-    server.note("status", answer.at("/status"));
+    server.record_value("status", answer.at("/status"));
     answer
 }
 
@@ -83,14 +81,14 @@ async fn a_job_gets_a_pod_that_it_owns(server: &Probe) {
     assert_eq!(suffix.len(), 5);
     let mut shown = metadata.clone();
     shown.as_object_mut().unwrap().remove("managedFields");
-    server.note("metadata of the Pod", &shown);
-    server.note("restart policy", &pod["spec"]["restartPolicy"]);
+    server.record_value("metadata of the Pod", &shown);
+    server.record_value("restart policy", &pod["spec"]["restartPolicy"]);
 }
 
 async fn a_job_counts_its_active_pods(server: &Probe) {
     start(server, json!({})).await;
     let answer = server.until(A, |answer| answer.at("/status/active") == 1).await;
-    server.note("status", answer.at("/status"));
+    server.record_value("status", answer.at("/status"));
     assert!(answer.at("/status/startTime").is_string());
 }
 
@@ -100,7 +98,7 @@ async fn a_job_completes_when_its_pod_succeeds(server: &Probe) {
     finish(server, &pod, "Succeeded").await;
     let answer = finished(server, "Complete").await;
     assert_eq!((answer.at("/status/succeeded"), answer.at("/status/completionTime").is_string()), (&json!(1), true));
-    // The Pod stays, without the finalizer by which it was counted.
+    // The Pod stays without its tracking finalizer.
     let path = format!("v1/pods/{}", pod["metadata"]["name"].as_str().unwrap());
     server.until(&path, |answer| answer.at("/metadata/finalizers").is_null()).await;
 }
@@ -152,8 +150,8 @@ async fn an_indexed_job_gives_each_pod_its_index(server: &Probe) {
         let label = "batch.kubernetes.io/job-completion-index";
         assert_eq!(pod["metadata"]["annotations"][label], index.to_string());
         assert!(pod["metadata"]["name"].as_str().unwrap().starts_with(&format!("a-{index}-")));
-        server.note("labels", &pod["metadata"]["labels"]);
-        server.note("hostname", &pod["spec"]["hostname"]);
+        server.record_value("labels", &pod["metadata"]["labels"]);
+        server.record_value("hostname", &pod["spec"]["hostname"]);
         finish(server, pod, "Succeeded").await;
     }
     let answer = finished(server, "Complete").await;
@@ -163,7 +161,7 @@ async fn an_indexed_job_gives_each_pod_its_index(server: &Probe) {
 async fn a_suspended_job_has_no_pods_until_it_is_resumed(server: &Probe) {
     start(server, json!({"suspend": true})).await;
     let answer = server.until(A, |answer| !condition(answer, "Suspended").is_null()).await;
-    server.note("status", answer.at("/status"));
+    server.record_value("status", answer.at("/status"));
     assert!(answer.at("/status/startTime").is_null());
     assert_eq!(server.get("v1/pods").expect(200).await["items"], json!([]));
     server.patch(A, MERGE_PATCH, json!({"spec": {"suspend": false}})).unrecorded().expect(200).await;
@@ -213,14 +211,14 @@ async fn orphaning_a_job_leaves_its_pods(server: &Probe) {
     server.delete(A).query("propagationPolicy=Orphan").unrecorded().expect(200).await;
     server.until(A, |answer| answer.status == 404).await;
     let pods = active(server, 1).await;
-    server.note("owners", &pods[0]["metadata"]["ownerReferences"]);
+    server.record_value("owners", &pods[0]["metadata"]["ownerReferences"]);
     assert!(pods[0]["metadata"]["ownerReferences"].is_null());
 }
 
 async fn a_suspended_cron_job_makes_no_jobs(server: &Probe) {
     let spec = json!({"schedule": "* * * * *", "suspend": true, "jobTemplate": {"spec": job("x")["spec"]}});
     server.create("batch/v1/cronjobs", json!({"metadata": {"name": "a"}, "spec": spec})).await;
-    // A Job that is made later than the CronJob has its Pod: the controllers are awake.
+    // The Pod of a Job created after the CronJob shows that the controllers have run.
     start(server, json!({})).await;
     active(server, 1).await;
     assert_eq!(server.get(JOBS).unrecorded().expect(200).await.names(), ["a"]);

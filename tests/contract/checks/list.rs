@@ -38,7 +38,6 @@ checks! { Api:
 
 const LIST: &str = "v1/configmaps";
 
-/// Makes ConfigMaps, off the record.
 async fn make(server: &Probe, names: &[&str]) {
     for name in names {
         server.post(LIST).body(config_map(name, json!({"k": "v"}))).unrecorded().expect(201).await;
@@ -74,7 +73,7 @@ async fn a_list_of_all_namespaces_is_sorted_by_the_path(server: &Probe) {
         server.post(&path).body(labelled(name, json!({"check": "sorted-by-namespace"}))).unrecorded().expect(201).await;
     }
     let answer = server.get("/api/v1/configmaps?labelSelector=check=sorted-by-namespace").expect(200).await;
-    // A dash sorts before the slash.
+    // A dash sorts before a slash.
     assert_eq!(answer.names(), ["a", "a", "b"]);
 }
 
@@ -170,7 +169,7 @@ async fn resource_version_zero_lists_what_is_cached(server: &Probe) {
     server.until("v1/configmaps?resourceVersion=0", |answer| answer.names().len() == 2).await;
     let answer = server.get(LIST).query("resourceVersion=0").expect(200).await;
     assert_eq!(answer.names(), ["a", "b"]);
-    // A cache knows no pages: the limit is ignored.
+    // The cache ignores the limit.
     let answer = server.get(LIST).query("resourceVersion=0&limit=1").expect(200).await;
     assert_eq!(answer.names(), ["a", "b"]);
 }
@@ -249,7 +248,7 @@ async fn a_list_of_custom_resources_has_their_list_kind(server: &Probe) {
     server.create("{group}/v1/widgets", crate::suite::objects::widget("a", json!({"x": 1}))).await;
     let answer = server.get("{group}/v1/widgets").expect(200).await;
     assert_eq!((answer["kind"].as_str(), answer.names()), (Some("WidgetList"), vec!["a", "b"]));
-    // Unlike those of built-in kinds, the items say what they are.
+    // Unlike in lists of built-in kinds, items have a kind.
     assert_eq!(answer.at("/items/0/kind"), "Widget");
     let answer = server.get("{group}/v1/widgets?limit=1").expect(200).await;
     assert_eq!(answer.at("/metadata/remainingItemCount"), &json!(1));

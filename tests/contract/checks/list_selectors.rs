@@ -1,4 +1,4 @@
-//! Selectors, and what can be asked of lists besides objects.
+//! Selectors, and other parameters of lists.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Objects that were created by POST, and are applied from then on: what a POST records, and what turning that into an apply does.
+//! Objects that are created by POST and applied later: managed fields before and after the
+//! migration.
 
 use serde_json::{Value, json};
 
@@ -7,8 +8,8 @@ use crate::suite::probe::{Answer, JSON_PATCH, MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
 checks! { Api:
-    what_was_filled_in_with_defaults_is_owned_by_who_created_it,
-    what_a_create_strips_or_generates_is_owned_by_nobody,
+    defaults_are_owned_by_the_creator,
+    fields_that_a_create_strips_or_generates_have_no_owner,
     the_update_of_a_create_keeps_what_its_manager_no_longer_applies,
     an_update_that_is_turned_into_an_apply_is_applied_over,
     defaults_that_are_no_longer_applied_are_filled_in_again,
@@ -36,7 +37,7 @@ fn deployment(spec: Value) -> Value {
     deployment
 }
 
-/// The patch that makes an apply of each update.
+/// Returns a patch that turns each update entry into an apply entry.
 fn turned(live: &Answer) -> Value {
     let mut entries = live["metadata"]["managedFields"].clone();
     for entry in entries.as_array_mut().unwrap() {
@@ -45,7 +46,7 @@ fn turned(live: &Answer) -> Value {
     json!({ "metadata": { "uid": live.uid(), "resourceVersion": live.version(), "managedFields": entries } })
 }
 
-async fn what_was_filled_in_with_defaults_is_owned_by_who_created_it(server: &Probe) {
+async fn defaults_are_owned_by_the_creator(server: &Probe) {
     let answer = server.post("apps/v1/deployments?fieldManager=me").body(deployment(json!({}))).expect(201).await;
     let owned = answer.owned("me", "Update");
     for field in ["f:replicas", "f:progressDeadlineSeconds", "f:revisionHistoryLimit"] {
@@ -53,7 +54,7 @@ async fn what_was_filled_in_with_defaults_is_owned_by_who_created_it(server: &Pr
     }
 }
 
-async fn what_a_create_strips_or_generates_is_owned_by_nobody(server: &Probe) {
+async fn fields_that_a_create_strips_or_generates_have_no_owner(server: &Probe) {
     let template = json!({ "spec": { "restartPolicy": "Never", "containers": [{ "name": "c", "image": "i" }] } });
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a" },
@@ -92,7 +93,7 @@ async fn defaults_that_are_no_longer_applied_are_filled_in_again(server: &Probe)
     let mut expected = before;
     expected.as_object_mut().unwrap().remove("minReadySeconds");
     assert_eq!(answer["spec"], expected);
-    // What depends on another field goes with it.
+    // `rollingUpdate` stays, and contradicts the new type.
     let answer = server.apply(PATH, "me", deployment(json!({ "strategy": { "type": "Recreate" } }))).expect(422).await;
     assert!(answer.message().contains("may not be specified when strategy `type` is 'Recreate'"), "{}", answer.message());
 }
@@ -107,7 +108,7 @@ async fn a_map_that_loses_its_last_applied_entry_keeps_those_of_nobody(server: &
     };
     let live = server.post("batch/v1/jobs?fieldManager=me").body(job(json!({ "mine": "yes" }), 1)).expect(201).await;
     server.patch("batch/v1/jobs/a", MERGE_PATCH, turned(&live)).expect(200).await;
-    // The labels of the Job's own, which it made itself, are still there, or this would change its template's.
+    // The generated labels are kept; otherwise this would change the immutable template.
     let answer = server.apply("batch/v1/jobs/a", "me", job(json!({ "mine": "yes" }), 2)).expect(200).await;
     assert_eq!(answer["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"], "a");
     let answer = server.apply("batch/v1/jobs/a", "me", job(json!({}), 2)).expect(200).await;

@@ -1,5 +1,3 @@
-//! The checks, by theme.
-
 use crate::suite::registry::{Check, World};
 
 mod apply;
@@ -27,7 +25,6 @@ mod validation;
 mod watch;
 mod watch_views;
 
-/// All checks.
 fn all() -> Vec<&'static Check> {
     let themes = [
         apply::CHECKS,

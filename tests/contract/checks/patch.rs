@@ -16,7 +16,7 @@ checks! { Api:
     a_malformed_json_patch_is_refused,
     a_merge_patch_removes_with_null_and_replaces_lists,
     a_malformed_merge_patch_is_refused,
-    a_patch_of_what_is_not_there_is_not_found,
+    a_patch_of_an_absent_object_is_not_found,
     a_patch_without_effect_does_not_bump_the_resource_version,
     a_patch_with_a_stale_resource_version_conflicts,
     a_patch_with_a_wrong_uid_is_refused_since_a_uid_is_immutable,
@@ -48,7 +48,6 @@ async fn make(server: &Probe) {
     server.post("v1/configmaps").body(body).unrecorded().expect(201).await;
 }
 
-/// A Deployment with two containers, the first with two ports and arguments.
 async fn deploy(server: &Probe) {
     let mut body = deployment("a");
     body["metadata"]["finalizers"] = json!(["x.test/a", "x.test/b"]);
@@ -158,7 +157,7 @@ async fn a_malformed_merge_patch_is_refused(server: &Probe) {
     }
 }
 
-async fn a_patch_of_what_is_not_there_is_not_found(server: &Probe) {
+async fn a_patch_of_an_absent_object_is_not_found(server: &Probe) {
     for content_type in [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH] {
         let body = if content_type == JSON_PATCH { json!([]) } else { json!({}) };
         let answer = server.patch(A, content_type, body).expect(404).await;

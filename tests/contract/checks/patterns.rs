@@ -1,4 +1,4 @@
-//! `pattern` in schemas: the dialect is that of Go's `regexp` package.
+//! `pattern` in schemas, in the dialect of Go's `regexp` package.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ checks! { Api:
 const WIDGETS: &str = "{group}/v1/widgets";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Patterns, each with texts that it matches and texts that it does not.
+/// Patterns, each with matching and other texts.
 const DIALECT: &[(&str, &[&str], &[&str])] = &[
     (r"^\d+$", &["0123456789"], &["\u{664}\u{665}", "\u{ff11}", "x"]),
     (r"^\D$", &["\u{664}", "x"], &["1"]),
@@ -68,7 +68,6 @@ const DIALECT: &[(&str, &[&str], &[&str])] = &[
     ("^(?:(?:a*)*)*$", &["aaa"], &["b"]),
 ];
 
-/// Patterns that Go does not read.
 const INVALID: &[&str] = &[
     "(",
     ")",
@@ -141,7 +140,7 @@ async fn a_pattern_is_in_the_dialect_of_go(server: &Probe) {
     };
     let matching = spec(&|index| json!(DIALECT[index].1));
     server.post(WIDGETS).query("dryRun=All").body(widget("a", matching)).expect(201).await;
-    // Each alone, so that the answer names one text.
+    // One text per object, so that the answer names it.
     for (index, (pattern, _, others)) in DIALECT.iter().enumerate() {
         for text in *others {
             let body = widget("a", json!({ name(index): [text] }));

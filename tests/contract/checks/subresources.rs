@@ -1,4 +1,4 @@
-//! Subresources: status, scale, and what else belongs to an object.
+//! Subresources of objects, e.g. status and scale.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ checks! { Api:
     a_scale_with_a_stale_resource_version_conflicts,
     a_custom_resource_is_scaled_at_the_paths_of_its_definition,
     a_custom_resource_without_scale_has_none,
-    a_scale_of_what_is_not_there_is_not_found,
+    a_scale_of_an_absent_object_is_not_found,
     an_unknown_subresource_is_not_found,
     a_kind_without_status_has_no_such_subresource,
     a_pod_is_bound_to_a_node,
@@ -162,7 +162,7 @@ async fn a_custom_resource_without_scale_has_none(server: &Probe) {
     server.patch(&format!("{W}/status"), MERGE_PATCH, json!({"status": {}})).expect(404).await;
 }
 
-async fn a_scale_of_what_is_not_there_is_not_found(server: &Probe) {
+async fn a_scale_of_an_absent_object_is_not_found(server: &Probe) {
     let answer = server.get(&format!("{D}/scale")).expect(404).await;
     assert_eq!(answer.message(), "deployments.apps \"a\" not found");
     server.patch(&format!("{D}/scale"), MERGE_PATCH, json!({"spec": {"replicas": 1}})).expect(404).await;

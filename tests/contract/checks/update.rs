@@ -1,4 +1,4 @@
-//! Updating objects: optimistic concurrency, generations, immutable fields.
+//! Updates of objects: optimistic concurrency, generations, immutable fields.
 
 use serde_json::{Value, json};
 
@@ -11,9 +11,9 @@ checks! { Api:
     an_update_with_a_stale_resource_version_conflicts,
     an_update_without_resource_version_overwrites,
     an_update_that_changes_nothing_keeps_the_resource_version,
-    an_update_of_what_is_not_there_is_not_found,
-    an_update_of_what_is_not_there_creates_a_lease_but_no_config_map,
-    an_update_of_what_is_not_there_with_a_resource_version,
+    an_update_of_an_absent_object_is_not_found,
+    an_update_of_an_absent_object_creates_a_lease_but_no_config_map,
+    an_update_of_an_absent_object_with_a_resource_version,
     an_update_with_another_uid_conflicts,
     an_update_must_be_of_the_name_in_the_path,
     an_update_keeps_what_only_the_server_sets,
@@ -67,14 +67,14 @@ async fn an_update_that_changes_nothing_keeps_the_resource_version(server: &Prob
     assert_eq!(first.body, second.body);
 }
 
-async fn an_update_of_what_is_not_there_is_not_found(server: &Probe) {
+async fn an_update_of_an_absent_object_is_not_found(server: &Probe) {
     let answer = server.put(A).body(config_map("a", json!({}))).expect(404).await;
     assert_eq!(answer.message(), "configmaps \"a\" not found");
     let answer = server.put("apps/v1/deployments/a").body(deployment("a")).expect(404).await;
     assert_eq!(answer.str("/details/group"), "apps");
 }
 
-async fn an_update_of_what_is_not_there_creates_a_lease_but_no_config_map(server: &Probe) {
+async fn an_update_of_an_absent_object_creates_a_lease_but_no_config_map(server: &Probe) {
     let body = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "h"}});
     let answer = server.put("coordination.k8s.io/v1/leases/a").body(body).expect(201).await;
     assert_eq!(answer.str("/spec/holderIdentity"), "h");
@@ -83,7 +83,7 @@ async fn an_update_of_what_is_not_there_creates_a_lease_but_no_config_map(server
     server.put(A).body(body).expect(404).await;
 }
 
-async fn an_update_of_what_is_not_there_with_a_resource_version(server: &Probe) {
+async fn an_update_of_an_absent_object_with_a_resource_version(server: &Probe) {
     for (list, version, kind, created) in [
         ("coordination.k8s.io/v1/leases", "coordination.k8s.io/v1", "Lease", true),
         ("rbac.authorization.k8s.io/v1/roles", "rbac.authorization.k8s.io/v1", "Role", true),
@@ -103,7 +103,7 @@ async fn an_update_of_what_is_not_there_with_a_resource_version(server: &Probe) 
         put("", json!({"name": "b", "resourceVersion": "x", "uid": uid})).send().await;
         server.get(&format!("{list}/a")).expect(or_404(200)).await;
         server.get(&format!("{list}/b")).expect(404).await;
-        // What is there has a version that must be that which is given.
+        // The given version must be that of the existing object.
         put("", json!({"name": "a", "resourceVersion": "1"})).expect(or_404(409)).await;
         put("", json!({"name": "a", "resourceVersion": "x"})).expect(or_404(500)).await;
     }
@@ -166,7 +166,7 @@ async fn a_change_of_metadata_leaves_the_generation(server: &Probe) {
     assert_eq!(answer.at("/metadata/generation"), 1);
     let patch = json!({"metadata": {"annotations": {"x": "y"}}});
     let answer = server.patch("apps/v1/deployments/a", MERGE_PATCH, patch).expect(200).await;
-    server.note("annotations count for a Deployment", answer.at("/metadata/generation"));
+    server.record_value("annotations count for a Deployment", answer.at("/metadata/generation"));
     server.create("v1/configmaps", config_map("a", json!({}))).await;
     let answer = server.patch(A, MERGE_PATCH, json!({"data": {"k": "v"}})).expect(200).await;
     assert_eq!(answer.at("/metadata/generation"), &Value::Null);
@@ -245,7 +245,7 @@ async fn the_cluster_ip_of_a_service_is_immutable(server: &Probe) {
     let patch = json!({"spec": {"clusterIP": "None", "clusterIPs": ["None"]}});
     let answer = server.patch("v1/services/a", MERGE_PATCH, patch).expect(422).await;
     assert!(answer.message().contains("may not change once set"), "{}", answer.message());
-    // An update that leaves it out keeps it.
+    // An update without the address keeps it.
     let body = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 81}]}});
     assert_eq!(server.put("v1/services/a").body(body).expect(200).await.at("/spec/ports/0/port"), 81);
 }
@@ -263,7 +263,7 @@ async fn the_spec_of_a_pod_is_immutable_but_for_the_image(server: &Probe) {
     assert_eq!(answer.str("/spec/containers/0/image"), "other");
     let answer = server.patch("v1/pods/a", MERGE_PATCH, json!({"spec": {"hostNetwork": true}})).unrecorded().expect(422).await;
     assert!(answer.message().contains("pod updates may not change fields other than"), "{}", answer.message());
-    server.note("reason", &answer["reason"]);
+    server.record_value("reason", &answer["reason"]);
 }
 
 async fn the_role_of_a_binding_is_immutable(server: &Probe) {

@@ -1,5 +1,3 @@
-//! The errors of the server about invalid objects.
-
 use serde_json::{Value, json};
 
 use crate::suite::objects::{any, config_map, deployment, job, pod, widget, widget_crd};

@@ -1,4 +1,4 @@
-//! Watches: what comes, from where, and what ends them.
+//! Watches: their events, their start, and their end.
 
 use serde_json::json;
 
@@ -7,9 +7,9 @@ use crate::suite::probe::{MERGE_PATCH, Probe, summary};
 use crate::suite::registry::checks;
 
 checks! { Api:
-    a_watch_from_a_resource_version_sees_what_came_after_it,
-    a_watch_without_resource_version_begins_with_what_is_there,
-    a_watch_from_zero_begins_with_what_is_there,
+    a_watch_from_a_resource_version_sees_later_changes,
+    a_watch_without_resource_version_begins_with_the_existing_objects,
+    a_watch_from_zero_begins_with_the_existing_objects,
     a_watch_sees_creates_updates_and_deletes,
     a_deleted_event_has_the_last_state_and_a_newer_resource_version,
     an_update_that_changes_nothing_gives_no_event,
@@ -57,7 +57,7 @@ async fn remove(server: &Probe, name: &str) {
     server.delete(&format!("{LIST}/{name}")).unrecorded().expect(200).await;
 }
 
-async fn a_watch_from_a_resource_version_sees_what_came_after_it(server: &Probe) {
+async fn a_watch_from_a_resource_version_sees_later_changes(server: &Probe) {
     make(server, "a").await;
     let since = now(server).await;
     make(server, "b").await;
@@ -66,7 +66,7 @@ async fn a_watch_from_a_resource_version_sees_what_came_after_it(server: &Probe)
     assert_eq!(summary(&watch.take(2).await), ["ADDED b", "ADDED c"]);
 }
 
-async fn a_watch_without_resource_version_begins_with_what_is_there(server: &Probe) {
+async fn a_watch_without_resource_version_begins_with_the_existing_objects(server: &Probe) {
     make(server, "b").await;
     make(server, "a").await;
     let mut watch = server.watch(LIST).await;
@@ -77,7 +77,7 @@ async fn a_watch_without_resource_version_begins_with_what_is_there(server: &Pro
     assert_eq!(summary(&watch.take(1).await), ["ADDED c"]);
 }
 
-async fn a_watch_from_zero_begins_with_what_is_there(server: &Probe) {
+async fn a_watch_from_zero_begins_with_the_existing_objects(server: &Probe) {
     make(server, "a").await;
     server.until("v1/configmaps/a?resourceVersion=0", |answer| answer.status == 200).await;
     let mut watch = server.watch("v1/configmaps?resourceVersion=0").await;
@@ -167,7 +167,7 @@ async fn an_update_out_of_the_selector_is_a_delete(server: &Probe) {
     label(server, "a", "in").await;
     let events = watch.take(2).await;
     assert_eq!(summary(&events), ["DELETED a", "ADDED a"]);
-    // The state before the change, at the version of the change.
+    // The event contains the state before the change, at the version of the change.
     assert_eq!(events[0]["object"]["metadata"]["labels"]["x"], "in");
 }
 

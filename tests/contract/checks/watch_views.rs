@@ -68,7 +68,7 @@ async fn a_watch_of_namespaces_sees_one_by_name(server: &Probe) {
 
 async fn a_watch_of_custom_resource_definitions_sees_them_established(server: &Probe) {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    // How many steps its conditions take is the server's own affair.
+    // The number of status updates of a definition varies.
     let mut watch = server.watch(&format!("{path}?fieldSelector=metadata.name=widgets.{{group}}&timeoutSeconds=20")).await;
     server.post(path).body(widget_crd(any())).unrecorded().expect(201).await;
     let name = format!("widgets.{}", server.group());

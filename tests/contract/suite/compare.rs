@@ -1,5 +1,3 @@
-//! Comparing two transcripts, request by request, as JSON values.
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -8,10 +6,9 @@ use serde_json::Value;
 use super::differences::{self, Difference};
 use super::transcript::Transcript;
 
-/// The maximum number of differences of one answer that are shown: with more, people read the transcripts themselves.
+/// The maximum number of differences shown per answer; with more, people read the transcripts.
 const MAX_SHOWN: usize = 40;
 
-/// Describes the differences; empty if there are none.
 pub(crate) fn diff(check: &str, expected: &Transcript, found: &Transcript) -> String {
     let mut report = String::new();
     for (index, pair) in expected.exchanges.iter().zip(&found.exchanges).enumerate() {
@@ -38,7 +35,7 @@ pub(crate) fn diff(check: &str, expected: &Transcript, found: &Transcript) -> St
     report
 }
 
-/// One place where two answers differ; a side that has nothing there is `None`.
+/// A difference between two answers; `None` where one has no value.
 struct Place {
     path: String,
     expected: Option<Value>,
@@ -79,13 +76,12 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 impl Difference {
-    /// Returns whether it is about this place of this check's answers.
     fn covers(&self, check: &str, path: &str) -> bool {
         (self.check == "*" || self.check == check) && matches_pattern(self.path, path)
     }
 }
 
-/// Returns whether a path is what a pattern says, in which `*` is one step and a last `**` is any number of steps.
+/// Matches a path. In a pattern, `*` is one step, and a final `**` any number of steps.
 fn matches_pattern(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
     loop {

@@ -1,9 +1,10 @@
-//! Masking of what differs between two servers that behave alike: UIDs, resourceVersions, times, generated names, addresses.
+//! Masks what differs between servers that behave alike: UIDs, resourceVersions, times, generated
+//! names, addresses.
 //!
-//! UIDs and the resourceVersions of objects become `(uid 1)`, `(rv 2)` and so on in the order in which a check meets them,
-//! so that a comparison still sees whether two of them are the same. The resourceVersion of a list, a bookmark or a continue
-//! token is that of the whole server, which other checks write to at the same time; it is compared with those of the objects
-//! that the check has met, and becomes `(list rv from (rv 2))`: as new as that change, and older than any later one.
+//! UIDs and resourceVersions of objects become `(uid 1)`, `(rv 2)` etc. in the order in which a
+//! check meets them, so equal ones stay equal. The resourceVersion of a list, bookmark or continue
+//! token depends on the writes of other checks. It becomes `(list rv from (rv 2))`: at least as new
+//! as that change, and older than the next one met.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +12,30 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
 
-/// Texts of the API server after which a resourceVersion follows.
+/// Texts of the API server before a resourceVersion.
 const BEFORE_A_REVISION: [&str; 6] =
     ["current: ", "(current ", "current resource version: ", "resource version: ", "too old: ", "(number) ("];
-/// Columns of tables that tell how long ago something was.
 const AGES: [&str; 5] = ["Age", "Last Seen", "First Seen", "Duration", "Last Schedule"];
-/// The characters that generated names end with.
+/// The characters of generated suffixes.
 const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
-/// Times before this are a check's own and are left as they are.
+/// Earlier times are from a check itself, and are not masked.
 const FIRST_MASKED_YEAR: &str = "2020";
 
-/// The masks of one check on one server.
 #[derive(Debug, Default)]
 pub(crate) struct Mask {
     uids: BTreeMap<String, String>,
     revisions: BTreeMap<u64, String>,
     names: BTreeMap<String, String>,
-    /// Of the last table that said so: further events of a watch do not.
+    /// The columns of the last table that had them; further events of a watch do not.
     columns: Vec<Value>,
 }
 
 impl Mask {
-    /// The answer of a server, masked.
     pub(crate) fn value(&mut self, value: &Value) -> Value {
         self.learn(value);
         self.walk("", &in_one_order(value))
     }
 
-    /// A watch event, masked.
     pub(crate) fn event(&mut self, event: &Value) -> Value {
         let mut event = event.clone();
         if event["type"] == "BOOKMARK" && event["object"]["kind"] != "Table" {
@@ -48,7 +45,6 @@ impl Mask {
         self.value(&event)
     }
 
-    /// A text that may mention what is masked.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut text = without_object(text);
         for (name, label) in self.names.iter().chain(&self.uids) {
@@ -60,7 +56,7 @@ impl Mask {
         mask_unknown_uids(&text)
     }
 
-    /// Gives labels to UIDs and generated names, before they are met within texts and keys.
+    /// Assigns labels to UIDs and generated names, before these occur within texts and keys.
     fn learn(&mut self, value: &Value) {
         match value {
             Value::String(text) if is_uid(text) => {
@@ -77,7 +73,7 @@ impl Mask {
                 {
                     self.names.insert(name.clone(), format!("{prefix}(suffix)"));
                 }
-                // Sorted, so that labels are given in one order whatever the order of the text.
+                // Sorted, so that the order of labels does not depend on the order of the text.
                 let mut keys: Vec<&String> = fields.keys().collect();
                 keys.sort();
                 keys.into_iter().for_each(|key| self.learn(&fields[key]));
@@ -93,7 +89,7 @@ impl Mask {
             Value::Array(items) => {
                 let mut items: Vec<Value> = items.iter().map(|item| self.walk(key, item)).collect();
                 if key == "managedFields" {
-                    // They are sorted by time, in seconds: their order may differ from one run to the next.
+                    // The server sorts them by time in seconds, so their order may vary.
                     items.sort_by_cached_key(|entry| {
                         format!("{} {} {}", entry["manager"], entry["operation"], entry["subresource"])
                     });
@@ -109,7 +105,7 @@ impl Mask {
         let mut masked = Map::new();
         let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
         let is_list = kind == "Table" || kind.ends_with("List");
-        // Sorted, as in `learn`; the revision of a list is told from those of its items.
+        // Sorted as in `learn`, but the metadata of a list needs the revisions of its items.
         let mut keys: Vec<&String> = fields.keys().collect();
         keys.sort_by_key(|key| (is_list && *key == "metadata", *key));
         for key in keys {
@@ -140,7 +136,6 @@ impl Mask {
         self.walk("rows", &rows.into())
     }
 
-    /// The metadata of a list: its revision, and the place where it goes on.
     fn list_metadata(&self, metadata: &Map<String, Value>) -> Value {
         let mut metadata = metadata.clone();
         if let Some(version) = metadata.get_mut("resourceVersion").filter(|version| **version != "") {
@@ -156,7 +151,7 @@ impl Mask {
         metadata.into()
     }
 
-    /// The revision of a list by the newest change that it cannot be without.
+    /// Masks the revision of a list as that of the newest change it must contain.
     fn list_revision(&self, revision: &Value) -> String {
         let number = revision.as_u64().or_else(|| revision.as_str()?.parse().ok());
         let Some(number) = number else { return revision.to_string() };
@@ -191,7 +186,7 @@ impl Mask {
     }
 }
 
-/// A Status whose faults are sorted: the server finds some of them by walking over maps.
+/// Sorts the causes of a Status, because the server finds some by iterating over maps.
 fn in_one_order(value: &Value) -> Value {
     let mut status = value.clone();
     if status["kind"] != "Status" {
@@ -213,7 +208,6 @@ fn in_one_order(value: &Value) -> Value {
     status
 }
 
-/// UIDs within a text that were never seen as such.
 fn mask_unknown_uids(text: &str) -> String {
     const LENGTH: usize = 36;
     let mut masked = String::new();
@@ -226,7 +220,7 @@ fn mask_unknown_uids(text: &str) -> String {
     masked + rest
 }
 
-/// A message without the object that it quotes as a whole, whose text depends on the order of fields in Go's structs.
+/// Masks a quoted object, whose text depends on the order of fields in Go's structs.
 fn without_object(text: &str) -> String {
     const BEFORE: &str = "Invalid value: \"{";
     const AFTER: &str = "}\": ";
@@ -255,13 +249,11 @@ fn is_uid(text: &str) -> bool {
     groups == [8, 4, 4, 4, 12] && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
 }
 
-/// A duration as tables write it: `5s`, `3m20s`, `2d`, `<unknown>`.
 fn is_duration(cell: &Value) -> bool {
     let Some(text) = cell.as_str() else { return false };
     text.ends_with(['s', 'm', 'h', 'd', 'y']) && text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The mask of a time, with the precision that it was written with.
 fn mask_time(text: &str) -> Option<&'static str> {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     let mask = match shape.as_str() {
@@ -273,7 +265,7 @@ fn mask_time(text: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn what_differs_is_masked_and_what_is_equal_stays_equal() {
+fn only_values_that_vary_are_masked_and_equal_ones_stay_equal() {
     let mut mask = Mask::default();
     let uid = "0f3b1c1e-0000-4000-8000-000000000001";
     let object = serde_json::json!({
@@ -299,7 +291,7 @@ fn what_differs_is_masked_and_what_is_equal_stays_equal() {
 }
 
 #[test]
-fn the_revision_of_a_list_is_told_from_those_of_objects() {
+fn the_revision_of_a_list_is_masked_by_that_of_an_object() {
     let mut mask = Mask::default();
     let object = |version: &str| serde_json::json!({ "metadata": { "resourceVersion": version } });
     let mut list = |version: &str, items: &[&str]| {
@@ -308,9 +300,9 @@ fn the_revision_of_a_list_is_told_from_those_of_objects() {
         mask.value(&list)["metadata"]["resourceVersion"].clone()
     };
     assert_eq!(list("5", &[]), "(list rv)");
-    // Whatever others write meanwhile, a list shows the newest change that was met, its own items' among them.
+    // Others may write, but a list contains the newest change met, e.g. of its own items.
     assert_eq!(list("17", &["10", "12"]), "(list rv from (rv 2))");
     assert_eq!(list("12", &[]), "(list rv from (rv 2))");
-    // One of the past is seen to be one.
+    // An older list is recognised.
     assert_eq!(list("11", &[]), "(list rv from (rv 1))");
 }

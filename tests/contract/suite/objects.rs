@@ -2,25 +2,20 @@
 
 use serde_json::{Value, json};
 
-/// A ConfigMap.
 pub(crate) fn config_map(name: &str, data: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": data })
 }
 
-/// The path of the ConfigMap that [`data`] returns.
 pub(crate) const A: &str = "v1/configmaps/a";
 
-/// A ConfigMap called `a`.
 pub(crate) fn data(data: Value) -> Value {
     config_map("a", data)
 }
 
-/// A ConfigMap with labels.
 pub(crate) fn labelled(name: &str, labels: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "labels": labels } })
 }
 
-/// A Pod with one container.
 pub(crate) fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
@@ -28,7 +23,6 @@ pub(crate) fn pod(name: &str) -> Value {
     })
 }
 
-/// A Deployment with one container and the label `app` of its name.
 pub(crate) fn deployment(name: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name },
@@ -42,7 +36,6 @@ pub(crate) fn deployment(name: &str) -> Value {
     })
 }
 
-/// A Job with one container.
 pub(crate) fn job(name: &str) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name },
@@ -53,7 +46,7 @@ pub(crate) fn job(name: &str) -> Value {
     })
 }
 
-/// The CRD of the namespaced kind `Widget` in the check's group, version `v1`, whose `spec` has this schema.
+/// The CRD of a namespaced kind `Widget` in the check's group, with this schema of `spec`.
 pub(crate) fn widget_crd(spec: Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -69,12 +62,10 @@ pub(crate) fn widget_crd(spec: Value) -> Value {
     })
 }
 
-/// A schema that takes any object.
 pub(crate) fn any() -> Value {
     json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// [`widget_crd`] with a status of any shape, as a subresource.
 pub(crate) fn widget_crd_with_status(spec: Value) -> Value {
     let mut crd = widget_crd(spec);
     let version = &mut crd["spec"]["versions"][0];
@@ -83,7 +74,6 @@ pub(crate) fn widget_crd_with_status(spec: Value) -> Value {
     crd
 }
 
-/// A `Widget`.
 pub(crate) fn widget(name: &str, spec: Value) -> Value {
     json!({ "apiVersion": "{group}/v1", "kind": "Widget", "metadata": { "name": name }, "spec": spec })
 }

@@ -1,4 +1,4 @@
-//! The list of checks, and running one of them.
+//! The list of checks, and the execution of one.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -12,34 +12,28 @@ use super::probe::Probe;
 use super::servers::{Server, runtime, servers};
 use super::transcript::Transcript;
 
-/// If set, transcripts are printed (with `--nocapture`).
+/// Prints transcripts (with `--nocapture`).
 const PRINT: &str = "GYRE_CONTRACT_PRINT";
-/// A folder into which the transcripts of the first server are written.
+/// The folder for the transcripts of the first server.
 const RECORD: &str = "GYRE_CONTRACT_RECORD";
-/// A folder of recorded transcripts, with which every server is compared; the real one is then not started unless it is
-/// asked for by name.
+/// The folder of recorded transcripts to compare with. kube-apiserver then runs only if named.
 const REPLAY: &str = "GYRE_CONTRACT_REPLAY";
 
-/// The environment that a check needs around the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum World {
-    /// Nothing: the API server alone.
     Api,
-    /// The controllers: garbage collection, namespaces, Jobs.
     Controllers,
 }
 
-/// One check.
 pub(crate) struct Check {
-    /// The behaviour that it states; also the name of its test.
     pub(crate) name: &'static str,
-    /// The module that it is in.
     pub(crate) module: &'static str,
     pub(crate) world: World,
     pub(crate) run: for<'a> fn(&'a Probe) -> LocalBoxFuture<'a, ()>,
 }
 
-/// Puts checks on the list, and makes a test of each. A function that is left out is dead code, which does not compile.
+/// Lists checks, and defines a test for each. A function that is not listed is dead code, which
+/// does not compile.
 macro_rules! checks {
     ($world:ident: $($name:ident),* $(,)?) => {
         pub(crate) const CHECKS: &[$crate::suite::registry::Check] = &[$(
@@ -64,7 +58,6 @@ macro_rules! checks {
 pub(crate) use checks;
 
 impl Check {
-    /// The last part of its module's path.
     pub(crate) fn theme(&self) -> &'static str {
         self.module.rsplit("::").next().unwrap_or_default()
     }
@@ -74,9 +67,8 @@ impl Check {
     }
 }
 
-/// Runs a check against every server, and compares their answers with the first one's, or with recorded ones.
-///
-/// Panics: an assertion of the check fails, or a server answers otherwise.
+/// Runs a check against every server, and compares the answers with recorded ones or those of the
+/// first server. Panics if an assertion fails or they differ.
 pub(crate) fn verify(check: &Check) {
     let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut expected = folder(REPLAY).map(|folder| ("recorded", Transcript::load(&folder.join(check.file()))));
@@ -101,7 +93,6 @@ pub(crate) fn verify(check: &Check) {
     }
 }
 
-/// Returns the transcript of a check, and its failure.
 fn run(check: &Check, client: kube::Client) -> (Transcript, Option<Box<dyn Any + Send>>) {
     let probe = Probe::new(client, check.name);
     let result = runtime().block_on(

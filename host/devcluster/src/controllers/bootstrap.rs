@@ -1,10 +1,6 @@
-//! The objects that every cluster has from the start.
-
 use serde_json::{Value, json};
 
-/// The objects that the server itself creates before it serves: the namespaces, and the Service that clients inside find it by, and the
-/// classes of Pods that no cluster can do without. What each namespace gets (the ServiceAccount `default`, the ConfigMap
-/// `kube-root-ca.crt`) the controllers create.
+/// Returns the objects that the API server itself creates; controllers add those in namespaces.
 pub(crate) fn bootstrap_objects() -> Vec<Value> {
     let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
     let service = json!({

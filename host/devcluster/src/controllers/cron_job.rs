@@ -1,4 +1,4 @@
-//! CronJobs: Jobs by the clock.
+//! CronJobs, which start Jobs on a schedule.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -13,7 +13,7 @@ use crate::store::{Key, Store};
 
 const COMPONENT: &str = "cronjob-controller";
 
-/// Above so many missed times, something is wrong with the clock or the schedule, which an event says.
+/// More missed times cause an event, because the clock or the schedule must be wrong.
 const MANY_MISSED: i64 = 100;
 
 pub(super) fn sync(store: &Store, key: &Key, now: Timestamp) -> Step {
@@ -31,7 +31,7 @@ pub(super) fn sync(store: &Store, key: &Key, now: Timestamp) -> Step {
     sync.carry_out(store, plan)
 }
 
-/// The real controller compares neither the kind of the Job's controller nor its UID.
+/// The real controller ignores the kind and the UID of the Job's controller.
 fn has_controller_named(job: &Value, name: &str) -> bool {
     controller_of(job).is_some_and(|owner| object::text(owner, "name") == name)
 }
@@ -40,7 +40,7 @@ fn is_controlled_by(job: &Value, uid: &str) -> bool {
     controller_of(job).is_some_and(|owner| object::text(owner, "uid") == uid)
 }
 
-/// Finished Jobs beyond the history's limits: the oldest go.
+/// Returns the oldest finished Jobs beyond the limits of the history.
 fn too_old<'a>(cron_job: &Value, jobs: &[&'a Value]) -> Vec<&'a Value> {
     let mut old = Vec::new();
     for (condition, limit) in [("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")] {
@@ -68,7 +68,6 @@ fn event(cron_job: &Value, severity: Severity, reason: &str, message: impl Into<
     Event::new(COMPONENT, cron_job, severity, reason, message)
 }
 
-/// The part of the status that changes.
 #[derive(Clone, PartialEq)]
 struct Status {
     active: Vec<Value>,
@@ -103,11 +102,8 @@ impl Status {
     }
 }
 
-/// The action that is due.
 enum Plan {
-    /// Nothing before `again`, if ever.
     Wait { again: Option<Timestamp> },
-    /// A Job for the time `scheduled`.
     Start { scheduled: Timestamp, again: Option<Timestamp> },
 }
 
@@ -119,7 +115,7 @@ struct Sync<'a> {
 }
 
 impl Sync<'_> {
-    fn say(&mut self, severity: Severity, reason: &str, message: impl Into<String>) {
+    fn record_event(&mut self, severity: Severity, reason: &str, message: impl Into<String>) {
         self.events.push(event(self.cron_job, severity, reason, message));
     }
 
@@ -132,7 +128,7 @@ impl Sync<'_> {
             Ok(zone) => zone,
             Err(error) => {
                 let name = text(self.cron_job, "/spec/timeZone");
-                self.say(Severity::Warning, "UnknownTimeZone", format!("invalid timeZone: {name:?}: {error}"));
+                self.record_event(Severity::Warning, "UnknownTimeZone", format!("invalid timeZone: {name:?}: {error}"));
                 return never;
             }
         };
@@ -143,7 +139,11 @@ impl Sync<'_> {
             Ok(schedule) => schedule,
             Err(error) => {
                 let text = text(self.cron_job, "/spec/schedule");
-                self.say(Severity::Warning, "UnparseableSchedule", format!("unparseable schedule: {text:?} : {error}"));
+                self.record_event(
+                    Severity::Warning,
+                    "UnparseableSchedule",
+                    format!("unparseable schedule: {text:?} : {error}"),
+                );
                 return never;
             }
         };
@@ -152,19 +152,19 @@ impl Sync<'_> {
             Ok(found) => found,
             Err(error) => {
                 let text = text(self.cron_job, "/spec/schedule");
-                self.say(Severity::Warning, "InvalidSchedule", format!("invalid schedule: {text} : {error}"));
+                self.record_event(Severity::Warning, "InvalidSchedule", format!("invalid schedule: {text} : {error}"));
                 return never;
             }
         };
         let Some(scheduled) = found.time else { return Plan::Wait { again } };
         if found.missed > MANY_MISSED {
             let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
-            self.say(Severity::Warning, "TooManyMissedTimes", message);
+            self.record_event(Severity::Warning, "TooManyMissedTimes", message);
         }
         let deadline = integer(self.cron_job, "/spec/startingDeadlineSeconds");
         if deadline.is_some_and(|deadline| later(scheduled, deadline) < now) {
             let shown = scheduled.strftime("%a, %d %b %Y %H:%M:%S +0000");
-            self.say(Severity::Warning, "MissSchedule", format!("Missed scheduled time to start a job: {shown}"));
+            self.record_event(Severity::Warning, "MissSchedule", format!("Missed scheduled time to start a job: {shown}"));
             return Plan::Wait { again };
         }
         let name = self.job_name(scheduled);
@@ -179,7 +179,7 @@ impl Sync<'_> {
         });
         if text(self.cron_job, "/spec/concurrencyPolicy") == "Forbid" && is_running {
             let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
-            self.say(Severity::Normal, "JobAlreadyActive", message);
+            self.record_event(Severity::Normal, "JobAlreadyActive", message);
             return Plan::Wait { again };
         }
         Plan::Start { scheduled, again }
@@ -192,7 +192,7 @@ impl Sync<'_> {
                 "CRON_TZ or TZ used in schedule {schedule:?} is not officially supported, see \
                  https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
             );
-            self.say(Severity::Warning, "UnsupportedSchedule", message);
+            self.record_event(Severity::Warning, "UnsupportedSchedule", message);
         }
         Schedule::parse_in(schedule, zone)
     }
@@ -201,7 +201,7 @@ impl Sync<'_> {
         format!("{}-{}", object::name(self.cron_job), scheduled.as_second().div_euclid(60))
     }
 
-    /// Takes note of what became of the Jobs.
+    /// Updates the active Jobs in the status, and records events about the others.
     fn follow_jobs(&mut self, store: &Store, plan: &Plan) {
         let own = match plan {
             Plan::Start { scheduled, .. } => Some(self.job_name(*scheduled)),
@@ -211,17 +211,17 @@ impl Sync<'_> {
             let is_active = self.status.is_active(job);
             let name = object::name(job);
             match job::finish(job) {
-                // The one that was just created is not listed yet.
+                // The Job that was just created is not listed yet.
                 None if !is_active && own.as_deref() != Some(name) => {
                     let message = format!("Saw a job that the controller did not create or forgot: {name}");
-                    self.say(Severity::Warning, "UnexpectedJob", message);
+                    self.record_event(Severity::Warning, "UnexpectedJob", message);
                 }
                 None => {}
                 Some(condition) => {
                     if is_active {
                         self.status.active.retain(|reference| reference.get("uid").and_then(Value::as_str) != object::uid(job));
                         let message = format!("Saw completed job: {name}, condition: {condition}");
-                        self.say(Severity::Normal, "SawCompletedJob", message);
+                        self.record_event(Severity::Normal, "SawCompletedJob", message);
                     }
                     let completed = time(job, "/status/completionTime").filter(|_| condition == "Complete");
                     self.status.last_success = self.status.last_success.max(completed);
@@ -237,7 +237,7 @@ impl Sync<'_> {
         self.status.active = there;
         for reference in missing {
             let message = format!("Active job went missing: {}", object::text(&reference, "name"));
-            self.say(Severity::Normal, "MissingJob", message);
+            self.record_event(Severity::Normal, "MissingJob", message);
         }
     }
 
@@ -304,7 +304,6 @@ impl Sync<'_> {
             .then(Then::FailureEvent(failed))
     }
 
-    /// The last time until now for which a Job should have been started.
     fn most_recent(&self, schedule: &Schedule, now: Timestamp, deadline: Deadline) -> Result<Recent, &'static str> {
         let invalid = "time difference between two schedules is less than 1 second";
         let earliest = self.earliest(now, deadline);
@@ -341,7 +340,6 @@ impl Sync<'_> {
         }
     }
 
-    /// Returns the time of the next sync.
     fn next_time(&self, schedule: &Schedule, now: Timestamp) -> Option<Timestamp> {
         let base = match self.most_recent(schedule, now, Deadline::Ignored) {
             Ok(Recent { time: Some(time), .. }) => time,
@@ -352,7 +350,7 @@ impl Sync<'_> {
     }
 }
 
-/// Decides if times before `startingDeadlineSeconds` ago count.
+/// Says if `startingDeadlineSeconds` limits how old a missed time may be.
 #[derive(Clone, Copy)]
 enum Deadline {
     Counts,

@@ -1,5 +1,4 @@
-//! Events about objects, as client-go's recorder writes them: the same again counts up the one there is. They go after an hour, as
-//! the real server's do.
+//! Events as client-go's recorder writes them: a repetition raises the count of the existing Event.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,20 +10,18 @@ use super::{EVENTS, Intent, Step, Write};
 use crate::object;
 use crate::store::{Key, Resource, Store};
 
-/// The number of different events that are remembered in order to count repetitions, as in client-go.
+/// The number of Events that are remembered to count repetitions, as in client-go.
 const REMEMBERED: usize = 4096;
 
 /// `--event-ttl` of the real server.
 const LIFETIME_SECONDS: i64 = 3600;
 
-/// Good or bad news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Severity {
     Normal,
     Warning,
 }
 
-/// An event about an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Event {
     namespace: String,
@@ -64,7 +61,7 @@ impl Event {
         self
     }
 
-    /// Events about objects without a namespace are in the default one.
+    /// Events about cluster-scoped objects are in the namespace `default`.
     fn place(&self) -> &str {
         if self.namespace.is_empty() { "default" } else { &self.namespace }
     }
@@ -89,12 +86,11 @@ impl Event {
     }
 }
 
-/// Events to write, and those written.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     pending: VecDeque<Event>,
     written: BTreeMap<Event, Key>,
-    /// Tells apart events about one object at one time.
+    /// Makes the names of simultaneous events about one object differ.
     count: u64,
 }
 
@@ -103,12 +99,10 @@ impl Recorder {
         self.pending.push_back(event);
     }
 
-    /// Returns whether there is nothing to write.
     pub(super) fn is_idle(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// The next event to write.
     pub(super) fn next(&mut self, store: &Store, now: Timestamp) -> Option<Intent> {
         let event = self.pending.pop_front()?;
         if let Some(stored) = self.written.get(&event).and_then(|key| store.get(&EVENTS, key)) {
@@ -133,12 +127,10 @@ impl Recorder {
     }
 }
 
-/// Returns the time at which an event that is written now expires.
 pub(super) fn expiry(now: Timestamp) -> Timestamp {
     later(now, LIFETIME_SECONDS)
 }
 
-/// Lets an event go whose time has come.
 pub(super) fn expire(store: &Store, resource: &Resource, key: &Key) -> Step {
     let Some(stored) = store.get(resource, key) else { return Step::default() };
     Step::of(vec![Intent::delete(resource, &stored.value, None)])

@@ -1,7 +1,4 @@
-//! Objects whose owners are gone or going.
-//!
-//! The dependents of an object are found by its UID in the store's index, so the cost of a step follows their number and not that of
-//! all objects.
+//! The garbage collector, which finds dependents by UID in the store's index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,46 +12,40 @@ use crate::kinds::{Kinds, Scope};
 use crate::object;
 use crate::store::{Key, Resource, Store, Stored};
 
-/// The finalizer of what waits for its dependents to be deleted.
+/// The finalizer of objects that wait for the deletion of their dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
-/// The finalizer of what waits for its dependents to forget it.
+/// The finalizer of objects whose dependents are being orphaned.
 const ORPHAN: &str = "orphan";
 
 const COMPONENT: &str = "garbage-collector-controller";
 
-/// The maximum number of dependents that are orphaned in one step.
 const ORPHANED_AT_ONCE: usize = 500;
 
-/// The result of a sync.
 pub(super) enum Verdict {
     Step(Step),
-    /// An owner is of a kind that is not served, perhaps not yet: the object is left alone until the kinds change.
+    /// The kind of an owner is not served, maybe not yet: wait until the kinds change.
     UnknownKind,
 }
 
-/// The references of an object by the state of their owners.
 #[derive(Default)]
 struct Owners<'a> {
-    /// There is the owner.
     solid: Vec<&'a Value>,
-    /// There is no such owner.
     dangling: Vec<&'a Value>,
-    /// The owner waits for this object to go.
+    /// The owner waits for this object to be deleted.
     waiting: Vec<&'a Value>,
 }
 
-/// The owner that a reference leads to.
 enum Owner {
     Solid,
     Waiting,
     Absent,
     UnknownKind,
-    /// A cluster-scoped object cannot be owned by a namespaced one: it is left alone.
+    /// A namespaced owner of a cluster-scoped object, which is invalid and ignored.
     OutOfScope,
 }
 
-/// By UID, the namespaces of owners that are known to be gone.
+/// The namespaces of deleted owners, by UID.
 type AbsentOwners = BTreeMap<Arc<str>, Arc<str>>;
 
 pub(super) fn sync(store: &Store, kinds: &Kinds, absent: &AbsentOwners, resource: &Resource, key: &Key) -> Verdict {
@@ -82,7 +73,7 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, absent: &AbsentOwners, resource
 
 fn owner(store: &Store, kinds: &Kinds, absent: &AbsentOwners, key: &Key, reference: &Value) -> Owner {
     let Some(kind) = kinds.by_kind(object::text(reference, "apiVersion"), object::text(reference, "kind")) else {
-        // It may have gone with its kind.
+        // The owner may have been deleted together with its kind.
         let namespace = absent.get(object::text(reference, "uid"));
         let is_gone = namespace.is_some_and(|namespace| namespace.is_empty() || *namespace == key.namespace);
         return if is_gone { Owner::Absent } else { Owner::UnknownKind };
@@ -127,7 +118,6 @@ fn elsewhere(dependent: &Value, reference: &Value) -> Event {
     Event::new(COMPONENT, dependent, Severity::Warning, "OwnerRefInvalidNamespace", message)
 }
 
-/// Decides about an object by the state of its owners.
 fn without_owner(store: &Store, resource: &Resource, stored: &Stored, owners: &Owners<'_>) -> Vec<Intent> {
     let object = &stored.value;
     if !owners.solid.is_empty() {
@@ -158,7 +148,6 @@ fn without_owner(store: &Store, resource: &Resource, stored: &Stored, owners: &O
     vec![delete(resource, stored, propagation)]
 }
 
-/// Handles the dependents of an object that is being deleted.
 fn delete_dependents(store: &Store, resource: &Resource, object: &Value) -> Vec<Intent> {
     let uid = object::uid(object).unwrap_or_default();
     if has_finalizer(object, ORPHAN) {
@@ -214,7 +203,7 @@ fn without_references(object: &Value, owners: &[&str]) -> Value {
     object
 }
 
-/// The object, no longer in the way of its owners' deletion: two that wait for each other would wait for ever.
+/// Sets `blockOwnerDeletion` to false, because objects that block each other would wait for ever.
 fn unblocked(object: &Value) -> Value {
     let mut references: Vec<Value> = object::owner_references(object).cloned().collect();
     for reference in &mut references {

@@ -1,8 +1,8 @@
-//! Jobs: the Pods that each needs, and the count of those that ended.
+//! Jobs: the Pods that each needs, and the count of finished ones.
 //!
-//! A Pod of a Job carries a finalizer until the Job's status has counted it: its UID is first noted in
-//! `status.uncountedTerminatedPods`, then the finalizer goes, then the counter rises and the note goes. Each of these is a step of
-//! its own here; the next sync finds the outcome of the last in the store.
+//! A Pod has a finalizer until the Job's status counts it: its UID enters
+//! `status.uncountedTerminatedPods`, the finalizer is removed, then the counter replaces the UID.
+//! Each is a separate sync.
 
 mod backoff;
 mod indexes;
@@ -32,24 +32,21 @@ const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 const COMPONENT: &str = "job-controller";
 
-/// Decides if Pods may be created, which they may not while the last attempt failed.
+/// Says if Pods may be created; after a failed attempt they must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Creation {
     Allowed,
     Held,
 }
 
-/// Returns the condition with which it finished: `Complete` or `Failed`.
 pub(super) fn finish(job: &Value) -> Option<&'static str> {
     ["Complete", "Failed"].into_iter().find(|kind| has_condition(job, kind))
 }
 
-/// Returns whether it finished.
 pub(super) fn is_finished(job: &Value) -> bool {
     finish(job).is_some()
 }
 
-/// Returns whether somebody else looks after it.
 pub(super) fn is_managed_elsewhere(job: &Value) -> bool {
     !matches!(text(job, "/spec/managedBy"), "" | "kubernetes.io/job-controller")
 }
@@ -73,7 +70,6 @@ pub(super) fn sync(
     Sync::new(job, pods, now, backoffs.get(uid), creation).decide()
 }
 
-/// A Job with its Pods, and what is known of them.
 struct Sync<'a> {
     job: &'a Value,
     pods: Vec<&'a Value>,
@@ -81,10 +77,10 @@ struct Sync<'a> {
     creation: Creation,
     uncounted_succeeded: BTreeSet<&'a str>,
     uncounted_failed: BTreeSet<&'a str>,
-    /// Ended and not noted yet.
+    /// Finished Pods that the status does not list yet.
     newly: Newly<'a>,
     backoff: Backoff,
-    /// Those that the status tells, and with those that ended since.
+    /// The completed indexes, in the status and with `newly`.
     indexes: Option<(Indexes, Indexes)>,
     succeeded: i64,
     failed: i64,
@@ -102,13 +98,11 @@ impl Newly<'_> {
     }
 }
 
-/// The end of a Job, past or future.
 #[derive(Clone, Debug)]
 struct Verdict {
     outcome: Outcome,
     reason: String,
     message: String,
-    /// If true, the status already has the condition.
     known: bool,
 }
 
@@ -123,7 +117,7 @@ impl Verdict {
         Self { outcome, reason: reason.to_owned(), message: message.to_owned(), known: false }
     }
 
-    /// Its condition while there is something left to do, and when there is not.
+    /// Returns the condition before and the one after the last Pod has ended.
     fn conditions(&self) -> (&'static str, &'static str) {
         match self.outcome {
             Outcome::Success => ("SuccessCriteriaMet", "Complete"),
@@ -132,7 +126,6 @@ impl Verdict {
     }
 }
 
-/// The numbers that the status tells.
 #[derive(Clone, Copy)]
 struct Counts {
     active: i64,
@@ -197,7 +190,7 @@ impl<'a> Sync<'a> {
         !is_indexed(self.job) || completion_index(pod).is_some_and(is_valid)
     }
 
-    /// Deleted Pods count as failed, unless only those that ended are replaced.
+    /// Deleted Pods count as failed, unless the Job replaces only failed ones.
     fn is_failed(&self, pod: &Value) -> bool {
         match text(pod, "/status/phase") {
             "Failed" => true,
@@ -218,7 +211,7 @@ impl<'a> Sync<'a> {
         self.pods.iter().copied().filter(|pod| !is_over(pod) && object::is_deleting(pod)).collect()
     }
 
-    fn say(&self, severity: Severity, reason: &str, message: impl Into<String>) -> Event {
+    fn event(&self, severity: Severity, reason: &str, message: impl Into<String>) -> Event {
         Event::new(COMPONENT, self.job, severity, reason, message)
     }
 
@@ -258,7 +251,7 @@ impl<'a> Sync<'a> {
         Step { again, events: if step.is_empty() { Vec::new() } else { events }, intents: step }
     }
 
-    /// Returns the failure, or that the Job has succeeded; and the time of the next deadline.
+    /// Returns how the Job ends, if it does, and the next deadline.
     fn failure(&self, status: &Map<String, Value>) -> (Option<Verdict>, Option<Timestamp>) {
         for (kind, outcome) in [("SuccessCriteriaMet", Outcome::Success), ("FailureTarget", Outcome::Failure)] {
             if let Some(found) = condition(self.job, kind).filter(|found| object::text(found, "status") == "True") {
@@ -284,7 +277,7 @@ impl<'a> Sync<'a> {
         (None, Some(deadline).filter(|deadline| *deadline > self.now))
     }
 
-    /// Returns whether containers that are restarted in place have failed too often.
+    /// Returns whether containers restarted in place have failed too often.
     fn is_past_restarts(&self, limit: i64) -> bool {
         if text(self.job, "/spec/template/spec/restartPolicy") != "OnFailure" {
             return false;
@@ -309,11 +302,11 @@ impl<'a> Sync<'a> {
             true => status.remove("startTime"),
             false => status.insert("startTime".to_owned(), Value::from(seconds(self.now))),
         };
-        Some(self.say(Severity::Normal, event, message))
+        Some(self.event(Severity::Normal, event, message))
     }
 }
 
-/// Sets a condition unless it is so already. One that is absent need not be denied. Whether it was changed.
+/// Sets a condition and returns whether that changed it. An absent one is not set to `False`.
 fn set_condition(
     status: &mut Map<String, Value>,
     kind: &str,
@@ -370,8 +363,8 @@ fn length<T>(list: &[T]) -> i64 {
 
 impl Sync<'_> {
     fn deletion(&self, pod: &Value) -> Intent {
-        let deleted = self.say(Severity::Normal, "SuccessfulDelete", format!("Deleted pod: {}", object::name(pod)));
-        let failed = self.say(Severity::Warning, "FailedDelete", "Error deleting: ");
+        let deleted = self.event(Severity::Normal, "SuccessfulDelete", format!("Deleted pod: {}", object::name(pod)));
+        let failed = self.event(Severity::Warning, "FailedDelete", "Error deleting: ");
         Intent::delete(&PODS, pod, None).then(super::Then::Event(deleted)).then(super::Then::FailureEvent(failed))
     }
 }

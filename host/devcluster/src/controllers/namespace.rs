@@ -1,4 +1,4 @@
-//! Namespaces: what each contains from the start, and how they go.
+//! Namespaces: their initial content and their deletion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::kinds::{Kinds, Scope, Subresource};
 use crate::object;
 use crate::store::{Key, Resource, Store};
 
-/// The finalizer in `spec.finalizers` that stands for all content.
+/// The finalizer in `spec.finalizers` for the whole content.
 const CONTENT: &str = "kubernetes";
 
 const ROOT_CERTIFICATES: &str = "kube-root-ca.crt";
@@ -20,10 +20,9 @@ const ROOT_CERTIFICATES_DESCRIPTION: &str = "Contains a CA bundle that can be us
      endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of \
      Kubernetes clusters.";
 
-/// The maximum number of objects that are deleted in one step.
 const DELETED_AT_ONCE: usize = 500;
 
-/// A condition, and its reason and message while all is well.
+/// The conditions, each with reason and message if all is well.
 const CONDITIONS: [(&str, &str, &str); 5] = [
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
@@ -40,12 +39,11 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, name: &str, now: Timestamp) -> 
     }
 }
 
-/// Returns the actions that create the objects that a namespace must contain.
 fn furnish(store: &Store, namespace: &str) -> Vec<Intent> {
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": namespace },
     });
-    // There is no certificate: the server speaks plain HTTP. Whoever mounts the ConfigMap needs it to be there.
+    // Plain HTTP needs no certificate, but Pods that mount the ConfigMap need it to exist.
     let certificates = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
@@ -74,7 +72,7 @@ fn terminate(store: &Store, kinds: &Kinds, namespace: &Value, now: Timestamp) ->
         return Step::default();
     }
     let name = object::name(namespace);
-    // Pods go first, since what they use goes with the rest.
+    // Pods go first, because they use other content.
     let pods = Content::of(store, [PODS.clone()], name);
     let content = match pods.remaining.is_empty() {
         true => Content::of(store, namespaced(kinds), name),
@@ -105,7 +103,6 @@ fn terminate(store: &Store, kinds: &Kinds, namespace: &Value, now: Timestamp) ->
     })])
 }
 
-/// The resources whose objects live in namespaces and can be deleted.
 fn namespaced(kinds: &Kinds) -> BTreeSet<Resource> {
     kinds
         .versions()
@@ -115,7 +112,6 @@ fn namespaced(kinds: &Kinds) -> BTreeSet<Resource> {
         .collect()
 }
 
-/// The contents of a namespace.
 #[derive(Default)]
 struct Content {
     to_delete: Vec<Intent>,
@@ -140,7 +136,6 @@ impl Content {
         content
     }
 
-    /// The conditions that are true, with reason and message.
     fn conditions(&self) -> BTreeMap<&'static str, (&'static str, String)> {
         let mut found = BTreeMap::new();
         if !self.remaining.is_empty() {
@@ -161,7 +156,7 @@ impl Content {
     }
 }
 
-/// While Pods remain, the real controller says nothing of what remains; past their grace, it complains of those without a finalizer.
+/// Reports overdue Pods without a finalizer, and no other content, as the real controller does.
 fn waiting_for_pods(
     store: &Store,
     namespace: &Value,
@@ -187,7 +182,7 @@ fn waiting_for_pods(
     (found, None)
 }
 
-/// The conditions as they should be: what is not `found` is well. The times of those that stay what they were stay too.
+/// Returns all conditions, true if in `found`. The times of unchanged ones stay.
 fn updated(old: &[Value], found: &BTreeMap<&'static str, (&'static str, String)>, now: Timestamp) -> Vec<Value> {
     let mut conditions = old.to_vec();
     for (kind, reason, message) in CONDITIONS {

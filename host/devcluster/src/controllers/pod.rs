@@ -1,7 +1,6 @@
-//! Runs Pods: a scheduler with one node, and the kubelet of that node. Its containers only let time pass.
-//!
-//! Annotations of a Pod (or of the template it is made from) say how its containers behave: `devcluster.gyre.dev/run-for: 5s`, and
-//! `devcluster.gyre.dev/fail: "true"`, or the exit code to fail with.
+//! Runs Pods: a scheduler with one node, and its kubelet. Containers only let time pass, as
+//! annotations of the Pod say: `devcluster.gyre.dev/run-for: 5s`, and `devcluster.gyre.dev/fail`
+//! with `"true"` or an exit code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,22 +16,20 @@ use crate::kinds::Subresource;
 use crate::object;
 use crate::store::{Key, Store};
 
-/// The name of the node.
 const NODE: &str = "devcluster";
 const NODE_ADDRESS: &str = "127.0.0.1";
 
-/// The delay before a container is restarted for the first time. It doubles with each restart, up to a limit.
+/// The delay of the first restart of a container. Each restart doubles it, up to the limit.
 const FIRST_RESTART_SECONDS: i64 = 10;
 const LAST_RESTART_SECONDS: i64 = 300;
 
-/// The exit code of a container that was asked to terminate.
+/// 128 + SIGTERM, the exit code of a container that was asked to terminate.
 const TERMINATED: i64 = 143;
 
-/// The state of the kubelet.
 #[derive(Debug)]
 pub(super) struct Kubelet {
     run_time: Option<SignedDuration>,
-    /// When containers were started, more exactly than their status says.
+    /// The start of containers, more exactly than in their status.
     running: BTreeMap<Arc<str>, Timestamp>,
     addresses: u16,
 }
@@ -88,7 +85,6 @@ impl Kubelet {
         }
     }
 
-    /// Starts the containers, for the first time or again.
     fn start(&mut self, pod: &Value, now: Timestamp) -> Intent {
         let address = match text(pod, "/status/podIP") {
             "" => {
@@ -116,7 +112,7 @@ impl Kubelet {
         status(pod, new).then(Then::Started(uid))
     }
 
-    /// Runs containers, and restarts those that ended.
+    /// Ends containers after their run time, and restarts failed ones.
     fn run(&mut self, pod: &Value, run_time: SignedDuration, now: Timestamp) -> Step {
         let policy = text(pod, "/spec/restartPolicy");
         if policy == "Always" || policy.is_empty() {
@@ -143,7 +139,6 @@ impl Kubelet {
     }
 }
 
-/// Returns whether the Pod still waits to be counted by a Job that counts no longer.
 fn is_orphan_of_job(store: &Store, pod: &Value) -> bool {
     if !object::finalizers(pod).any(|finalizer| finalizer == job::TRACKING) {
         return false;
@@ -173,7 +168,6 @@ fn exit_code(pod: &Value) -> i64 {
     }
 }
 
-/// Returns the time at which failed containers are restarted.
 fn restart_at(pod: &Value) -> Option<Timestamp> {
     let first = list(pod, "/status/containerStatuses").first().filter(|status| status.pointer("/state/waiting").is_some())?;
     let restarts = u32::try_from(integer(first, "/restartCount").unwrap_or_default().clamp(1, 10) - 1).unwrap_or_default();
@@ -182,7 +176,6 @@ fn restart_at(pod: &Value) -> Option<Timestamp> {
     Some(super::json::later(ended, wait))
 }
 
-/// The containers' end, which is the Pod's.
 fn ended(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     let mut new = pod.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     new.insert("phase".to_owned(), Value::from(if code == 0 { "Succeeded" } else { "Failed" }));
@@ -197,7 +190,7 @@ fn ended(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     new
 }
 
-/// The containers' end, after which they are started again.
+/// Returns the status after the containers have failed and before they restart.
 fn crashed(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     let mut new = pod.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     set_containers(&mut new, pod, &|container, old| {
@@ -237,7 +230,7 @@ fn container_status(pod: &Value, container: &Value, old: Option<&Value>, state: 
     })
 }
 
-/// Makes the statuses of the containers, from what they are and what they were. Init containers have run at once.
+/// Sets the statuses of the containers. Init containers have finished at once.
 fn set_containers(status: &mut Map<String, Value>, pod: &Value, make: &dyn Fn(&Value, Option<&Value>) -> Value) {
     let old = |list: &[Value], name: &str| list.iter().find(|status| object::text(status, "name") == name).cloned();
     let made = |containers: &[Value], statuses: &[Value], make: &dyn Fn(&Value, Option<&Value>) -> Value| {
@@ -271,7 +264,6 @@ fn set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// The conditions of a Pod, in sum.
 #[derive(Clone, Copy)]
 enum Readiness {
     Ready,

@@ -1,20 +1,16 @@
-//! The queue of the controllers: keys that are due now or later.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::Work;
 
-/// As client-go's rate limiter of failing items: the first retry, and the longest wait between two.
+/// The first and the longest wait between retries, as in client-go's rate limiter.
 const FIRST_RETRY: SignedDuration = SignedDuration::from_millis(5);
 const LAST_RETRY: SignedDuration = SignedDuration::from_secs(1000);
 
-/// The maximum number of syncs of one key at one simulated time. Two controllers that undo each other's work would go on for ever; a Job
-/// of a million Pods needs a few thousand turns.
+/// The limit of syncs of one key at one simulated time. A Job of a million Pods needs thousands.
 const TURNS: u32 = 10_000;
 
-/// Works that are due, works that will be, and works that failed.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     ready: BTreeSet<Work>,
@@ -42,7 +38,7 @@ impl Queue {
         }
     }
 
-    /// Looks at it at a time, which takes the place of the one before.
+    /// Schedules work, and replaces its previous time.
     pub(super) fn at(&mut self, work: Work, when: Timestamp) {
         self.unset(&work);
         self.due.insert(work.clone(), when);
@@ -61,7 +57,7 @@ impl Queue {
         self.failures.remove(work);
     }
 
-    /// The next that is due. Its timer is taken off: who looks at it says when to look again.
+    /// Returns the next due work and removes its timer; its sync decides on another.
     pub(super) fn pop(&mut self, now: Timestamp) -> Option<Work> {
         if self.turns_at != Some(now) {
             self.turns_at = Some(now);
@@ -86,7 +82,6 @@ impl Queue {
         }
     }
 
-    /// It could not be done: later again.
     pub(super) fn failed(&mut self, work: &Work, now: Timestamp) {
         let count = self.failures.get(work).map_or(0, |failures| failures.count);
         let wait = FIRST_RETRY.checked_mul(1_i32.checked_shl(count.min(20)).unwrap_or(i32::MAX)).unwrap_or(LAST_RETRY);
@@ -97,7 +92,7 @@ impl Queue {
         }
     }
 
-    /// There was nothing to do. While a failure is waited for, that says nothing.
+    /// Forgets past failures, unless their retry is still to come.
     pub(super) fn succeeded(&mut self, work: &Work, now: Timestamp) {
         match self.failures.get(work) {
             Some(failures) if failures.until > now => {
@@ -113,12 +108,11 @@ impl Queue {
         }
     }
 
-    /// Returns whether it failed and its time has not come.
     pub(super) fn is_held(&self, work: &Work, now: Timestamp) -> bool {
         self.failures.get(work).is_some_and(|failures| failures.until > now)
     }
 
-    /// When there is something to do: at once if something is ready, or not all else is idle.
+    /// Returns when something is due: now if work is ready or others are not idle.
     pub(super) fn wakeup(&self, others_idle: bool) -> Option<Timestamp> {
         match self.ready.is_empty() && others_idle {
             true => self.timers.first().map(|(when, _)| *when),

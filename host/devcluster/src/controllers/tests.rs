@@ -1,4 +1,4 @@
-//! Laws of the controllers, on a whole server whose time is stepped from one wakeup to the next.
+//! Laws of the controllers, on a whole server whose time steps from wakeup to wakeup.
 
 mod garbage;
 mod jobs;
@@ -20,7 +20,6 @@ use crate::verbs::Call;
 
 const START: &str = "2026-01-01T00:00:00Z";
 
-/// The kinds that the tests need, as far as the server does not bring them along.
 const KINDS: [(&str, &str, &str, &str, Scope); 9] = [
     ("", "v1", "namespaces", "Namespace", Scope::Cluster),
     ("", "v1", "nodes", "Node", Scope::Cluster),
@@ -113,14 +112,12 @@ impl World {
         self.server.registry.delete(&mut call, &options).unwrap();
     }
 
-    /// Lets the controllers do all that is due now. They come to rest.
     fn rest(&mut self) -> Option<Timestamp> {
         let wakeup = self.server.run_controllers(self.now);
         assert!(wakeup.is_none_or(|wakeup| wakeup > self.now), "the controllers come to rest at {}", self.now);
         wakeup
     }
 
-    /// Lets time pass, from one wakeup to the next, and looks at the world at each.
     fn pass(&mut self, seconds: i64, mut look: impl FnMut(&Self)) {
         let end = self.now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
         loop {
@@ -148,7 +145,6 @@ impl World {
         self.list(plural, None).iter().map(|value| object::name(value).to_owned()).collect()
     }
 
-    /// The events about an object: their reasons, in the order of time.
     fn reasons(&self, name: &str) -> Vec<String> {
         let mut events = self.list("events", None);
         events.retain(|event| event.pointer("/involvedObject/name").unwrap() == name);

@@ -1,4 +1,4 @@
-//! Jobs that go some time after they finished.
+//! Deletes Jobs some time after they finished.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) fn sync(store: &Store, key: &Key, now: Timestamp) -> Step {
     }
 }
 
-/// When it may go: none while it runs, has no such wish, or is going already.
+/// Returns when it is deleted; `None` if it runs, has no such time, or is being deleted.
 fn expiry(job: &Value) -> Option<Timestamp> {
     let seconds = integer(job, "/spec/ttlSecondsAfterFinished").filter(|_| !object::is_deleting(job))?;
     let is_true = |condition: &&Value| object::text(condition, "status") == "True";

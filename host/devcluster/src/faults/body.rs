@@ -1,5 +1,3 @@
-//! The body of an answer with faults: a watch that does not go as it should.
-
 use std::fmt;
 use std::io;
 use std::pin::Pin;
@@ -16,44 +14,40 @@ use super::{Fault, Traced};
 use crate::service::{self, BoxError};
 use crate::status::Status;
 
-/// The body of an answer, with what goes wrong in it.
+/// The body of an answer, maybe with faults.
 #[derive(Debug)]
 pub struct Body {
     inner: service::Body,
     faulty: Option<Box<Faulty>>,
 }
 
-/// The faults of a watch.
 struct Faulty {
     script: Script,
     traced: Traced,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// The time at which the client expects the watch to end.
     limit: Option<Instant>,
-    /// The time at which the life of the watch ends.
+    /// The time of its early end.
     dying: Option<Pin<Box<Sleep>>>,
     events: u64,
-    /// Bytes from the server in which no event has been read yet.
+    /// Bytes of the server that are not yet split into events.
     unseen: Bytes,
-    /// An event that comes later, and until when.
+    /// A delayed event, and until when.
     held: Option<(Bytes, Pin<Box<Sleep>>)>,
-    /// An event that comes again.
+    /// An event to repeat.
     again: Option<Bytes>,
     phase: Phase,
 }
 
-/// Takes the first line, which is an event, or what there is of it.
+/// Takes the first line, which is an event, or a part of one.
 fn take_event(bytes: &mut Bytes) -> Bytes {
     let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |newline| newline + 1);
     bytes.split_to(end)
 }
 
 enum Phase {
-    /// Events pass.
     Passing,
-    /// Nothing passes until then.
+    /// Nothing passes until the end of the sleep.
     Hung(Pin<Box<Sleep>>),
-    /// The connection ends, with an error or without.
     Ending(Result<(), ()>),
 }
 
@@ -96,7 +90,7 @@ impl http_body::Body for Body {
             match (phase, kept) {
                 (Phase::Passing, Some(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 (Phase::Passing, None) => {}
-                // What has begun to go wrong cannot be mended: events are missing.
+                // A watch that hangs or ends cannot continue, because events are missing.
                 (Phase::Hung(_) | Phase::Ending(_), _) => {
                     *inner = service::Body::full(Bytes::new());
                     return Poll::Ready(None);
@@ -116,7 +110,7 @@ impl http_body::Body for Body {
 }
 
 impl Faulty {
-    /// Returns what remains when the faults stop: the phase, and the events that were held back.
+    /// Ends the faults. Returns the phase, and the events that were held back.
     fn stop(&mut self) -> (Phase, Option<Bytes>) {
         let held = self.held.take().map(|(bytes, _)| bytes).unwrap_or_default();
         let kept = Bytes::from([held, std::mem::take(&mut self.unseen)].concat());
@@ -133,7 +127,7 @@ impl Faulty {
 
     fn poll_passing(&mut self, inner: &mut service::Body, context: &mut Context<'_>) -> Polled {
         if let Some((_, until)) = &mut self.held {
-            // A watch may die while an event is late.
+            // The watch may end while an event is delayed.
             if until.as_mut().poll(context).is_pending() {
                 return if self.is_dying(context) { self.end(None, context) } else { Poll::Pending };
             }
@@ -170,7 +164,7 @@ impl Faulty {
     }
 
     fn pass(&mut self, bytes: Bytes) -> Polled {
-        // A bookmark may say that the initial events are over, which happens once.
+        // A bookmark may mark the end of the initial events, which happens once.
         if self.script.random.chance(self.script.duplicate) && !is_bookmark(&bytes) {
             self.traced.record(Fault::EventDuplicated, None);
             self.again = Some(bytes.clone());
@@ -178,7 +172,6 @@ impl Faulty {
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
-    /// Ends the watch before its time, at an event or between events.
     fn end(&mut self, event: Option<&Bytes>, context: &mut Context<'_>) -> Polled {
         let Some(End { fault, hang, cut, .. }) = self.script.end.take() else { return Poll::Ready(None) };
         self.dying = None;

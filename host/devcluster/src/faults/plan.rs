@@ -1,5 +1,3 @@
-//! The plan of faults, and the faults that are drawn for one request.
-
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -9,29 +7,28 @@ use super::Fault;
 use crate::attributes::Attributes;
 use crate::random::Random;
 
-/// The possible faults, and their extent.
+/// The faults that may happen, and their extent.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The first rule that is about a request decides. A request that none is about meets no fault.
+    /// The first rule that applies to a request decides. Without one, it meets no fault.
     pub rules: Vec<Rule>,
     /// The range of latencies.
     pub latency: RangeInclusive<Duration>,
-    /// When to try again after a 429, in seconds.
+    /// The time of the retry after a 429, in seconds.
     pub retry_after: RangeInclusive<u64>,
     /// The number of changes that a stale list lacks.
     pub staleness: RangeInclusive<u64>,
     /// The maximum life of a watch that will be cut, hang or expire.
     pub watch_life: RangeInclusive<Duration>,
-    /// After how many events it is cut, hangs or expires, at most.
+    /// The maximum number of events before it is cut, hangs or expires.
     pub watch_events: RangeInclusive<u64>,
-    /// The duration for which a watch hangs before it ends.
+    /// The time for which a watch hangs before it ends.
     pub hang: RangeInclusive<Duration>,
     /// The delay of a delayed event.
     pub event_delay: RangeInclusive<Duration>,
 }
 
 impl Default for Plan {
-    /// No faults.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -48,36 +45,35 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Every fault, each with this probability, for every request.
+    /// Every fault with this probability for every request.
     pub fn everything(probability: f64) -> Self {
         let faults = Fault::ALL.into_iter().map(|fault| (fault, probability)).collect();
         Self { rules: vec![Rule { requests: Requests::default(), faults }], ..Self::default() }
     }
 
-    /// One fault, always, for every request.
+    /// This fault for every request.
     pub fn always(fault: Fault) -> Self {
         Self { rules: vec![Rule { requests: Requests::default(), faults: vec![(fault, 1.0)] }], ..Self::default() }
     }
 }
 
-/// The faults of some requests.
+/// The faults of certain requests.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// The requests that it applies to.
     pub requests: Requests,
-    /// The probability of each fault: per event for those of events, else per request. Of several that exclude each other, the first
-    /// that is drawn happens.
+    /// The probability of each, per event or per request. The first drawn one excludes others.
     pub faults: Vec<(Fault, f64)>,
 }
 
-/// Some requests. The default is all.
+/// A selection of requests; by default all.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    /// Those with these verbs; any if empty.
+    /// The verbs; empty for any.
     pub verbs: Vec<String>,
-    /// Those whose path begins so.
+    /// The beginning of the path.
     pub path: String,
-    /// Those about this resource, as `jobs.batch` or `pods`; any if empty.
+    /// The resource, e.g. `jobs.batch` or `pods`; empty for any.
     pub resource: String,
 }
 
@@ -93,7 +89,6 @@ impl Requests {
     }
 }
 
-/// The faults of one request.
 #[derive(Debug, Default)]
 pub(super) struct Draw {
     pub(super) before: Option<Duration>,
@@ -103,20 +98,17 @@ pub(super) struct Draw {
 
 #[derive(Debug, Default)]
 pub(super) enum Outcome {
-    /// The server answers.
     #[default]
     Answer,
-    /// The request is not handed on.
+    /// The request does not reach the server.
     Refused(Fault, Duration),
-    /// It is, but its answer is not.
+    /// The answer does not reach the client.
     Lost(Fault),
-    /// A list that lacks this number of changes.
+    /// The list lacks this number of changes.
     Stale(u64),
-    /// A watch.
     Watch(Box<Script>),
 }
 
-/// The faults of a watch.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) end: Option<End>,
@@ -126,7 +118,6 @@ pub(super) struct Script {
     pub(super) random: Random,
 }
 
-/// The early end of a watch: at whichever comes first.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) fault: Fault,
@@ -136,19 +127,15 @@ pub(super) struct End {
     pub(super) cut: Cut,
 }
 
-/// The way in which the connection of a watch that is cut ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// As if the server had ended it.
     Clean,
-    /// With an error.
     Error,
-    /// With half an event, and an error.
+    /// With an error in the middle of an event.
     Torn,
 }
 
 impl Fault {
-    /// Returns whether it can happen to such a request.
     fn can_happen(self, attributes: &Attributes) -> bool {
         let verb = attributes.verb.as_str();
         match self {
@@ -157,7 +144,7 @@ impl Fault {
             Self::WatchCut | Self::WatchHung | Self::WatchExpired | Self::EventDuplicated | Self::EventDelayed => {
                 verb == "watch"
             }
-            // A watch whose answer is lost is one that is cut.
+            // For a watch, a lost answer is a cut.
             Self::ConnectionLost | Self::AnswerLost => verb != "watch",
             _ => true,
         }
@@ -165,7 +152,6 @@ impl Fault {
 }
 
 impl Plan {
-    /// Draws what happens to a request.
     pub(super) fn draw(&self, attributes: &Attributes, path: &str, mut random: Random) -> Draw {
         let mut draw = Draw::default();
         let Some(rule) = self.rules.iter().find(|rule| rule.requests.contain(attributes, path)) else { return draw };
@@ -228,7 +214,7 @@ impl Plan {
     }
 }
 
-/// The generator of the request `number`. What one request draws changes nothing for another.
+/// Returns the generator of one request, independent of other requests.
 pub(super) fn generator(seed: u64, number: u64) -> Random {
     Random::new(Random::new(seed).next_u64() ^ Random::new(number).next_u64())
 }
@@ -238,7 +224,7 @@ fn within(random: &mut Random, range: &RangeInclusive<u64>) -> u64 {
     range.start().saturating_add(random.below(span))
 }
 
-/// A time in the range, to the millisecond, which is as exact as tokio's timers are.
+/// Returns a time in the range in milliseconds, the resolution of tokio's timers.
 pub(super) fn duration(random: &mut Random, range: &RangeInclusive<Duration>) -> Duration {
     Duration::from_millis(within(random, &(milliseconds::of(*range.start())..=milliseconds::of(*range.end()))))
 }

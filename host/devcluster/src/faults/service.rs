@@ -1,5 +1,3 @@
-//! Doing to a request what was drawn for it.
-
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
@@ -21,7 +19,7 @@ use crate::attributes::{Attributes, parameter};
 use crate::service::{self, BoxError, refusal, timed_out};
 use crate::status::{Named, Status};
 
-/// A service with faults. Its errors are those of the connection.
+/// A service with faults. Its errors are errors of the connection.
 #[derive(Clone, Debug)]
 pub struct Service {
     faults: Faults,
@@ -48,7 +46,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The number is that of the call, not of whenever its future is polled first.
+        // Numbers follow the order of calls, not that of first polls.
         let number = self.faults.shared.requests.fetch_add(1, Ordering::SeqCst);
         let (parts, body) = request.into_parts();
         let traced = Traced {
@@ -79,7 +77,7 @@ where
     B::Error: fmt::Display,
 {
     wait(&traced, Fault::LatencyBefore, draw.before).await;
-    // What was drawn before the faults were stopped no longer happens.
+    // Nothing that was drawn earlier happens after the faults are stopped.
     let outcome = if traced.faults.is_stopped() { Outcome::Answer } else { draw.outcome };
     let response = match outcome {
         Outcome::Answer => call(&mut inner, request).await.map(Body::plain),
@@ -130,7 +128,7 @@ where
     }
 }
 
-/// Lists an earlier state, if the request permits it and the server still knows it.
+/// Lists an earlier state, if the request permits it and the history reaches back.
 async fn stale<B>(inner: &mut service::Service, request: Request<B>, changes: u64, traced: &Traced) -> Response<service::Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -140,7 +138,7 @@ where
     let (parts, body) = request.into_parts();
     if let Some(earlier) = at_revision(&parts, revision) {
         let response = call(inner, Request::from_parts(earlier, Empty::<Bytes>::new())).await;
-        // One that is forgotten is not what a client that asks for any is told of.
+        // A client that asked for no revision must not learn that one is forgotten.
         if response.status() == StatusCode::OK {
             traced.record(Fault::StaleList, None);
             return response;
@@ -149,7 +147,7 @@ where
     call(inner, Request::from_parts(parts, body)).await
 }
 
-/// The same list at an exact revision; `None` if the request does not permit an earlier one than the last.
+/// Returns the list request for an exact revision; `None` if it does not permit old states.
 fn at_revision(parts: &Parts, revision: u64) -> Option<Parts> {
     let query = parts.uri.query().unwrap_or_default();
     let permits = parameter(query, "resourceVersion").as_deref() == Some("0")
@@ -192,7 +190,7 @@ fn refused(fault: Fault, retry_after: Duration, attributes: &Attributes) -> Resu
             let details = json!({ "retryAfterSeconds": retry_after.as_secs() });
             Status { details: Some(details), ..Status::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message) }
         }
-        // As the server passes on what etcd says.
+        // The server passes on this error of etcd.
         Fault::InternalError => Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", "etcdserver: leader changed"),
         Fault::Unavailable => {
             let message = "the server is currently unable to handle the request";

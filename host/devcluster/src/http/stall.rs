@@ -1,5 +1,3 @@
-//! Connections whose peers do not read.
-
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -27,7 +25,7 @@ impl<C> StallLimit<C> {
         Self { connection, limit, stalled: None }
     }
 
-    /// Passes on what a write came to, unless it has come to nothing for too long.
+    /// Returns the result of a write, or an error if it made no progress for too long.
     fn limited<T>(&mut self, context: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if poll.is_ready() {
             self.stalled = None;

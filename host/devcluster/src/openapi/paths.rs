@@ -1,4 +1,4 @@
-//! The requests that a custom kind answers, with their parameters: clients look there for what they may ask.
+//! The requests of a custom kind with their parameters, as clients look them up.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,6 @@ const WRITE_PARAMETERS: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"
 
 const WRITTEN: [&str; 2] = ["application/json", "application/yaml"];
 
-/// A kind of request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     List,
@@ -41,14 +40,13 @@ enum Verb {
     Patch,
 }
 
-/// Adds the paths of a kind.
 pub(super) fn add(paths: &mut BTreeMap<String, Value>, kind: &Kind, names: &Names) {
     let base = format!("/apis/{}/{}", kind.group(), kind.version);
     let plural = &kind.resource.plural;
     let operations = Operations { kind, names };
     let mut root = format!("{base}/{plural}");
     if kind.scope == Scope::Namespaced {
-        // All parameters of the only request to a path are those of the path.
+        // A path with a single request has the parameters instead of the request.
         let mut parameters: Vec<Value> = LIST_PARAMETERS.iter().chain(&["pretty"]).map(|name| parameter(name)).collect();
         parameters.sort_by_key(|parameter| parameter.get("name").map(Value::to_string));
         let mut list = operations.operation(Verb::List, None);
@@ -69,7 +67,6 @@ pub(super) fn add(paths: &mut BTreeMap<String, Value>, kind: &Kind, names: &Name
     paths.insert(object, operations.path(&[Verb::Read, Verb::Replace, Verb::Delete, Verb::Patch], None));
 }
 
-/// A query parameter, as described in the dump.
 fn parameter(name: &str) -> Value {
     SHARED.get("parameters").and_then(|parameters| parameters.get(name)).cloned().unwrap_or_default()
 }
@@ -78,7 +75,6 @@ fn content(types: &[&str], schema: &Value) -> Value {
     Value::Object(types.iter().map(|name| ((*name).to_owned(), json!({ "schema": schema }))).collect())
 }
 
-/// The operations of one kind.
 struct Operations<'a> {
     kind: &'a Kind,
     names: &'a Names,
@@ -155,7 +151,6 @@ impl Operations<'_> {
     }
 }
 
-/// ` a `, ` an `, or nothing before a plural.
 fn article(noun: &str) -> &'static str {
     if noun.ends_with('s') && !noun.ends_with("ss") {
         " "
@@ -179,7 +174,6 @@ impl Verb {
         }
     }
 
-    /// `x-kubernetes-action`.
     fn action(self) -> &'static str {
         match self {
             Self::Create => "post",

@@ -1,5 +1,3 @@
-//! The schemas of a custom kind and of its list.
-
 use serde_json::{Map, Value, json};
 
 use super::{Names, SHARED, reference};
@@ -17,7 +15,7 @@ const ABOUT_EMBEDDED_VERSION: &str = "apiVersion defines the versioned schema of
 const ABOUT_EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
-/// The schema of a kind: that of its definition, with the metadata that all objects have.
+/// Returns the schema of a definition with the metadata of all objects.
 pub(super) fn of_kind(kind: &Kind, schema: &Value) -> Value {
     let mut published = published(schema);
     if let Some(schema) = published.as_object_mut() {
@@ -29,7 +27,6 @@ pub(super) fn of_kind(kind: &Kind, schema: &Value) -> Value {
     published
 }
 
-/// The schema of a list of a kind.
 pub(super) fn of_list(kind: &Kind, names: &Names) -> Value {
     let about_items = format!(
         "List of {}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
@@ -53,7 +50,7 @@ fn group_version_kind(kind: &Kind, name: &str) -> Value {
     json!([{ "group": kind.group(), "version": &*kind.version, "kind": name }])
 }
 
-/// `apiVersion` and `kind` are described alike in all documents.
+/// All documents describe `apiVersion` and `kind` alike.
 fn type_meta(field: &str) -> Value {
     let options = SHARED.get("schemas").and_then(|schemas| schemas.get("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"));
     let schema = options.and_then(|options| options.get("properties")?.get(field));
@@ -64,7 +61,6 @@ fn described_reference(description: &str, definition: &str) -> Value {
     json!({ "description": description, "allOf": [reference(definition)] })
 }
 
-/// Adds to the properties, whatever was in their place.
 fn add_properties(schema: &mut Map<String, Value>, added: [(&str, Value); 3]) {
     let mut properties = match schema.remove("properties") {
         Some(Value::Object(properties)) => properties,
@@ -74,7 +70,7 @@ fn add_properties(schema: &mut Map<String, Value>, added: [(&str, Value); 3]) {
     schema.insert("properties".to_owned(), Value::Object(properties));
 }
 
-/// A structural schema as it is published: without what such a schema does not have, and with what is implied.
+/// Returns a structural schema as published: without unsupported fields, with implied ones.
 fn published(schema: &Value) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut published = Map::new();
@@ -101,7 +97,6 @@ fn published(schema: &Value) -> Value {
     Value::Object(published)
 }
 
-/// Adds the fields of an embedded object.
 fn embed(schema: &mut Map<String, Value>) {
     let added = [
         ("apiVersion", json!({ "description": ABOUT_EMBEDDED_VERSION, "type": "string" })),

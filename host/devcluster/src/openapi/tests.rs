@@ -4,7 +4,7 @@ use super::*;
 use crate::kinds::{Scope, Subresource};
 use crate::test_kinds;
 
-/// Two definitions, and the document that a real API server made of them.
+/// Two definitions, and their document from a real API server.
 const RECORDED: &[u8] = include_bytes!("tests.json.gz");
 
 #[test]
@@ -38,7 +38,7 @@ fn custom_document_is_that_of_the_real_server() {
 }
 
 #[test]
-fn documents_without_scale_do_not_describe_it() {
+fn the_document_of_a_kind_without_scale_does_not_describe_it() {
     let kind = test_kinds::builtin("example.com", "v1", "echos", "Echo", Scope::Namespaced);
     let document = custom_document(&[(&kind, &json!({ "type": "object" }))]);
     let schemas = document["components"]["schemas"].as_object().unwrap();
@@ -57,6 +57,6 @@ fn index_says_where_documents_are() {
 }
 
 #[test]
-fn what_is_no_gzip_is_no_document() {
+fn a_document_that_is_not_gzip_is_none() {
     assert_eq!(decompressed(b"rubbish"), None);
 }

@@ -1,5 +1,5 @@
-//! JSON Patch, RFC 6902, with what the API server's library makes of its gaps: negative indices count from the end, `replace` of an
-//! absent field adds it, and `test` and `copy` take an absent field for null.
+//! JSON Patch (RFC 6902), with the extensions of the API server's library: negative indices,
+//! `replace` of absent fields, and absent values that are null in `test` and `copy`.
 
 use std::io;
 
@@ -13,18 +13,18 @@ use crate::status::Status;
 /// The API server's `maxJSONPatchOperations`.
 const OPERATIONS_LIMIT: usize = 10_000;
 
-/// The API server's `JSONPatchMaxCopyBytes`: operations that copy could otherwise double the object with each.
+/// The API server's `JSONPatchMaxCopyBytes`, because each copy could double the object.
 const COPIED_BYTES_LIMIT: usize = 3 << 20;
 
-/// The maximum depth of a patched object: that of decoded JSON text. Copies into themselves would double it with each operation.
+/// The maximum depth of a patched object, as of JSON text: copies into themselves could double it.
 const DEPTH_LIMIT: usize = 128;
 
-/// The object after all operations of the patch.
+/// Returns the object after all operations.
 ///
 /// # Errors
 ///
-/// `BadRequest` if the patch is no list of operations, `RequestEntityTooLarge` if they are more than 10,000, `Invalid` if one of them
-/// does not apply.
+/// `BadRequest` if the patch is not a list of operations, `RequestEntityTooLarge` for more than
+/// 10,000, `Invalid` if one does not apply.
 pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Status> {
     let operations = operations(patch)?;
     if operations.len() > OPERATIONS_LIMIT {
@@ -41,7 +41,7 @@ pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Status> {
     Ok(document.root)
 }
 
-/// Returns the messages of field validation about unknown fields of operations, e.g. `json patch unknown field "[0].foo"`.
+/// Returns the warnings about unknown fields, e.g. `json patch unknown field "[0].foo"`.
 pub(crate) fn unknown_fields(patch: &Value) -> Vec<String> {
     let operations = patch.as_array().into_iter().flatten().enumerate();
     operations
@@ -83,14 +83,12 @@ fn not_decoded(why: &str) -> Status {
     Status::bad_request(format!("error decoding patch: {why}"))
 }
 
-/// The object between operations.
 struct Document {
     root: Value,
     copied_bytes: usize,
 }
 
 impl Document {
-    /// Nothing if the operation does not apply.
     fn run(&mut self, operation: &Map<String, Value>) -> Option<()> {
         let path = operation.get("path")?.as_str()?;
         let value = operation.get("value");
@@ -125,7 +123,7 @@ impl Document {
                 fields.insert(key, value);
             }
             (Value::Array(items), key) => {
-                // One past the last is a place to add to, also when counted from the end.
+                // The end is a valid position, also when counted from the end.
                 let index = if key == "-" { items.len() } else { index(&key, items.len() + 1)? };
                 items.insert(index, value);
             }
@@ -165,7 +163,7 @@ impl Document {
         Some(())
     }
 
-    /// The value at a path: `Some(None)` if only its last step leads nowhere, and that in an object.
+    /// Returns the value at a path; `Some(None)` for an absent field of an existing object.
     fn read(&mut self, path: &str) -> Option<Option<&Value>> {
         match self.place(path)? {
             (Value::Object(fields), key) => Some(fields.get(&key)),
@@ -177,9 +175,8 @@ impl Document {
         }
     }
 
-    /// The object or list that the path's last step leads from, and that step.
     fn place(&mut self, path: &str) -> Option<(&mut Value, String)> {
-        // What is before the first slash is not looked at.
+        // The library ignores text before the first slash.
         let (_, steps) = path.split_once('/')?;
         let (parents, last) = steps.rsplit_once('/').map_or((None, steps), |(parents, last)| (Some(parents), last));
         let mut at = &mut self.root;
@@ -198,7 +195,7 @@ impl Document {
     }
 }
 
-/// A place among `length`; negative ones count from the end.
+/// Parses an index; a negative one counts from the end.
 fn index(key: &str, length: usize) -> Option<usize> {
     let index: i64 = key.parse().ok()?;
     let index = match u64::try_from(index) {
@@ -208,7 +205,6 @@ fn index(key: &str, length: usize) -> Option<usize> {
     (index < length).then_some(index)
 }
 
-/// Returns whether the value may stand at the path.
 fn within_depth(path: &str, value: &Value) -> Option<()> {
     fn depth(value: &Value) -> usize {
         match value {
@@ -221,7 +217,7 @@ fn within_depth(path: &str, value: &Value) -> Option<()> {
     (path.matches('/').count() + depth(value) <= DEPTH_LIMIT).then_some(())
 }
 
-/// A step as RFC 6901 writes it. Both replacements are made in one pass, as `~01` is `~1`.
+/// Decodes a step of RFC 6901 in one pass, because `~01` means `~1`.
 fn unescaped(step: &str) -> String {
     let mut text = String::with_capacity(step.len());
     let mut rest = step;
@@ -236,7 +232,6 @@ fn unescaped(step: &str) -> String {
     text + rest
 }
 
-/// The length of a value as JSON text.
 fn size(value: &Value) -> usize {
     struct Count(usize);
 
@@ -252,7 +247,6 @@ fn size(value: &Value) -> usize {
     }
 
     let mut count = Count(0);
-    // Counting cannot fail.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

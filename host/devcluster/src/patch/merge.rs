@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use super::undecodable;
 use crate::status::Status;
 
-/// The object with the patch merged into it.
+/// Returns the object with the patch merged into it.
 ///
 /// # Errors
 ///
-/// `BadRequest` if the patch is no JSON object.
+/// `BadRequest` if the patch is not a JSON object.
 pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Status> {
     let patch = match patch {
         Value::Object(patch) => patch,
@@ -34,7 +34,7 @@ fn merge(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
                 fields.remove(name);
             }
             (Some(Value::Object(old)), Value::Object(patch)) => merge(old, patch),
-            // The server's library prunes what it puts in place of anything but an object, where the patch is taken as it is.
+            // The server's library removes nulls, except from values that replace an object.
             (Some(old @ Value::Object(_)), value) => *old = value.clone(),
             (_, value) => {
                 fields.insert(name.clone(), without_nulls(value));
@@ -43,7 +43,6 @@ fn merge(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
     }
 }
 
-/// A value without the fields that are null; null items of lists stay.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! Strategic merge patch: a merge patch that knows from the schema which lists are merged, and by which key, and that says in
-//! directives what a merge alone could not: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/…` and `$setElementOrder/…`.
+//! Strategic merge patch, in which the schema says which lists are merged, and by which key. Also
+//! the directives `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`.
 
 mod lists;
 
@@ -18,11 +18,12 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 const ELEMENT_ORDER: &str = "$setElementOrder";
 
-/// The object with the patch merged into it. `schema` is that of the object.
+/// Returns the object with the patch merged into it, according to its schema.
 ///
 /// # Errors
 ///
-/// As the API server's: `BadRequest` for directives of the wrong form, a 500 without a reason where lists and merge keys do not fit.
+/// `BadRequest` for malformed directives, 500 without a reason for lists that do not fit the
+/// schema, as in the API server.
 pub(crate) fn apply(object: &Value, patch: &Value, schema: SchemaRef<'_>) -> Result<Value, Status> {
     let patch = match patch {
         Value::Null => Map::new(),
@@ -34,13 +35,13 @@ pub(crate) fn apply(object: &Value, patch: &Value, schema: SchemaRef<'_>) -> Res
     Ok(Value::Object(merged))
 }
 
-/// An error that the server does not give a reason for.
+/// An error without a reason, as in the API server.
 fn failure(message: impl Into<String>) -> Status {
     Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
 }
 
 fn wrong_type(expected: &str, value: &Value) -> Status {
-    // The server prints the type itself with `%s`, and a null has none.
+    // The server prints the type with `%s`; null has none.
     let received = if value.is_null() { "%!s(<nil>)" } else { go::type_name(value) };
     failure(format!("expected a {expected}, but received a {received}"))
 }
@@ -102,7 +103,7 @@ fn merge_field(original: &mut Map<String, Value>, name: &str, patch: Value, sche
             let list = list_field(schema, name)?;
             *old = if list.merged { lists::merge(std::mem::take(old), patch, list)? } else { patch };
         }
-        // Values of the same type are taken as they are, others as new ones.
+        // Only values of another type are stripped of nulls.
         (old, mut patch) => {
             if old.is_none_or(|old| go::type_name(old) != go::type_name(&patch)) {
                 discard_nulls(&mut patch);
@@ -116,7 +117,6 @@ fn merge_field(original: &mut Map<String, Value>, name: &str, patch: Value, sche
     Ok(())
 }
 
-/// The list that a `$deleteFromPrimitiveList/…` is about.
 fn deletion_target(name: &str) -> Result<Option<&str>, Status> {
     if !name.starts_with(DELETE_FROM_LIST) {
         return Ok(None);
@@ -144,7 +144,7 @@ fn delete_from_list(original: &mut Map<String, Value>, name: &str, patch: Value,
     Ok(())
 }
 
-/// Applies `$retainKeys`: fields of the original that it does not name go.
+/// Applies `$retainKeys`, which removes all fields that it does not name.
 fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<(), Status> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || Status::bad_request("invalid patch format of retainKeys");
@@ -157,7 +157,6 @@ fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>
     Ok(())
 }
 
-/// Applies the `$setElementOrder/…` of a patch together with the lists that they are about.
 fn order_elements(
     original: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -193,17 +192,14 @@ fn order_elements(
     Ok(())
 }
 
-/// The way in which a list is merged.
 #[derive(Clone, Copy)]
 struct List<'a> {
-    /// If true, it is merged, otherwise replaced.
     merged: bool,
-    /// The field that tells items apart; empty for scalars.
+    /// The field that identifies items; empty for scalars.
     merge_key: &'a str,
     items: Option<SchemaRef<'a>>,
 }
 
-/// The schema of a field that holds an object on both sides.
 fn struct_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<SchemaRef<'a>, Status> {
     schema.property(name).ok_or_else(|| {
         if schema.additional_properties().is_some() {
@@ -215,7 +211,6 @@ fn struct_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<SchemaRef<'a>, 
     })
 }
 
-/// The schema of a field that holds a list on both sides.
 fn list_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<List<'a>, Status> {
     let field = struct_field(schema, name)?;
     if field.kind != Type::Array && field.kind != Type::Any {
@@ -228,7 +223,7 @@ fn list_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<List<'a>, Status>
     })
 }
 
-/// The patch strategy beside `retainKeys`, which only tells clients to send `$retainKeys`.
+/// Returns the patch strategy. `retainKeys` only tells clients to send `$retainKeys`.
 fn strategy(field: SchemaRef<'_>) -> Result<&str, Status> {
     let strategies = &field.schema().patch_strategy;
     let mut others = strategies.iter().map(|strategy| &**strategy).filter(|strategy| *strategy != "retainKeys");
@@ -238,7 +233,6 @@ fn strategy(field: SchemaRef<'_>) -> Result<&str, Status> {
     }
 }
 
-/// Drops the fields that are null, also in lists.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -250,7 +244,6 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// A new value without the objects in it that are nothing but directives.
 fn without_directives(value: Value) -> Option<Value> {
     Some(match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => return None,

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use super::{json as json_patch, merge};
 use crate::status::Status;
 
-/// JSON that resembles objects and patches.
 pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let name = prop_oneof![
         Just("a"),
@@ -37,7 +36,7 @@ fn outcome(patched: Result<Value, Status>) -> Value {
     patched.unwrap_or_else(|status| status.code.as_u16().into())
 }
 
-/// The examples of RFC 6902, appendix A, and what the API server makes of what the RFC leaves open.
+/// The examples of RFC 6902, appendix A, and the API server's extensions.
 #[test]
 fn json_patches() {
     for (object, patch, expected) in [
@@ -58,7 +57,6 @@ fn json_patches() {
         (json!({ "a": [1] }), json!([{ "op": "add", "path": "/a/-", "value": 2 }]), json!({ "a": [1, 2] })),
         (json!({ "/": 9, "~1": 10 }), json!([{ "op": "test", "path": "/~01", "value": 10 }]), json!({ "/": 9, "~1": 10 })),
         (json!({ "a": 1 }), json!([{ "op": "add", "path": "/a~1b", "value": 2 }]), json!({ "a": 1, "a/b": 2 })),
-        // Beyond the RFC.
         (json!({ "a": 1 }), json!([{ "op": "replace", "path": "/b", "value": 2 }]), json!({ "a": 1, "b": 2 })),
         (json!({ "a": 1 }), json!([{ "op": "remove", "path": "/b" }]), json!(422)),
         (
@@ -83,7 +81,7 @@ fn json_patches() {
     }
 }
 
-/// The messages that a real API server sent.
+/// The messages are from a real API server.
 #[test]
 fn bad_patches_are_refused_in_the_servers_words() {
     let bad = |patch: Value| json_patch::apply(&json!({}), &patch).unwrap_err().message;
@@ -124,7 +122,7 @@ fn copies_cannot_make_an_object_grow_without_bound() {
     assert_eq!(outcome(json_patch::apply(&json!({}), &Value::Array(deepening))), json!(422));
 }
 
-/// RFC 7386, appendix A, for objects.
+/// The examples of RFC 7386, appendix A, with objects.
 #[test]
 fn merge_patches() {
     for (object, patch, expected) in [
@@ -161,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_added_can_be_read_and_removed(object in any_json(), value in any_json()) {
+    fn an_added_value_can_be_tested_and_removed(object in any_json(), value in any_json()) {
         let object = json!({ "kept": object });
         let added = json!([{ "op": "add", "path": "/new", "value": value }, { "op": "test", "path": "/new", "value": value }]);
         let patched = json_patch::apply(&object, &added).unwrap();
@@ -170,10 +168,10 @@ proptest! {
     }
 
     #[test]
-    fn merging_comes_to_rest(object in any_json(), patch in any_json()) {
+    fn merging_a_third_time_changes_nothing(object in any_json(), patch in any_json()) {
         let (object, patch) = (json!({ "a": object }), json!({ "a": patch }));
         let merged = |object: &Value| merge::apply(object, &patch).unwrap();
-        // The first time, the server leaves nulls in a list that takes the place of an object.
+        // The first merge leaves nulls in a list that replaces an object, as on the server.
         let twice = merged(&merged(&object));
         prop_assert_eq!(merged(&twice), twice);
     }

@@ -1,27 +1,22 @@
-//! The form in which an answer is wanted: `Accept`.
+//! The requested form of an answer: `Accept`.
 
 use http::{HeaderMap, StatusCode, header};
 use serde_json::json;
 
 use crate::status::Status;
 
-/// The form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Objects.
     #[default]
     Object,
-    /// A Table.
     Table,
-    /// Metadata alone, as `PartialObjectMetadata`.
+    /// `PartialObjectMetadata`.
     Metadata,
-    /// As [`Form::Metadata`], asked for as a list.
+    /// `PartialObjectMetadataList`.
     MetadataList,
-    /// Aggregated discovery.
     AggregatedDiscovery,
 }
 
-/// The encoding of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
     #[default]
@@ -29,30 +24,25 @@ pub(crate) enum Encoding {
     Yaml,
 }
 
-/// The offer that a client accepts first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accept {
     pub(crate) form: Form,
     pub(crate) encoding: Encoding,
 }
 
-/// The forms that a path offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// Objects, Tables and metadata.
     Resource,
-    /// Discovery, plain and aggregated.
     Discovery,
-    /// JSON and nothing else.
     Json,
 }
 
 impl Accept {
-    /// Reads `Accept`. Absent or empty it is JSON.
+    /// Reads `Accept`; JSON if absent or empty.
     ///
     /// # Errors
     ///
-    /// `NotAcceptable` when there is nothing in it that could be given.
+    /// `NotAcceptable` if it accepts no supported form.
     pub(crate) fn of(headers: &HeaderMap, offer: Offer) -> Result<Self, Status> {
         let values: Vec<&str> = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
         let joined = values.join(",");
@@ -70,7 +60,7 @@ impl Accept {
             }
         }
         let accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-        // A known encoding is refused by the handler of the kind; anything else by the router before it.
+        // The kind's handler refuses known encodings; the router before it refuses all others.
         if target.is_some() || offer != Offer::Resource {
             let message = format!("only the following media types are accepted: {accepted}");
             return Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message));
@@ -89,7 +79,7 @@ enum Clause {
     Other,
 }
 
-/// `q=0.5` in thousandths.
+/// Returns the quality, e.g. `q=0.5`, in thousandths.
 fn quality(clause: &str) -> u32 {
     let quality = clause.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("q=")?.parse::<f32>().ok());
     quality.map_or(1000, |quality| (quality.clamp(0.0, 1.0) * 1000.0).round() as u32)

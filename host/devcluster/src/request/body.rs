@@ -1,4 +1,4 @@
-//! Request bodies: JSON and YAML, with the duplicate fields that `serde_json::Value` would hide, and [protobuf].
+//! Request bodies in JSON, YAML and [protobuf], with the duplicate fields of JSON.
 
 use std::fmt;
 
@@ -11,31 +11,28 @@ use super::expected::Expected;
 use super::protobuf;
 use crate::status::Status;
 
-/// The media types of bodies that are objects.
 const MEDIA_TYPES: [&str; 3] = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
 
-/// The largest body that the server reads, as kube-apiserver's `MaxRequestBodyBytes`.
+/// The maximum size of a body: kube-apiserver's `MaxRequestBodyBytes`.
 pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
 
-/// The content type of a body, without its parameters.
 pub(crate) fn content_type(headers: &HeaderMap) -> &str {
     let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.split(';').next().unwrap_or_default().trim()
 }
 
-/// A body and the fields that appear more than once in it.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     pub(crate) value: Value,
-    /// Paths such as `spec.replicas`.
+    /// The paths of duplicate fields, e.g. `spec.replicas`.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// Reads the object in the body of a POST, PUT or DELETE.
+/// Reads the object in a body of a POST, PUT or DELETE.
 ///
 /// # Errors
 ///
-/// `UnsupportedMediaType`, or `BadRequest` where it is not what it says.
+/// `UnsupportedMediaType`, or `BadRequest` if it does not match its media type.
 pub(crate) fn object(headers: &HeaderMap, body: &Bytes, expected: &Expected<'_>) -> Result<Decoded, Status> {
     match content_type(headers).to_ascii_lowercase().as_str() {
         "" | "application/json" => json(body).map_err(|_| {
@@ -43,25 +40,19 @@ pub(crate) fn object(headers: &HeaderMap, body: &Bytes, expected: &Expected<'_>)
             expected.unrecognized(&why, body)
         }),
         "application/yaml" => yaml(body),
-        // The real server says that it accepts this for custom resources too, and crashes on it.
+        // The real server claims to accept this for custom resources, but crashes.
         protobuf::MEDIA_TYPE if !expected.is_typed => Err(unsupported(&["application/json", "application/yaml"])),
         protobuf::MEDIA_TYPE => Ok(Decoded { value: protobuf::object(body, expected)?, duplicates: Vec::new() }),
         _ => Err(unsupported(&MEDIA_TYPES)),
     }
 }
 
-/// The content type is none of these.
 pub(crate) fn unsupported(accepted: &[&str]) -> Status {
     let message =
         format!("the body of the request was in an unknown format - accepted media types include: {}", accepted.join(", "));
     Status::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
 }
 
-/// Reads JSON.
-///
-/// # Errors
-///
-/// `BadRequest` when it is none, or nested too deeply.
 pub(crate) fn json(body: &[u8]) -> Result<Decoded, Status> {
     let mut decoded = Decoded::default();
     let mut deserializer = serde_json::Deserializer::from_slice(body);
@@ -71,21 +62,16 @@ pub(crate) fn json(body: &[u8]) -> Result<Decoded, Status> {
     Ok(decoded)
 }
 
-/// Reads a patch.
-///
-/// # Errors
-///
-/// `BadRequest` when it is no JSON.
 pub(crate) fn patch(body: &[u8]) -> Result<Decoded, Status> {
     json(body).map_err(|_| Status::bad_request(format!("error decoding patch: {}", json_fault(body))))
 }
 
-/// Returns the error of Go's decoder for text that is no JSON.
+/// Returns the error of Go's decoder for invalid JSON.
 fn json_fault(body: &[u8]) -> String {
     match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
         Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
         Err(error) => {
-            // Lines and columns count from 1, and bytes.
+            // Lines and columns count from 1, in bytes.
             let line = body.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
             let culprit = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
             format!("invalid character '{culprit}' looking for beginning of value")
@@ -94,11 +80,7 @@ fn json_fault(body: &[u8]) -> String {
     }
 }
 
-/// Reads YAML, of which JSON is a part.
-///
-/// # Errors
-///
-/// `BadRequest` when it is none.
+/// Reads YAML or JSON.
 pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
     if body.trim_ascii_start().starts_with(b"{") {
         return json(body);
@@ -108,7 +90,7 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
     Ok(Decoded { value, duplicates: Vec::new() })
 }
 
-/// Builds a `Value` and notes the fields that come twice; the last one counts, as in Go.
+/// Builds a `Value` and records duplicate fields. The last one wins, as in Go.
 struct Checked<'a> {
     path: &'a mut String,
     duplicates: &'a mut Vec<String>,
@@ -202,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_an_error() {
+    fn invalid_json_is_an_error() {
         for text in ["", "{", "{}{}", "nonsense", &"[".repeat(100_000)] {
             assert_eq!(json(text.as_bytes()).unwrap_err().code, StatusCode::BAD_REQUEST);
         }

@@ -5,40 +5,34 @@ use std::fmt;
 use crate::kinds::{Kind, Origin};
 use crate::status::Status;
 
-/// The expected type of a body.
 #[derive(Debug)]
 pub(crate) struct Expected<'a> {
     pub(super) api_version: String,
     pub(super) kind: &'a str,
-    /// Options, which are the same in every version.
+    /// Whether it is options, which are alike in all versions.
     pub(super) is_options: bool,
-    /// The server has a Go type of it, and so a protobuf message.
+    /// Whether the server has a Go type for it, and so a protobuf message.
     pub(super) is_typed: bool,
 }
 
 impl<'a> Expected<'a> {
-    /// An object of a kind.
     pub(crate) fn object(kind: &'a Kind) -> Self {
         let is_typed = matches!(kind.origin, Origin::Builtin);
         Self { api_version: kind.api_version(), kind: &kind.kind, is_options: false, is_typed }
     }
 
-    /// Another typed object.
     pub(crate) fn typed(api_version: &str, kind: &'a str) -> Self {
         Self { api_version: api_version.to_owned(), kind, is_options: false, is_typed: true }
     }
 
-    /// A Scale, of whatever object.
     pub(crate) fn scale() -> Self {
         Self { api_version: "autoscaling/v1".to_owned(), kind: "Scale", is_options: false, is_typed: true }
     }
 
-    /// The options of a deletion.
     pub(crate) fn delete_options() -> Self {
         Self { api_version: "v1".to_owned(), kind: "DeleteOptions", is_options: true, is_typed: true }
     }
 
-    /// A body that does not say what it is.
     pub(crate) fn unrecognized(&self, why: &str, body: &[u8]) -> Status {
         if self.is_options {
             return Status::bad_request(why);
@@ -47,7 +41,6 @@ impl<'a> Expected<'a> {
         Status::bad_request(format!("the object provided is unrecognized (must be of type {}): {why} ({summary})", self.kind))
     }
 
-    /// A body that is not what it says.
     pub(crate) fn not_handled(&self, api_version: &str, kind: &str, why: &impl fmt::Display) -> Status {
         if self.is_options {
             return Status::bad_request(why.to_string());
@@ -57,9 +50,8 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// The beginning of a body, as the server shows it in errors.
+/// Returns the beginning of a body as errors show it.
 fn summary(body: &[u8]) -> String {
-    /// The number of bytes that are shown.
     const LENGTH: usize = 30;
     let (shown, rest) = body.split_at_checked(LENGTH).unwrap_or((body, &[]));
     let text = match shown {

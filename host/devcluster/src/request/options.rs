@@ -1,29 +1,24 @@
-//! The query of a request: `ListOptions`, `CreateOptions`, `DeleteOptions` and the like.
+//! The query of a request, e.g. `ListOptions`, `CreateOptions`, `DeleteOptions`.
 
 use serde_json::Value;
 
 use crate::kinds::{FieldValidation, Propagation};
 use crate::status::{Fault, FieldError, Named, Status};
 
-/// The largest name of a field manager.
 const FIELD_MANAGER_LIMIT: usize = 128;
 
-/// The parameters of a query, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query string.
     pub(crate) fn parse(query: Option<&str>) -> Self {
         Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
-    /// The first value of a parameter; empty if there is none.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// Returns whether a parameter is there, with or without a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
@@ -41,43 +36,36 @@ impl Query {
         text.parse().map(Some).map_err(error)
     }
 
-    /// `true` and `false` as apimachinery reads them: anything but `false` and `0` that is there is true.
+    /// Reads a boolean as apimachinery does: everything but `false` and `0` is true.
     fn flag(&self, name: &str) -> Option<bool> {
         let value = self.all(name).next()?;
         Some(!matches!(value, "false" | "0" | "False" | "FALSE" | "f" | "F"))
     }
 }
 
-/// `resourceVersionMatch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,
     NotOlderThan,
 }
 
-/// `ListOptions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListOptions {
     pub(crate) label_selector: String,
     pub(crate) field_selector: String,
     pub(crate) watch: bool,
     pub(crate) allow_bookmarks: bool,
-    /// As it came: empty, `0`, or a number.
+    /// Empty, `0`, or a number.
     pub(crate) resource_version: String,
     pub(crate) version_match: Option<VersionMatch>,
     pub(crate) send_initial_events: Option<bool>,
     pub(crate) timeout_seconds: Option<i64>,
-    /// 0: no limit.
+    /// 0 for no limit.
     pub(crate) limit: usize,
     pub(crate) r#continue: String,
 }
 
 impl ListOptions {
-    /// Reads and checks a query.
-    ///
-    /// # Errors
-    ///
-    /// `BadRequest` about numbers that are none, `Invalid` about what does not go together.
     pub(crate) fn parse(query: &Query) -> Result<Self, Status> {
         let limit = query.number("limit")?.unwrap_or(0);
         let options = Self {
@@ -136,16 +124,13 @@ impl ListOptions {
     }
 }
 
-/// Decides if a write is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DryRun {
-    /// It is only tried.
     All,
     #[default]
     No,
 }
 
-/// `CreateOptions`, `UpdateOptions` and `PatchOptions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: DryRun,
@@ -155,11 +140,7 @@ pub(crate) struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Reads and checks a query; `kind` is what the options are called, `is_apply` whether it is an apply patch.
-    ///
-    /// # Errors
-    ///
-    /// `Invalid`, naming the options.
+    /// Parses a query, with `Invalid` for bad values. `kind` is the name of the options in errors.
     pub(crate) fn parse(query: &Query, kind: &str, is_apply: bool) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let field_manager = query.get("fieldManager").to_owned();
@@ -212,7 +193,6 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
     if values.is_empty() { DryRun::No } else { DryRun::All }
 }
 
-/// `DeleteOptions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry_run: DryRun,
@@ -224,11 +204,7 @@ pub(crate) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// Reads them from the body if there is one, else from the query.
-    ///
-    /// # Errors
-    ///
-    /// `BadRequest` about a body of another kind, `Invalid` about values that there are not.
+    /// Parses the body, or else the query. `BadRequest` for another kind, `Invalid` for bad values.
     pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let (propagation, orphan, dry, grace);

@@ -1,15 +1,15 @@
 //! Request bodies in protobuf, as typed clients of Go send them.
 //!
 //! ```text
-//!  "k8s\0" Unknown{ typeMeta{ apiVersion, kind }, raw } ─▶ builtin::wire: which message, which fields
-//!                                                  └────▶ message ─▶ the JSON that Go would make of it
-//!                                                            └─▶ special: times, quantities, raw JSON, …
+//!  "k8s\0" Unknown{ typeMeta{ apiVersion, kind }, raw } ─▶ builtin::wire: message and fields
+//!                                                   └───▶ message ─▶ JSON as Go makes it
+//!                                                            └─▶ special: times, quantities, …
 //! ```
 //!
-//! What comes out has no defaults and may lack what is always rendered: it goes the way of every other JSON. Fields that the
-//! tables do not know are skipped, as in the real server, whatever `fieldValidation` says.
+//! The result has no defaults, like JSON from a client. Unknown fields are skipped as in the real
+//! server, whatever `fieldValidation` says.
 //!
-//! Absent: answers in protobuf. Go's clients accept JSON beside it.
+//! Absent: answers in protobuf. Go's clients also accept JSON.
 
 mod message;
 mod reader;
@@ -27,13 +27,12 @@ use super::expected::Expected;
 use crate::builtin::wire;
 use crate::status::Status;
 
-/// The media type.
 pub(super) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// The prefix of every body; the last byte is the version of the format.
+/// The prefix of all bodies; its last byte is the version of the format.
 const PREFIX: &[u8] = b"k8s\0";
 
-/// The message around: `runtime.Unknown`.
+/// The outer message: `runtime.Unknown`.
 #[derive(Debug, Default)]
 struct Envelope<'a> {
     api_version: String,
@@ -41,18 +40,13 @@ struct Envelope<'a> {
     raw: &'a [u8],
 }
 
-/// Reads a body. Its `apiVersion` and `kind` are those that it says it has, if any; of another kind than the expected one there
-/// is nothing else.
-///
-/// # Errors
-///
-/// `BadRequest`.
+/// Reads a body. An object of an unexpected type keeps only `apiVersion` and `kind`.
 pub(super) fn object(body: &[u8], expected: &Expected<'_>) -> Result<Value, Status> {
     let envelope = Envelope::open(body).map_err(|why| expected.unrecognized(&why, body))?;
     let kind = if envelope.kind.is_empty() { expected.kind } else { &envelope.kind };
     let api_version = if envelope.api_version.is_empty() { &expected.api_version } else { &envelope.api_version };
     let mut object = Map::new();
-    // Options are the same in every version.
+    // Options are alike in all versions.
     if kind == expected.kind && (*api_version == expected.api_version || expected.is_options) {
         let read = match wire::message_of(&expected.api_version, kind) {
             Some(name) => message::read(name, envelope.raw, DEPTH, &mut object),

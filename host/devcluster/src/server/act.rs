@@ -1,5 +1,3 @@
-//! Doing what controllers want, as if it had been sent.
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -13,7 +11,6 @@ use crate::verbs::Call;
 use crate::verbs::delete::Deleted;
 
 impl Server {
-    /// Does what a controller wants. Returns the object as it is then.
     pub(super) fn act(&mut self, action: &Action, now: Timestamp) -> Result<Value, Status> {
         let manager = action.component.field_manager();
         match &action.write {
@@ -43,7 +40,7 @@ impl Server {
         }
     }
 
-    /// An object that a controller writes, as if it had been sent, in the version that it says it has.
+    /// Decodes an object of a controller like one from a client, in the version that it names.
     fn internal_write(
         &self,
         resource: &Resource,
@@ -60,7 +57,7 @@ impl Server {
         Ok((Call::internal(kind, object::namespace(&object), object::name(&object), manager, now), object))
     }
 
-    /// Gives a Pod its node, as a POST to its `binding` does. Nobody owns that field.
+    /// Binds a Pod to a node, as a POST to its `binding` does. Nobody owns the field.
     pub(super) fn bind(&mut self, key: &Key, uid: &str, node: &str, manager: &str, now: Timestamp) -> Result<Value, Status> {
         let kind =
             self.registry.kinds.of_resource(&Resource::new("", "pods")).next().cloned().ok_or_else(Status::no_such_path)?;

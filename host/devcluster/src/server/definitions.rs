@@ -1,4 +1,4 @@
-//! Following CustomResourceDefinitions: which kinds are served, and what becomes of the objects of those that are deleted.
+//! Serves the kinds of CustomResourceDefinitions, and deletes the objects of deleted ones.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::verbs::Call;
 use crate::{custom, object};
 
 impl Server {
-    /// Serves the kinds that the CustomResourceDefinitions say, and writes their status.
+    /// Serves the kinds that changed CustomResourceDefinitions define, and writes their status.
     pub(super) fn follow_definitions(&mut self, now: Timestamp) {
         let resource = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
         self.finalize_definitions_that_wait(&resource, now);
-        // A status that is written is itself a change to follow; it settles within a step.
+        // Writing the status is itself a change, so this repeats until nothing changes.
         while self.registry.store.changed(&resource) > self.definitions_seen {
             let changes = match self.registry.store.changes_since(&resource, self.definitions_seen) {
                 Ok(changes) => changes.cloned().collect(),
@@ -54,7 +54,7 @@ impl Server {
         }
     }
 
-    /// Serves the kinds of a definition. Where nothing that makes them has changed they stay the same, and so do their watches.
+    /// Serves the kinds of a definition. Unchanged kinds stay, and so do their watches.
     fn serve(&mut self, key: &Key, definition: Arc<Stored>, served: &Resource) {
         let before = self.definitions_served.get(key);
         let is_same = before.is_some_and(|before| custom::serves_the_same(&before.value, &definition.value));
@@ -78,7 +78,6 @@ impl Server {
         self.definitions_served.insert(key.clone(), definition);
     }
 
-    /// Writes the status of a definition as the API server's own controllers do.
     fn write_status(&mut self, resource: &Resource, definition: &Value, status: Value, now: Timestamp) {
         let Some(kind) = self.registry.kinds.of_resource(resource).next().cloned() else { return };
         let mut call =
@@ -92,7 +91,7 @@ impl Server {
         }
     }
 
-    /// The last of its objects may go long after a definition was deleted: finalizers hold them.
+    /// Removes deleted definitions whose last objects, maybe held by finalizers, are gone.
     fn finalize_definitions_that_wait(&mut self, resource: &Resource, now: Timestamp) {
         let is_empty = |(_, served): &(&Key, &Resource)| self.registry.store.count(served, None) == 0;
         let due: Vec<_> =
@@ -105,7 +104,7 @@ impl Server {
         }
     }
 
-    /// A definition that is deleted takes its objects along, and goes when they are gone.
+    /// Deletes the objects of a deleted definition, and the definition after the last one.
     fn finalize_definition(&mut self, resource: &Resource, key: &Key, definition: &Value, served: &Resource, now: Timestamp) {
         if !object::is_deleting(definition) || !object::finalizers(definition).any(|finalizer| finalizer == CLEANUP) {
             return;
@@ -138,7 +137,6 @@ impl Server {
     }
 }
 
-/// Returns the resource that a definition serves.
 fn served_resource(definition: &Value) -> Resource {
     let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     Resource::new(text("/spec/group"), text("/spec/names/plural"))

@@ -1,4 +1,4 @@
-//! The documents of the server about itself: discovery, OpenAPI documents, paths.
+//! Documents about the server: discovery, OpenAPI, paths.
 
 use std::collections::HashMap;
 
@@ -16,21 +16,19 @@ use crate::status::Status;
 use crate::table::IncludeObject;
 use crate::{builtin, openapi};
 
-/// The media type of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The documents that are made from the kinds and kept until these change.
+/// Documents derived from the kinds, kept until these change.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
-    /// The [`crate::kinds::Kinds::generation`] that they are of.
+    /// The [`crate::kinds::Kinds::generation`] of the documents.
     generation: u64,
     aggregated: HashMap<Root, Bytes>,
     openapi_index: Option<Bytes>,
-    /// Of custom group versions. Those of built-in ones never change.
+    /// The documents of custom group versions; those of built-in ones never change.
     openapi: HashMap<(String, String), Document>,
 }
 
-/// An OpenAPI document and its [`openapi::hash`].
 #[derive(Clone, Debug)]
 struct Document {
     json: Bytes,
@@ -64,7 +62,6 @@ impl Server {
         Ok(plain_answer(accept, &plain(self)))
     }
 
-    /// Drops the documents if the kinds have changed since they were made.
     fn renew_documents(&mut self) {
         let generation = self.registry.kinds.generation();
         if self.documents.generation != generation {
@@ -157,7 +154,6 @@ impl Server {
         (!kinds.is_empty()).then(|| openapi::custom_document(&kinds).to_string().into_bytes())
     }
 
-    /// `/`: the paths that there are.
     pub(super) fn root(&self) -> Answer {
         let mut paths: Vec<String> = self
             .registry
@@ -178,10 +174,9 @@ impl Server {
     }
 }
 
-/// The document of OpenAPI 2: one that has no types. kubectl reads it when it does not find a kind in the documents of OpenAPI 3, and
-/// then says that there is no such kind.
+/// Returns an OpenAPI 2 document without types, which makes kubectl report unknown kinds as such.
 pub(super) fn openapi_v2(request: &Request<Bytes>) -> Answer {
-    /// `swagger: "2.0"` and an `info` with a title, in the protobuf of gnostic's `openapi.v2.Document`.
+    /// `swagger: "2.0"` and a title, in the protobuf of gnostic's `openapi.v2.Document`.
     const DOCUMENT: &[u8] = b"\x0a\x032.0\x12\x0c\x0a\x0aKubernetes";
     let accepted = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepted.contains("com.github.proto-openapi.spec.v2") {

@@ -1,5 +1,3 @@
-//! From a request to the verb that answers it.
-
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use jiff::Timestamp;
@@ -22,7 +20,6 @@ use crate::status::{Named, Status};
 use crate::verbs::patch::{Created, PatchType};
 use crate::verbs::{Call, Written};
 
-/// A request, read as far as all verbs need it.
 struct Incoming<'a> {
     method: &'a Method,
     headers: &'a HeaderMap,
@@ -70,7 +67,7 @@ impl Server {
         let Some(kind) = self.registry.kinds.get(&path.group, &path.version, &path.plural).cloned() else {
             return self.nothing_at(&path.group);
         };
-        // A namespace in the path of a cluster-scoped kind names nothing; namespaces themselves are below their own path.
+        // Cluster-scoped kinds have no path in a namespace.
         if kind.scope == Scope::Cluster && path.namespace.is_some() {
             return self.nothing_at(&path.group);
         }
@@ -105,7 +102,7 @@ impl Server {
             Origin::Custom(version) => version.deprecation_warning.clone(),
             Origin::Builtin => None,
         };
-        // An object of a namespaced kind is reached through its namespace.
+        // Objects of a namespaced kind have no path without a namespace.
         let is_across = call.kind.scope == Scope::Namespaced && path.namespace.is_none();
         let answer = match (path.name.is_some(), subresource) {
             (false, _) => self.collection(call, incoming, path.is_watch, is_across),
@@ -118,7 +115,7 @@ impl Server {
         answer.map(|answer| answer.with_warnings(deprecation.as_slice()))
     }
 
-    /// Nothing is registered at a path: the groups of built-in kinds have a router that says so, the others have none.
+    /// The answer for an unknown path: built-in groups have a router that answers with a Status.
     pub(super) fn nothing_at(&self, group: &str) -> Result<Answer, Status> {
         let is_builtin = self.registry.kinds.versions().any(|(known, version)| {
             known == group && self.registry.kinds.of_version(known, version).any(|kind| matches!(kind.origin, Origin::Builtin))
@@ -126,7 +123,6 @@ impl Server {
         if is_builtin { Err(Status::no_such_path()) } else { Ok(Answer::no_such_page()) }
     }
 
-    /// Binds a Pod to a node, or evicts it.
     fn act_on_pod(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
         if *incoming.method != Method::POST {
             return Ok(method_not_allowed());
@@ -230,7 +226,7 @@ impl Server {
         }
     }
 
-    /// Reads or changes an object, or a part of it that looks like the whole: its status, a namespace's finalizers.
+    /// Reads or writes the object through its status, a namespace's finalizers, or similar parts.
     fn part(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
         let rendering = &incoming.rendering;
         match *incoming.method {
@@ -295,7 +291,6 @@ impl Server {
 }
 
 impl Call {
-    /// Takes over who writes, and whether it is tried only.
     fn take(&mut self, options: &WriteOptions, headers: &HeaderMap) {
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         self.manager = fields::manager_name(&options.field_manager, agent);
@@ -311,7 +306,7 @@ fn delete_options(query: &Query, headers: &HeaderMap, bytes: &Bytes) -> Result<D
     DeleteOptions::parse(query, Some(&decoded.value))
 }
 
-/// The router of built-in kinds knows which methods there are; custom kinds have none, and look at the request.
+/// The router of built-in kinds refuses other methods; custom kinds have a handler that does.
 fn not_for_collections(call: &Call, method: &Method) -> Result<Answer, Status> {
     match (&call.kind.origin, method) {
         (Origin::Builtin, _) | (_, &Method::HEAD | &Method::POST | &Method::DELETE) => Ok(method_not_allowed()),

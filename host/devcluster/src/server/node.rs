@@ -1,4 +1,4 @@
-//! Refuses the requests that only a node could answer: there are none, and Pods have no containers.
+//! Refuses requests that need a node, because there are none, and Pods have no containers.
 
 use http::StatusCode;
 
@@ -10,17 +10,14 @@ use crate::server::Server;
 use crate::status::{Named, Status};
 use crate::store::{Key, Resource};
 
-/// A request to the node of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
-    /// Reads the output of containers.
     Log,
-    /// `exec`, `attach`, `portforward`: a connection into the Pod.
+    /// `exec`, `attach`, `portforward` or `proxy`.
     Connection,
 }
 
 impl NodeRequest {
-    /// Returns the request, if it is one for a node.
     pub(super) fn of(kind: &Kind, path: &ResourcePath) -> Option<Self> {
         match path.subresource.as_deref() {
             _ if !kind.is_pod() || path.namespace.is_none() => None,
@@ -32,11 +29,7 @@ impl NodeRequest {
 }
 
 impl Server {
-    /// Answers as the API server does for Pods without a node; of others it says that nothing runs.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`, and that there is nothing to connect to.
+    /// Answers for Pods without a node like the API server; for other Pods, nothing runs.
     pub(super) fn of_node(&self, asked: NodeRequest, path: &ResourcePath) -> Result<Answer, Status> {
         let (namespace, name) = (path.namespace.as_deref().unwrap_or_default(), path.name.as_deref().unwrap_or_default());
         let pod = self.registry.store.get(&Resource::new("", "pods"), &Key::new(namespace, name));

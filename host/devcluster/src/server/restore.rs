@@ -1,4 +1,4 @@
-//! Putting objects there as they were elsewhere: what a backup, a file or another cluster has.
+//! Restores objects of a backup, a file or another cluster as they were.
 
 use http::StatusCode;
 use jiff::Timestamp;
@@ -12,25 +12,25 @@ use crate::store::{Key, Resource};
 use crate::validation;
 use crate::verbs::Call;
 
-/// The origin of an object that is restored.
+/// The origin of a restored object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Somebody wrote it down: it is held to its kind.
+    /// A person wrote it, so unknown fields are errors.
     Written,
-    /// Another server had it, which may know of more fields, and of fewer rules: what is not known here is dropped.
+    /// Another server stored it, maybe with other fields and rules: unknown fields are dropped.
     Stored,
 }
 
 impl Server {
-    /// Puts an object there as it is: with its UID, its times, its owners, its finalizers and its status, which creating it would not
-    /// keep. It replaces one of the same name.
+    /// Stores an object with its UID, times, owners, finalizers and status, which a creation would
+    /// not keep. Replaces an object of the same name.
     ///
-    /// Missing parts are made up: a UID, the time of its creation, its namespace (`default`) and the object of that, and the UID of an
-    /// owner that is there and is named without it.
+    /// Adds what is missing: UID, creation time, the namespace `default`, the Namespace object, and
+    /// the UIDs of existing owners.
     ///
     /// # Errors
     ///
-    /// When no kind is served that is called so, and what its kind has against the object, unknown fields included.
+    /// If the kind is not served, or the object is invalid, e.g. by unknown fields.
     pub fn restore(&mut self, now: Timestamp, origin: Origin, mut object: Value) -> Result<(), Status> {
         let (api_version, name) = (object::text(&object, "apiVersion").to_owned(), object::text(&object, "kind").to_owned());
         let Some(kind) = self.registry.kinds.by_kind(&api_version, &name).cloned() else {
@@ -91,7 +91,6 @@ impl Server {
         )
     }
 
-    /// An owner is known by its UID, which nobody wants to write into a file.
     fn name_owners(&self, object: &mut Value) {
         let namespace = object::namespace(object).to_owned();
         let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
@@ -113,7 +112,7 @@ impl Server {
     }
 }
 
-/// Adds what an object that was made in the usual way has, such as the selector of a Job, and keeps everything that is there.
+/// Adds what a created object would have, e.g. the selector of a Job, and keeps everything else.
 fn complete(kind: &Kind, object: &mut Value) {
     let (status, generation) = (object.get("status").cloned(), object.pointer("/metadata/generation").cloned());
     kind.prepare_for_create(object);

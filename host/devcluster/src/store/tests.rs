@@ -27,7 +27,7 @@ fn the_history_of_all_kinds_is_bounded_in_bytes() {
     }
     let kept: usize = (0..4).map(|kind| store.tables[&resource(kind)].history.len()).sum();
     assert!((3..10).contains(&kept), "{kept} changes are kept");
-    // The oldest go first, whatever their kind; whoever has seen them goes on.
+    // The oldest changes of all kinds are forgotten first; watches after them continue.
     assert!(store.changes_since(&quiet, before - 1).is_err());
     assert_eq!(store.changes_since(&quiet, before).unwrap().count(), 0);
 }
@@ -44,7 +44,6 @@ fn kinds_that_are_no_longer_served_leave_few_tables() {
     }
     assert_eq!(store.table_count(), ENDED_TABLES);
     assert!(store.history_bytes() < ENDED_TABLES * 20_000, "{} bytes", store.history_bytes());
-    // Watches are told of the last deletion.
     let last: Vec<Presence> =
         store.changes_since(&resource(999), store.revision() - 2).unwrap().map(|change| change.presence).collect();
     assert_eq!(last, [Presence::Present, Presence::Deleted]);
@@ -84,7 +83,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn what_is_counted_of_the_history_is_what_there_is(steps in prop::collection::vec(step(), 0..60), changes in 1..20_usize, bytes in 1_000..40_000_usize) {
+    fn the_counted_size_of_the_history_is_its_size(steps in prop::collection::vec(step(), 0..60), changes in 1..20_usize, bytes in 1_000..40_000_usize) {
         let mut store = Store::new(HistoryLimits { changes, bytes });
         let key = |number: usize| Key::new("", &number.to_string());
         for step in steps {

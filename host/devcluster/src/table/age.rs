@@ -1,8 +1,5 @@
-//! Formats an age so that it fits a column.
-
 use jiff::{SignedDuration, Timestamp};
 
-/// Time since an RFC 3339 timestamp; `<unknown>` if there is none.
 pub(super) fn since(timestamp: Option<&str>, now: Timestamp) -> String {
     match timestamp.and_then(parse) {
         Some(time) => human(now.duration_since(time)),
@@ -10,12 +7,11 @@ pub(super) fn since(timestamp: Option<&str>, now: Timestamp) -> String {
     }
 }
 
-/// A timestamp of an object.
 pub(super) fn parse(timestamp: &str) -> Option<Timestamp> {
     timestamp.parse().ok()
 }
 
-/// A duration with two or three significant figures, as `duration.HumanDuration` has it. Clocks may differ by a second.
+/// Formats a duration like `duration.HumanDuration`. Clocks may differ by a second.
 pub(super) fn human(duration: SignedDuration) -> String {
     let seconds = duration.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

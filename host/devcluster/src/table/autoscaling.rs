@@ -1,4 +1,4 @@
-//! The rows of a HorizontalPodAutoscaler and of a Scale.
+//! The rows of HorizontalPodAutoscalers and Scales.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -7,7 +7,6 @@ use super::age;
 use super::read::{first_few, list, number, shown, text};
 use crate::object;
 
-/// The number of metrics that are shown.
 const METRICS_SHOWN: usize = 2;
 
 pub(super) fn horizontal_pod_autoscaler(autoscaler: &Value, age: Value) -> Vec<Value> {
@@ -33,7 +32,7 @@ pub(super) fn scale(scale: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn metrics(autoscaler: &Value) -> String {
-    // v1 knows one metric, and has fields for it.
+    // v1 has fields for a single metric.
     if let Some(target) = autoscaler.pointer("/spec/targetCPUUtilizationPercentage") {
         let current = autoscaler.pointer("/status/currentCPUUtilizationPercentage");
         let of = |value: &Value| json!({ "averageUtilization": value });
@@ -62,7 +61,7 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
     let target = |field: &str| shown(spec, &format!("/{source}/target/{field}"));
     let status = status.filter(|status| status.get(source).is_some());
     let current = |field: &str| status.and_then(|status| shown(status, &format!("/{source}/current/{field}")));
-    // A quantity that is absent from what was measured is zero.
+    // An absent measured quantity is zero.
     let measured = |field: &str| status.map(|_| current(field).unwrap_or_else(|| "0".to_owned()));
     let unknown = |value: Option<String>| value.unwrap_or_else(|| "<unknown>".to_owned());
     let zero = |value: Option<String>| value.unwrap_or_else(|| "0".to_owned());

@@ -1,4 +1,4 @@
-//! The rows of the built-in kinds, as the API server's printers print them.
+//! The rows of built-in kinds, like the API server's printers.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,17 +8,14 @@ use super::{age, autoscaling, cluster, network, pod, workloads};
 use crate::kinds::Kind;
 use crate::object;
 
-/// Returns whether the kind has a row of its own.
 pub(super) fn has_printer(kind: &Kind) -> bool {
     row(kind, &Value::Null, Timestamp::UNIX_EPOCH).is_some()
 }
 
-/// The cells of an object's row.
 pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     row(kind, object, now).unwrap_or_default()
 }
 
-/// Returns the conditions of a row.
 pub(super) fn conditions(kind: &Kind, object: &Value) -> Option<Value> {
     if kind.group().is_empty() && &*kind.kind == "Pod" { pod::conditions(object) } else { None }
 }

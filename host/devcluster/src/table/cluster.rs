@@ -1,4 +1,4 @@
-//! The rows of nodes, storage, events, access and the like.
+//! The rows of nodes, storage, events, access and others.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,6 @@ pub(super) fn secret(secret: &Value, age: Value) -> Vec<Value> {
     vec![object::name(secret).into(), text(secret, "/type").into(), count(secret, "/data").into(), age]
 }
 
-/// The name, some texts, and the age.
 pub(super) fn texts(object: &Value, paths: &[&str], age: Value) -> Vec<Value> {
     let mut cells = vec![object::name(object).into()];
     cells.extend(paths.iter().map(|path| Value::from(text(object, path))));
@@ -112,7 +111,6 @@ fn phase(volume: &Value) -> &str {
     if object::is_deleting(volume) { "Terminating" } else { text(volume, "/status/phase") }
 }
 
-/// The class, which an annotation named before there was a field for it.
 fn storage_class(volume: &Value) -> &str {
     let annotation = "/metadata/annotations/volume.beta.kubernetes.io~1storage-class";
     text_or(volume, annotation, text(volume, "/spec/storageClassName"))
@@ -124,7 +122,6 @@ fn access_modes(volume: &Value, path: &str) -> String {
     modes.into_iter().filter(|(mode, _)| has(mode)).map(|(_, short)| short).collect::<Vec<_>>().join(",")
 }
 
-/// The places of the fields that the two versions of events share.
 struct EventFields {
     object: &'static str,
     message: &'static str,

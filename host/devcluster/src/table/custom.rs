@@ -1,4 +1,4 @@
-//! Tables of custom kinds: the name, and what the columns of the CustomResourceDefinition lead to.
+//! Tables of custom kinds: the name and the columns of the CustomResourceDefinition.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,7 +8,6 @@ use super::json_path::JsonPath;
 use crate::kinds::Column;
 use crate::{go, object};
 
-/// The headings.
 pub(super) fn headings(columns: &[Column], name: &Value) -> Value {
     let columns = columns.iter().map(|column| {
         let description = match column.description.as_str() {
@@ -23,7 +22,6 @@ pub(super) fn headings(columns: &[Column], name: &Value) -> Value {
     Value::Array(std::iter::once(name.clone()).chain(columns).collect())
 }
 
-/// The columns, ready to be found in many objects.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a Column, Option<JsonPath>)>,
     now: Timestamp,
@@ -61,7 +59,6 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A value as the column shows it: JSON if it is a list or an object.
 fn printed(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
@@ -70,12 +67,11 @@ fn printed(value: &Value) -> String {
     }
 }
 
-/// Go's conversion of a float to an integer, kept within bounds.
 fn truncated(float: f64) -> i64 {
     float as i64
 }
 
-/// A number that is whole is written without a fraction, as Go does.
+/// Writes whole numbers without a fraction, as Go does.
 fn shortest(float: Option<f64>) -> Value {
     match float {
         Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => truncated(float).into(),

@@ -1,4 +1,4 @@
-//! The column definitions of the built-in kinds, as a real server serves them.
+//! The column definitions of built-in kinds, from a real server.
 
 use std::io::Read as _;
 use std::sync::LazyLock;
@@ -8,17 +8,15 @@ use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
-/// By group, version and plural.
 static COLUMNS: LazyLock<Value> = LazyLock::new(|| {
     let mut text = String::new();
-    // The dump is part of the program; a test reads it.
+    // A test reads the dump, so this cannot fail.
     match GzDecoder::new(include_bytes!("../builtin/dump/columns.json.gz").as_slice()).read_to_string(&mut text) {
         Ok(_) => serde_json::from_str(&text).unwrap_or_default(),
         Err(_) => Value::Null,
     }
 });
 
-/// Those of a kind; the default ones for one that the dump does not have.
 pub(super) fn of(kind: &Kind) -> Value {
     find(kind.group(), &kind.version, &kind.resource.plural).unwrap_or(default())
 }
@@ -33,7 +31,6 @@ pub(super) fn name() -> &'static Value {
     columns("", "v1", "configmaps").and_then(|columns| columns.get(0)).unwrap_or(&Value::Null)
 }
 
-/// Those of a Scale.
 pub(super) fn scale() -> Value {
     let replicas = |name: &str, description: &str| json!({ "name": name, "type": "integer", "format": "", "description": description, "priority": 0 });
     let age = columns("", "v1", "configmaps").and_then(Value::as_array).and_then(|columns| columns.last());

@@ -1,11 +1,9 @@
-//! The JSONPath that printer columns are written in, as client-go reads it: fields, indices and slices, wildcards, unions, filters and
-//! recursive descent. Neither a path nor an object makes it panic or run on for long.
+//! The JSONPath of printer columns, as in client-go. Nothing makes it panic or run for long.
 
 mod parse;
 
 use serde_json::{Number, Value};
 
-/// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JsonPath {
     steps: Vec<Step>,
@@ -18,15 +16,11 @@ enum Step {
     Descent,
     Slice(Slice),
     Union(Vec<JsonPath>),
-    Filter {
-        left: JsonPath,
-        comparison: Option<(Comparison, JsonPath)>,
-    },
-    /// A text, number or truth value instead of what was found.
+    Filter { left: JsonPath, comparison: Option<(Comparison, JsonPath)> },
     Literal(Value),
 }
 
-/// `[start:end:step]`; `[index]` is a slice of one.
+/// `[start:end:step]`; `[index]` is a slice of one item.
 #[derive(Clone, Debug, PartialEq)]
 struct Slice {
     start: Option<i64>,
@@ -38,7 +32,6 @@ struct Slice {
 enum End {
     Open,
     At(i64),
-    /// One past the start.
     Next,
 }
 
@@ -52,16 +45,16 @@ enum Comparison {
     NotEqual,
 }
 
-/// Wildcards and descents multiply what is found; a column shows the first.
+/// The maximum number of results, because wildcards and descents multiply them.
 const RESULTS_LIMIT: usize = 10_000;
 
 impl JsonPath {
-    /// Reads a path such as `.status.conditions[?(@.type=="Ready")].status`; nothing if it is none.
+    /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         parse::path(text)
     }
 
-    /// The first value at the path; nothing if there is none, or where the path does not fit the object.
+    /// Returns the first value at the path; `None` if there is none or the path does not fit.
     pub(crate) fn first(&self, object: &Value) -> Option<Value> {
         self.walk(vec![object])?.first().map(|value| (*value).clone())
     }
@@ -122,7 +115,7 @@ fn children(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// The value and all below it that have something below them.
+/// Adds the value and all values below it that have children.
 fn descend<'a>(value: &'a Value, found: &mut Vec<&'a Value>) -> Option<()> {
     let children = children(value);
     if !children.is_empty() {
@@ -147,7 +140,6 @@ fn passes(item: &Value, left: &JsonPath, comparison: Option<&(Comparison, JsonPa
 }
 
 impl Comparison {
-    /// Nothing if the two cannot be compared.
     fn holds(self, left: &Value, right: &Value) -> Option<bool> {
         use std::cmp::Ordering;
         let is_float = |number: &Number| number.is_f64();
@@ -174,7 +166,6 @@ impl Comparison {
 }
 
 impl Slice {
-    /// Nothing if it is out of bounds.
     fn of<'a>(&self, items: &'a [Value]) -> Option<Vec<&'a Value>> {
         let length = i64::try_from(items.len()).ok()?;
         let from_end = |index: i64| if index < 0 { index.checked_add(length) } else { Some(index) };
@@ -247,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_refused() {
         for path in [".a[", ".a[x]", ".a[?(@.b", ".a[?(@.b)", ".a}", "{.a}", "....", ".a['b", "'a", "range", ".a[?()]"] {
             assert_eq!(JsonPath::parse(path), None, "{path}");
         }

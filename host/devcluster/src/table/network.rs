@@ -1,4 +1,4 @@
-//! The rows of services and what leads to them.
+//! The rows of Services, Endpoints, Ingresses and NetworkPolicies.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,6 @@ use super::read::{first_few, labels, list, none_if_empty, number, shown, text, t
 use super::workloads::selector;
 use crate::object;
 
-/// The number of addresses, ports and hosts that are shown.
 const SHOWN: usize = 3;
 
 pub(super) fn service(service: &Value, age: Value) -> Vec<Value> {
@@ -45,7 +44,6 @@ fn external_address(service: &Value) -> String {
     }
 }
 
-/// The addresses or else names that a load balancer has, each once.
 fn load_balancer(object: &Value) -> BTreeSet<&str> {
     let ingress = list(object, "/status/loadBalancer/ingress").iter();
     let address = |ingress| match (text(ingress, "/ip"), text(ingress, "/hostname")) {
@@ -129,7 +127,6 @@ pub(super) fn ingress_class(class: &Value, age: Value) -> Vec<Value> {
     vec![name.into(), text(class, "/spec/controller").into(), parameters.into(), age]
 }
 
-/// The name, marked if an annotation makes the object the default of its kind.
 pub(super) fn name_or_default(class: &Value, annotations: &[&str]) -> String {
     let is_default = annotations.iter().any(|annotation| {
         let annotations = class.pointer("/metadata/annotations");

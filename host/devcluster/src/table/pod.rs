@@ -1,5 +1,3 @@
-//! The row of a pod.
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -7,7 +5,6 @@ use super::age;
 use super::read::{condition, filled_or, flag, list, number, text};
 use crate::object;
 
-/// The cells of a pod.
 pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let mut tally = Tally::new(pod);
     let initializing = tally.init_containers(pod);
@@ -41,7 +38,6 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Returns the conditions of the row of a Pod that has ended.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match text(pod, "/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -60,7 +56,6 @@ fn readiness_gates(pod: &Value) -> String {
     format!("{open}/{}", gates.len())
 }
 
-/// The number of restarts of containers, and the time of the last end.
 #[derive(Clone, Copy, Default)]
 struct Restarts {
     count: i64,
@@ -74,7 +69,6 @@ impl Restarts {
     }
 }
 
-/// The sums over the containers.
 struct Tally {
     reason: String,
     ready: usize,
@@ -99,7 +93,7 @@ impl Tally {
         }
     }
 
-    /// Returns whether one of them has yet to be done, or has failed.
+    /// Counts the init containers. Returns whether one of them has not succeeded yet.
     fn init_containers(&mut self, pod: &Value) -> bool {
         let containers = list(pod, "/spec/initContainers");
         for (index, status) in list(pod, "/status/initContainerStatuses").iter().enumerate() {
@@ -163,7 +157,6 @@ fn is_sidecar(container: &Value) -> bool {
     text(container, "/restartPolicy") == "Always"
 }
 
-/// Describes the end of a container.
 fn ended(terminated: &Value) -> String {
     let (reason, signal) = (text(terminated, "/reason"), number(terminated, "/signal"));
     match (reason, signal) {

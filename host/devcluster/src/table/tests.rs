@@ -16,7 +16,7 @@ fn now(case: &Value) -> Timestamp {
     case["now"].as_str().unwrap().parse().unwrap()
 }
 
-/// The server counted from an instant within the second that its answer is dated with.
+/// Compares ages that may differ by a second, because answers are dated to the second.
 fn same_but_for_a_second(ours: &Value, theirs: &Value, case: &Value) {
     if ours == theirs {
         return;

@@ -1,5 +1,3 @@
-//! The rows of what makes pods.
-
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -8,14 +6,12 @@ use super::read::{condition, count, labels, list, none_if_empty, number, optiona
 use crate::object;
 use crate::selector::LabelSelector;
 
-/// Names and images of a pod template's containers.
 pub(super) fn containers(template: Option<&Value>) -> [Value; 2] {
     let containers = template.map(|template| list(template, "/spec/containers")).unwrap_or_default();
     let joined = |field| containers.iter().map(|container| text(container, field)).collect::<Vec<_>>().join(",").into();
     [joined("/name"), joined("/image")]
 }
 
-/// A label selector as the server writes it.
 pub(super) fn selector(selector: Option<&Value>) -> String {
     match LabelSelector::from_object(selector) {
         Ok(selector) => none_if_empty(selector.to_string()),
@@ -95,7 +91,7 @@ fn ready_of_desired(workload: &Value) -> Value {
     format!("{}/{}", number(workload, "/status/readyReplicas"), number(workload, "/spec/replicas")).into()
 }
 
-/// ReplicaSets, and ReplicationControllers, whose selector is plain labels.
+/// Returns the row of a ReplicaSet or ReplicationController, whose selectors differ.
 pub(super) fn replica_set(set: &Value, age: Value, selector: String) -> Vec<Value> {
     let [names, images] = containers(set.pointer("/spec/template"));
     vec![

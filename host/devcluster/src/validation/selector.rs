@@ -1,4 +1,4 @@
-//! Label selectors inside of objects: what they may be, and what they select.
+//! Label selectors in objects: their validity, and what they select.
 
 use serde_json::{Map, Value};
 
@@ -32,8 +32,7 @@ pub(crate) fn validate(selector: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns whether it selects objects with such labels; none if it is no selector that could be evaluated. An absent one selects nothing,
-/// an empty one everything.
+/// Returns whether it selects these labels, or `None` if invalid. An absent one selects nothing.
 pub(crate) fn selects(selector: &Field<'_>, labels: Option<&Map<String, Value>>) -> Option<bool> {
     if !selector.is_set() {
         return Some(false);

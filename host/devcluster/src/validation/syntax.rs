@@ -1,5 +1,4 @@
-//! The syntax of names, labels, keys and the like, with the sentences that the API server has for what breaks it: those of apimachinery's
-//! `pkg/util/validation`.
+//! The syntax of names, labels, keys etc., as in apimachinery's `pkg/util/validation`.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
@@ -26,9 +25,7 @@ const HEADER_MESSAGE: &str = "a valid HTTP header must consist of alphanumeric c
 const PERCENT_MESSAGE: &str = "a valid percent string must be a numeric string followed by an ending '%'";
 const HTTP_PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 
-/// The longest DNS label.
 const LABEL_LENGTH: usize = 63;
-/// The longest DNS name.
 const SUBDOMAIN_LENGTH: usize = 253;
 
 /// `MaxLenError`.
@@ -45,7 +42,6 @@ fn pattern(message: &str, pattern: &str, examples: &[&str]) -> String {
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
-/// Returns whether it is a DNS label, however long.
 pub(crate) fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
@@ -54,7 +50,6 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
 }
 
-/// Returns whether it is a DNS name, however long.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
@@ -118,7 +113,7 @@ pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
     errors
 }
 
-/// `IsQualifiedName`: what keys of labels, and with any case those of annotations, are made of.
+/// `IsQualifiedName`, for keys of labels, and in lower case for keys of annotations.
 pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let examples = ["MyName", "my.name", "123-abc"];
     let mut errors = Vec::new();
@@ -241,7 +236,7 @@ pub(crate) fn port_name(text: &str) -> Vec<String> {
     errors
 }
 
-/// `IsPathSegmentName`, or the beginning of one.
+/// `IsPathSegmentName`, or `IsValidPathSegmentPrefix`.
 pub(crate) fn path_segment(text: &str, whole: Whole) -> Vec<String> {
     if whole == Whole::Name && (text == "." || text == "..") {
         return vec![format!("may not be '{text}'")];
@@ -249,16 +244,13 @@ pub(crate) fn path_segment(text: &str, whole: Whole) -> Vec<String> {
     ["/", "%"].iter().filter(|part| text.contains(**part)).map(|part| format!("may not contain '{part}'")).collect()
 }
 
-/// Says if a text is a name, or a `generateName` to which something is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
-    /// A name.
     Name,
-    /// The beginning of one.
     Prefix,
 }
 
-/// The path of a domain-prefixed path such as `acme.io/foo`.
+/// Validates the path of a domain-prefixed path such as `acme.io/foo`.
 pub(crate) fn http_path(text: &str) -> Vec<String> {
     let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
     if !text.is_empty() && text.bytes().all(admitted) { Vec::new() } else { vec![pattern("Invalid path", HTTP_PATH, &[])] }

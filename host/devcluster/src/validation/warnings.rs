@@ -1,11 +1,10 @@
-//! The warnings about objects that are valid but risky, as the strategies' `WarningsOnCreate`.
+//! Warnings about valid but risky objects, as in the strategies' `WarningsOnCreate`.
 
 use serde_json::Value;
 
 use crate::kinds::{Kind, Origin};
 use crate::object;
 
-/// Warnings about a new object.
 pub(crate) fn on_create(kind: &Kind, value: &Value) -> Vec<String> {
     match &kind.origin {
         Origin::Custom(_) => finalizers(value),

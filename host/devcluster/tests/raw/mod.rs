@@ -1,4 +1,4 @@
-//! HTTP as it is written, from the client's side.
+//! Raw HTTP from the client's side.
 
 use gyre_devcluster::Service;
 use gyre_devcluster::http::{Limits, serve};
@@ -8,17 +8,14 @@ use tokio::sync::oneshot;
 
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Everything that comes until the connection is closed.
 pub(crate) async fn rest(connection: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
-    // A connection that is reset has said what it has to say.
     drop(connection.read_to_end(&mut bytes).await);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Sends `text`, and reads until the end.
 pub(crate) async fn exchange(mut connection: impl AsyncRead + AsyncWrite + Unpin, text: impl AsRef<[u8]>) -> String {
-    // What is refused at its beginning need not be taken to its end.
+    // The server may refuse a request before its end.
     drop(connection.write_all(text.as_ref()).await);
     rest(&mut connection).await
 }
@@ -27,13 +24,11 @@ pub(crate) fn head(method: &str, path: &str, headers: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n")
 }
 
-/// The code and the body of an answer.
 pub(crate) fn split(answer: &str) -> (u16, &str) {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
     (head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0), body)
 }
 
-/// A server on a port, in real time.
 pub(crate) struct Serving {
     address: std::net::SocketAddr,
     shutdown: oneshot::Sender<()>,

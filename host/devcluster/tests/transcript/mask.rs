@@ -1,18 +1,18 @@
-//! Masks the parts of a transcript that differ each time.
+//! Masks the parts of a transcript that vary.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// An age as a cell of a table or in parentheses.
+/// An age in a cell of a table or in parentheses.
 const AGE: &str = r"(?m)([ (])(?:\d+[smhdy])+(?: ago)?(?: +|(\))|$)";
 
-/// In this order: what comes first may hold what comes later.
+/// The masks in order, because later matches may be within earlier ones.
 static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let masks = [
-        // helm fills its columns before tabs, and a time with trailing zeros is shorter.
+        // helm fills its columns before tabs, and trailing zeros shorten times.
         (r" +\t", "\t"),
-        // What client-go logs when it is stopped while it watches depends on where it is then.
+        // The log of client-go when a watch is stopped depends on the moment.
         (r"(?m)^[IWE]\d{4} .* reflector\.go:\d+\] .*\n", ""),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
@@ -21,16 +21,16 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4} UTC)?", "<time>"),
         (r"\b(LIVE|MERGED)-\d+", "$1-<n>"),
         (r#"(resourceVersion"?: ?|Resource Version: +)"?\d+"?"#, "$1<revision>"),
-        // Cells after an age begin where they would after one of another length.
+        // The width of an age moves the cells after it.
         (AGE, "$1<age>$2  "),
-        // One that follows another, whose match took the space before it.
+        // An age after another, whose match took the space between.
         (AGE, "$1<age>$2  "),
         (r"(?m)^(?:\d+[smhdy])+(?: ago)? +", "<age>  "),
     ];
     masks.into_iter().map(|(pattern, mask)| (Regex::new(pattern).unwrap(), mask)).collect()
 });
 
-/// The text with a placeholder for everything that differs each time.
+/// Replaces everything that varies by placeholders.
 pub(super) fn mask(text: &str) -> String {
     MASKS.iter().fold(text.to_owned(), |text, (pattern, mask)| pattern.replace_all(&text, *mask).into_owned())
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::mask;
 
     #[test]
-    fn what_differs_is_masked_and_nothing_else() {
+    fn only_what_varies_is_masked() {
         let check = |text: &str, expected: &str| assert_eq!(mask(text), expected);
         check("NAME   AGE\na      12s\nb      3d4h", "NAME   AGE\na      <age>  \nb      <age>  ");
         check("a   12s   nginx", "a   <age>  nginx");

@@ -1,11 +1,12 @@
-//! Sessions of a shell, recorded against the real server and compared with what the same commands say to devcluster.
+//! Shell sessions, recorded against the real server and compared with devcluster.
 //!
-//! A transcript is a text file: lines that begin with `$ ` are a command, `> ` continues it, and the lines below are what it prints
-//! (both streams) and, if that is not 0, its exit code. What differs each time (UIDs, times, ages, revisions) is masked.
+//! A transcript is a text file: lines with `$ ` are commands, `> ` continues them, and the lines
+//! below are their output (both streams), and their exit code if it is not 0. Varying parts (UIDs,
+//! times, ages, revisions) are masked.
 //!
-//! `GYRE_TRANSCRIPTS` says what is to happen: nothing compares devcluster with the files, `real` compares the real server with
-//! them, and `record` writes them from the real server. A transcript in the folder `alive` needs Pods that finish, which the real
-//! control plane does not have: devcluster is always asked.
+//! `GYRE_TRANSCRIPTS` selects the mode: by default devcluster is compared with the files, with
+//! `real` the real server is, and `record` writes the files from the real server. Transcripts in
+//! the folder `alive` always run on devcluster, because they need Pods that finish.
 
 mod mask;
 
@@ -18,7 +19,7 @@ use std::time::Duration;
 use gyre_controlplane::{ControlPlane, Tools, skip, tools_or_skip};
 use gyre_devcluster::{Clock, Cluster, Options, Service, http, kubeconfig};
 
-/// Makes a test of every transcript in a folder, and one that none is missing.
+/// Defines a test for each transcript in a folder, and one that checks that none is missing.
 #[macro_export]
 macro_rules! transcripts {
     ($folder:literal: $($name:ident),+ $(,)?) => {
@@ -34,11 +35,10 @@ macro_rules! transcripts {
     };
 }
 
-/// The timeout of a whole transcript on a busy machine.
 const SECONDS: &str = "240";
 /// The folder of the transcripts whose Pods run.
 const ALIVE: &str = "alive";
-/// Comes after what a command printed, before its exit code.
+/// Separates the output of a command from its exit code.
 const MARK: char = '\u{1}';
 
 #[derive(Clone, Copy, PartialEq)]
@@ -63,7 +63,6 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(name)
 }
 
-/// Fails unless the folder has these transcripts and no others.
 pub(crate) fn assert_all_named(name: &str, tests: &[&str]) {
     let found: BTreeSet<String> = std::fs::read_dir(folder(name))
         .unwrap()
@@ -74,7 +73,6 @@ pub(crate) fn assert_all_named(name: &str, tests: &[&str]) {
     assert_eq!(found, tests.iter().map(ToString::to_string).collect());
 }
 
-/// Runs a transcript and compares what is printed.
 pub(crate) fn check(directory: &str, name: &str) {
     let Some(tools) = tools_or_skip().unwrap() else { return };
     if let Some(reason) = unfit(&tools) {
@@ -94,7 +92,7 @@ pub(crate) fn check(directory: &str, name: &str) {
     }
 }
 
-/// Returns the reason why the transcripts cannot be compared here: the programs' own output changes from version to version.
+/// Returns why this machine cannot run transcripts: the output of the programs varies by version.
 fn unfit(tools: &Tools) -> Option<String> {
     if tools.helm.is_none() {
         return Some("there is no helm".to_owned());
@@ -124,7 +122,6 @@ fn on_real(tools: &Tools, commands: &[String]) -> Vec<String> {
     run(tools, work.path(), plane.kubeconfig(), plane.url(), commands)
 }
 
-/// Runs the commands in one shell. Returns what each printed.
 fn run(tools: &Tools, work: &Path, kubeconfig: &Path, url: &str, commands: &[String]) -> Vec<String> {
     let programs = work.join("bin");
     std::fs::create_dir(&programs).unwrap();
@@ -134,7 +131,7 @@ fn run(tools: &Tools, work: &Path, kubeconfig: &Path, url: &str, commands: &[Str
     std::os::unix::fs::symlink(folder("chart"), work.join("chart")).unwrap();
     let mut script = String::from("exec 2>&1\n");
     for command in commands {
-        // A comment alone is no command.
+        // A comment alone is not a command.
         writeln!(script, "{{\n:\n{command}\n}}\nprintf '\\1%d\\n' $?").unwrap();
     }
     let script_path = work.join("script");
@@ -179,7 +176,6 @@ fn run(tools: &Tools, work: &Path, kubeconfig: &Path, url: &str, commands: &[Str
     printed
 }
 
-/// The commands of a transcript.
 fn commands(text: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -193,7 +189,6 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// The commands with what they printed.
 fn transcript(commands: &[String], printed: &[String]) -> String {
     let mut text = String::new();
     let nothing = String::from("[not reached]\n");
@@ -208,7 +203,6 @@ fn transcript(commands: &[String], printed: &[String]) -> String {
     text
 }
 
-/// The lines that differ, below the command that they belong to.
 fn difference(expected: &str, actual: &str) -> String {
     let parts = |text: &str| -> Vec<String> { format!("\n{text}").split("\n$ ").map(str::to_owned).collect() };
     let mut text = String::new();

@@ -1,16 +1,14 @@
-//! The backoff of a Job after its Pods failed.
-
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::controllers::json::{condition, integer, list, text, time};
 use crate::object;
 
-/// The wait after the first failure; each one after doubles it, up to the last.
+/// The wait after the first failure. Each further failure doubles it, up to `LAST`.
 const FIRST: SignedDuration = SignedDuration::from_secs(10);
 const LAST: SignedDuration = SignedDuration::from_secs(600);
 
-/// The failures of a Job's Pods since one succeeded.
+/// The failures of a Job's Pods since the last success.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::controllers) struct Backoff {
     failures: usize,
@@ -18,7 +16,6 @@ pub(in crate::controllers) struct Backoff {
 }
 
 impl Backoff {
-    /// Counts Pods that ended.
     pub(super) fn with(self, succeeded: &[&Value], failed: &[&Value]) -> Self {
         let success = succeeded.iter().filter_map(|pod| ended(pod)).max();
         let failures = failed.iter().filter_map(|pod| ended(pod));
@@ -27,7 +24,6 @@ impl Backoff {
         Self { failures: before.failures.saturating_add(failures.len()), last: before.last.max(failures.into_iter().max()) }
     }
 
-    /// Returns the time at which the next Pods may be created.
     pub(super) fn until(&self) -> Option<Timestamp> {
         let doublings = u32::try_from(self.failures.checked_sub(1)?).unwrap_or(u32::MAX).min(16);
         let wait = FIRST.checked_mul(1_i32.checked_shl(doublings).unwrap_or(i32::MAX)).unwrap_or(LAST).min(LAST);
@@ -35,7 +31,7 @@ impl Backoff {
     }
 }
 
-/// When a Pod ended: its containers, its readiness, its deletion, or at worst its creation tell.
+/// Returns when a Pod ended, by its containers, readiness, deletion, or else its creation.
 fn ended(pod: &Value) -> Option<Timestamp> {
     let containers = list(pod, "/status/containerStatuses").iter();
     let finished: Option<Vec<Timestamp>> = containers.map(|status| time(status, "/state/terminated/finishedAt")).collect();

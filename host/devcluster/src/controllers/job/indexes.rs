@@ -1,13 +1,13 @@
-//! Sets of completion indexes, as a Job's status writes them: `0-3,5,7,8`.
+//! Sets of completion indexes, written as in a Job's status: `0-3,5,7,8`.
 
 use std::fmt;
 
-/// Disjoint ranges in order, with both ends in them, that do not touch.
+/// Ordered, disjoint, inclusive ranges that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Indexes(Vec<(i64, i64)>);
 
 impl Indexes {
-    /// Reads what is below `completions`; what cannot be read is left out.
+    /// Parses the valid parts below `completions` and skips others.
     pub(super) fn parse(text: &str, completions: i64) -> Self {
         let ranges = text.split(',').filter_map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -42,7 +42,6 @@ impl Indexes {
         self.0.iter().map(|(first, last)| last - first + 1).sum()
     }
 
-    /// The first indexes below `completions` that are not in it.
     pub(super) fn missing(&self, completions: i64, count: usize) -> Vec<i64> {
         let mut missing = Vec::new();
         let mut candidate = 0;
@@ -79,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// A part of a status between two commas, and the range that it says; none if it cannot be read.
+    /// A part of a status between two commas, with its range if it is valid.
     fn part() -> impl Strategy<Value = (String, Option<(i64, i64)>)> {
         prop_oneof![
             (0..100_i64).prop_map(|index| (index.to_string(), Some((index, index)))),
@@ -112,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_what_the_readable_parts_say(
+        fn only_the_valid_parts_of_indexes_are_read(
             parts in proptest::collection::vec(part(), 0..8),
             completions in -3..50_i64,
         ) {

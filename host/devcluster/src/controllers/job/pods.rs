@@ -1,5 +1,3 @@
-//! Decides which Pods a Job creates and deletes.
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -9,19 +7,14 @@ use crate::controllers::json::{has_condition, integer, text};
 use crate::controllers::{Intent, PODS, Then, Write, controller_reference, without_finalizer};
 use crate::object;
 
-/// The maximum number of Pods that are created or deleted in one step.
 const PODS_AT_ONCE: usize = 500;
 
-/// The longest `generateName` whose suffix is not at its expense.
+/// The longest `generateName` that is not shortened for the suffix.
 const LONGEST_PREFIX: usize = 58;
 
-/// The next step.
 pub(super) enum Managed {
     Change(Vec<Intent>),
-    /// The Pods are as they should be, until `again`.
-    Enough {
-        again: Option<Timestamp>,
-    },
+    Enough { again: Option<Timestamp> },
 }
 
 impl Sync<'_> {
@@ -59,7 +52,7 @@ impl Sync<'_> {
         if creations.is_empty() { Managed::Enough { again: None } } else { Managed::Change(creations) }
     }
 
-    /// Deletes at least `excess` Pods, those that have come least far; of an indexed Job also those whose index is taken or none.
+    /// Deletes `excess` Pods, least advanced first, and those without a unique valid index.
     fn remove(&self, mut active: Vec<&Value>, excess: usize) -> Managed {
         active.sort_by_key(|pod| {
             let age = std::cmp::Reverse((text(pod, "/metadata/creationTimestamp"), object::name(pod)));
@@ -68,7 +61,7 @@ impl Sync<'_> {
         });
         let (mut removed, mut rest) = (Vec::new(), Vec::new());
         let mut taken = Indexes::default();
-        // From the one that has come farthest: it keeps its index.
+        // The most advanced Pod keeps its index.
         for pod in active.into_iter().rev() {
             let index = completion_index(pod).filter(|index| self.has_valid_index(pod) && !taken.contains(*index));
             match index {
@@ -85,7 +78,7 @@ impl Sync<'_> {
         if removed.is_empty() {
             return Managed::Enough { again: None };
         }
-        // Without the finalizer: they are not counted, since it was not they who failed.
+        // These Pods have not failed, so they are not counted.
         let released = |pod: &Value| is_tracked(pod).then(|| Intent::update(&PODS, without_finalizer(pod, TRACKING)));
         let removals =
             removed.into_iter().take(PODS_AT_ONCE).flat_map(|pod| released(pod).into_iter().chain([self.deletion(pod)]));
@@ -128,12 +121,11 @@ impl Sync<'_> {
         }
         let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
         Intent::new(Write::Create { resource: PODS.clone(), object: pod })
-            .then(Then::NamedEvent(self.say(Severity::Normal, "SuccessfulCreate", "Created pod: ")))
-            .then(Then::FailureEvent(self.say(Severity::Warning, "FailedCreate", "Error creating: ")))
+            .then(Then::NamedEvent(self.event(Severity::Normal, "SuccessfulCreate", "Created pod: ")))
+            .then(Then::FailureEvent(self.event(Severity::Warning, "FailedCreate", "Error creating: ")))
     }
 }
 
-/// Tells every container its index, in the environment.
 fn set_index_in(spec: &mut Value) {
     const NAME: &str = "JOB_COMPLETION_INDEX";
     for containers in ["containers", "initContainers"] {

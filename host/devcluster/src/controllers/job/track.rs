@@ -1,4 +1,4 @@
-//! Counting the Pods that ended, and with that the end of the Job.
+//! Counts finished Pods and ends the Job.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,22 +11,20 @@ use crate::controllers::json::{integer, list, seconds, text, with};
 use crate::controllers::{Intent, JOBS, PODS, Then, without_finalizer};
 use crate::object;
 
-/// The maximum number of Pods that are noted as ended and not counted, because the status must not grow without bound.
+/// The maximum number of uncounted Pods in the status, which must not grow without bound.
 const MOST_UNCOUNTED: usize = 500;
 
-/// The notes about Pods that ended.
+/// The UIDs of finished Pods in `status.uncountedTerminatedPods`.
 struct Ledger {
     succeeded: Vec<String>,
     failed: Vec<String>,
 }
 
-/// A note about a Pod.
 enum Note {
-    /// It does not count, or is noted already.
     Nothing,
     Succeeded(String),
     Failed(String),
-    /// In an indexed Job, the index suffices.
+    /// Indexed Jobs list the index only.
     Index(i64),
 }
 
@@ -37,8 +35,7 @@ impl Ledger {
 }
 
 impl Sync<'_> {
-    /// The next step of the count: a new status, or the finalizers that it makes superfluous. `removals` delete the Pods of a Job that
-    /// has failed; its status says so before.
+    /// Returns the next step: a new status, removed finalizers, or the `removals` of a failed Job.
     pub(super) fn track(
         &self,
         mut status: Map<String, Value>,
@@ -50,7 +47,7 @@ impl Sync<'_> {
         status.insert("ready".to_owned(), Value::from(counts.ready));
         status.insert("terminating".to_owned(), Value::from(counts.terminating));
         let mut ledger = self.count(&mut status);
-        let (released, is_full) = self.note(&mut ledger, verdict.as_ref());
+        let (released, is_full) = self.list_ended_pods(&mut ledger, verdict.as_ref());
         if let Some((_, succeeded)) = &self.indexes {
             set_count(&mut status, "succeeded", succeeded.count());
             match succeeded.count() {
@@ -90,7 +87,7 @@ impl Sync<'_> {
         released.into_iter().map(|pod| Intent::update(&PODS, without_finalizer(pod, TRACKING))).collect()
     }
 
-    /// Counts those that were noted and whose finalizer is gone; returns what is left.
+    /// Counts the listed Pods without a finalizer, and returns the others.
     fn count(&self, status: &mut Map<String, Value>) -> Ledger {
         let tracked: BTreeSet<&str> =
             self.pods.iter().filter(|pod| is_tracked(pod)).filter_map(|pod| object::uid(pod)).collect();
@@ -104,8 +101,8 @@ impl Sync<'_> {
         Ledger { succeeded: left("succeeded"), failed: left("failed") }
     }
 
-    /// Notes those that ended. Returns those that no longer need to wait, and whether some could not be noted yet.
-    fn note(&self, ledger: &mut Ledger, verdict: Option<&Verdict>) -> (Vec<&Value>, bool) {
+    /// Lists finished Pods. Returns those that need no finalizer now, and whether the list is full.
+    fn list_ended_pods(&self, ledger: &mut Ledger, verdict: Option<&Verdict>) -> (Vec<&Value>, bool) {
         let (mut released, mut is_full) = (Vec::new(), false);
         let mut new_indexes = BTreeSet::new();
         for pod in self.pods.iter().copied().filter(|pod| is_tracked(pod)) {
@@ -113,7 +110,7 @@ impl Sync<'_> {
             if !(object::is_deleting(self.job) || verdict.is_some() || has_ended) {
                 continue;
             }
-            let note = self.note_of(pod, verdict);
+            let note = self.entry_for(pod, verdict);
             let is_new = !matches!(note, Note::Nothing);
             if is_new && ledger.len().saturating_add(new_indexes.len()) >= MOST_UNCOUNTED {
                 is_full = true;
@@ -132,7 +129,7 @@ impl Sync<'_> {
         (released, is_full)
     }
 
-    fn note_of(&self, pod: &Value, verdict: Option<&Verdict>) -> Note {
+    fn entry_for(&self, pod: &Value, verdict: Option<&Verdict>) -> Note {
         let uid = object::uid(pod).unwrap_or_default();
         if self.uncounted_failed.contains(uid) || self.uncounted_succeeded.contains(uid) || !self.has_valid_index(pod) {
             return Note::Nothing;
@@ -144,12 +141,11 @@ impl Sync<'_> {
                 (None, _) => Note::Succeeded(uid.to_owned()),
             };
         }
-        // Of a Job that failed, every Pod counts as failed that has not succeeded.
+        // Unfinished Pods of a failed Job count as failed.
         let is_failing = verdict.is_some_and(|verdict| verdict.outcome == Outcome::Failure);
         if self.is_failed(pod) || is_failing { Note::Failed(uid.to_owned()) } else { Note::Nothing }
     }
 
-    /// Returns the events at the end of the Job.
     fn end(&self, verdict: &Verdict, status: &Map<String, Value>) -> Vec<Then> {
         let mut events = Vec::new();
         match verdict.outcome {
@@ -157,11 +153,11 @@ impl Sync<'_> {
                 let succeeded = status.get("succeeded").and_then(Value::as_i64).unwrap_or_default();
                 if self.completions().is_some_and(|completions| succeeded > completions) {
                     let message = "Too many succeeded pods running after completion count reached";
-                    events.push(self.say(Severity::Warning, "TooManySucceededPods", message));
+                    events.push(self.event(Severity::Warning, "TooManySucceededPods", message));
                 }
-                events.push(self.say(Severity::Normal, "Completed", "Job completed"));
+                events.push(self.event(Severity::Normal, "Completed", "Job completed"));
             }
-            Outcome::Failure => events.push(self.say(Severity::Warning, &verdict.reason, verdict.message.as_str())),
+            Outcome::Failure => events.push(self.event(Severity::Warning, &verdict.reason, verdict.message.as_str())),
         }
         events.into_iter().map(Then::Event).collect()
     }

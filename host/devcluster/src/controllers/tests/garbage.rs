@@ -1,5 +1,3 @@
-//! Dependents go with their owners.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -84,7 +82,7 @@ fn foreground_waits_for_a_child_that_a_finalizer_holds() {
 }
 
 #[test]
-fn two_that_own_each_other_can_be_deleted_in_the_foreground() {
+fn objects_that_own_each_other_can_be_deleted_in_the_foreground() {
     let mut world = World::new();
     let first = world.create(config_map("first", &[]));
     let second = world.create(config_map("second", &[&first]));
@@ -98,7 +96,7 @@ fn two_that_own_each_other_can_be_deleted_in_the_foreground() {
     assert!(!left.iter().any(|name| name == "first" || name == "second"), "{left:?}");
 }
 
-/// A forest: each object but the first ones is owned by one or two earlier ones.
+/// A forest: each object has at most two owners, among the objects before it.
 fn forest() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
     let owners = |place: usize| proptest::collection::btree_set(0..place.max(1), 0..3);
     (2..12_usize).prop_flat_map(move |size| (0..size).map(owners).collect::<Vec<_>>()).prop_map(|mut owners| {
@@ -121,7 +119,7 @@ fn propagation() -> impl Strategy<Value = Option<Propagation>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn exactly_what_has_no_owner_left_goes_and_children_before_foreground_parents(
+    fn exactly_the_objects_without_owners_are_deleted_and_children_before_foreground_parents(
         owners in forest(), victim in any::<prop::sample::Index>(), how in propagation()
     ) {
         let mut world = World::new();

@@ -1,5 +1,3 @@
-//! Jobs, their Pods, and the clock that starts them.
-
 use proptest::prelude::*;
 
 use super::*;
@@ -87,7 +85,7 @@ fn a_job_whose_pods_fail_backs_off_and_fails() {
     assert_eq!(conditions(&found), ["FailureTarget=True", "Failed=True"]);
     assert_eq!(found["status"]["failed"], 3);
     assert_eq!(found["status"]["conditions"][1]["reason"], "BackoffLimitExceeded");
-    // Each runs for a second, and the waits are 10 s and 20 s.
+    // Each Pod runs for a second, and the waits are 10 s and 20 s.
     assert_eq!(starts, [0, 11, 32]);
     let pod = world.list("pods", None).remove(0);
     assert_eq!(pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 3);
@@ -144,7 +142,7 @@ fn a_finished_job_goes_after_its_time_with_its_pods() {
 }
 
 #[test]
-fn fewer_are_wanted_and_fewer_run() {
+fn a_lower_parallelism_deletes_pods() {
     let mut world = World::new();
     world.create(job("work", 10, 5, json!({ "devcluster.gyre.dev/run-for": "1h" })));
     world.rest();
@@ -155,7 +153,7 @@ fn fewer_are_wanted_and_fewer_run() {
 }
 
 #[test]
-fn the_pods_of_a_job_deleted_without_them_stay_and_lose_what_held_them() {
+fn orphaned_pods_of_a_deleted_job_stay_and_lose_their_finalizer() {
     let mut world = World::new();
     world.create(job("work", 1, 1, json!({ "devcluster.gyre.dev/run-for": "1h" })));
     world.rest();
@@ -167,14 +165,14 @@ fn the_pods_of_a_job_deleted_without_them_stay_and_lose_what_held_them() {
 }
 
 #[test]
-fn nobody_runs_pods_where_there_are_no_nodes() {
+fn without_nodes_no_pod_runs() {
     let mut world = World::with(Options { pod_run_time: None, ..Options::default() });
     world.create(job("work", 1, 1, json!({})));
     world.pass(3600, |_| ());
     let pod = world.list("pods", None).remove(0);
     assert!(pod["spec"]["nodeName"].is_null());
     assert_eq!(status(&world, "work")["active"], 1);
-    // Whoever plays the node decides how it ends.
+    // The test plays the node, and decides how the Pod ends.
     let mut pod = pod;
     pod["status"]["phase"] = json!("Succeeded");
     world.update_status(pod);
@@ -202,7 +200,7 @@ fn pods_that_always_restart_run_on_and_end_when_deleted() {
 }
 
 #[test]
-fn a_container_that_fails_in_place_is_started_again_later_and_later() {
+fn restarts_of_a_failing_container_are_backed_off() {
     let mut world = World::new();
     let mut made = job("work", 1, 1, json!({ "devcluster.gyre.dev/fail": "true", "devcluster.gyre.dev/run-for": "0s" }));
     made["spec"]["template"]["spec"]["restartPolicy"] = json!("OnFailure");
@@ -252,7 +250,7 @@ fn a_cron_job_starts_a_job_every_time_and_keeps_the_last_ones() {
 }
 
 #[test]
-fn policies_decide_what_becomes_of_a_job_that_still_runs() {
+fn the_concurrency_policy_decides_about_a_job_that_still_runs() {
     for (policy, jobs) in [("Allow", 3), ("Forbid", 1), ("Replace", 1)] {
         let mut world = World::new();
         world.create(cron_job("* * * * *", policy, "1h"));
@@ -266,7 +264,7 @@ fn policies_decide_what_becomes_of_a_job_that_still_runs() {
 }
 
 #[test]
-fn of_missed_times_only_the_last_is_made_up_for_within_the_deadline() {
+fn only_the_last_missed_time_within_the_deadline_starts_a_job() {
     for (deadline, jobs) in [(None, 1), (Some(10), 0), (Some(3600), 1)] {
         let mut world = World::new();
         let mut made = cron_job("0 * * * *", "Allow", "1s");
@@ -286,7 +284,7 @@ fn of_missed_times_only_the_last_is_made_up_for_within_the_deadline() {
 }
 
 #[test]
-fn what_cannot_be_created_is_tried_again_later_and_said_once() {
+fn a_failed_creation_is_retried_and_reported_once() {
     let mut world = World::new();
     world.create(cron_job("* * * * *", "Allow", "1s"));
     world.server.registry.kinds.remove(&resource("jobs"));
@@ -316,7 +314,7 @@ fn more_pods_than_can_be_noted_at_once_are_counted_with_few_writes_each() {
         let before = world.server.revision();
         world.pass(10, |_| ());
         assert_eq!(status(&world, "work")["succeeded"], 600, "{mode}");
-        // Each Pod is created, bound, started, ended and released, and an event tells of it; the Job's status needs few.
+        // Each Pod is created, bound, started, ended and released, and has an event.
         let writes = world.server.revision() - before;
         assert!(writes < 600 * 6 + 30, "{mode}: {writes}");
     }

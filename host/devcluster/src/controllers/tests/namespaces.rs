@@ -1,5 +1,3 @@
-//! Namespaces have what every namespace has, and go with all that they contain.
-
 use super::*;
 
 fn namespace(world: &mut World, name: &str) {

@@ -1,5 +1,3 @@
-//! Merging lists, and the order of what comes of it.
-
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
@@ -8,12 +6,10 @@ use super::{
     DIRECTIVE, List, Status, failure, go, merge_map, no_merge_key, rejected, unknown_directive, without_directives, wrong_type,
 };
 
-/// `$setElementOrder/…` of the wrong form.
 pub(super) fn bad_element_order() -> Status {
     Status::bad_request("invalid patch format of setElementOrder list")
 }
 
-/// `live` with `patch` merged into it, in the order of the patch where they meet.
 pub(super) fn merge(live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Result<Vec<Value>, Status> {
     if live.is_empty() && patch.is_empty() {
         return Ok(live);
@@ -36,7 +32,6 @@ pub(super) fn merge(live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Resu
     arrange(merged, &patch, &live, list.merge_key)
 }
 
-/// `live` without what is in `unwanted`.
 pub(super) fn delete(live: Vec<Value>, unwanted: Vec<Value>, list: List<'_>) -> Result<Vec<Value>, Status> {
     if live.is_empty() && unwanted.is_empty() {
         return Ok(live);
@@ -50,7 +45,7 @@ pub(super) fn delete(live: Vec<Value>, unwanted: Vec<Value>, list: List<'_>) -> 
     }
 }
 
-/// `live` with `patch` merged into it, in the order that a `$setElementOrder/…` gives; nothing if there is neither.
+/// Merges `patch` into `live`, in the order of `$setElementOrder/…`; `None` if both are absent.
 pub(super) fn merge_in_order(
     live: Option<Vec<Value>>,
     patch: Option<Vec<Value>>,
@@ -70,7 +65,6 @@ pub(super) fn merge_in_order(
     arrange(merged, order, &live, list.merge_key).map(Some)
 }
 
-/// The elements of lists.
 enum Element {
     Object,
     Scalar,
@@ -89,7 +83,6 @@ fn element(lists: &[&[Value]]) -> Result<Element, Status> {
     Ok(if first.is_object() { Element::Object } else { Element::Scalar })
 }
 
-/// Takes the items with `$patch` out of the patch, and does what they say.
 fn follow_directives(mut live: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>), Status> {
     let mut plain = Vec::new();
     let mut deleted = BTreeSet::new();
@@ -141,7 +134,6 @@ fn merge_objects(mut live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Res
     Ok(live)
 }
 
-/// Returns whether what is patched is a part of `order`, in that order.
 fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -151,7 +143,7 @@ fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status
         if !key.is_empty() {
             item.as_object().ok_or_else(|| wrong_type("map[string]interface {}", item))?;
         }
-        // Items that are deleted have no place in the order.
+        // The order does not contain deleted items.
         if item.get(DIRECTIVE).is_some() {
             continue;
         }
@@ -175,7 +167,6 @@ fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status
     Ok(())
 }
 
-/// Returns the identity of an item: itself, or the value of its key.
 fn identity(item: &Value, key: &str) -> Result<String, Status> {
     if key.is_empty() {
         return Ok(item.to_string());
@@ -184,7 +175,7 @@ fn identity(item: &Value, key: &str) -> Result<String, Status> {
     Ok(fields.get(key).ok_or_else(|| no_merge_key(fields, key))?.to_string())
 }
 
-/// Puts what `order` names in that order, and everything else, in the order of `live`, as near to its old neighbours as that allows.
+/// Orders the items of `order`, and keeps the others near to their neighbours in `live`.
 fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: &str) -> Result<Vec<Value>, Status> {
     let places = |items: &[Value]| -> Result<HashMap<String, usize>, Status> {
         let mut places = HashMap::new();

@@ -5,7 +5,7 @@ use super::*;
 use crate::patch::tests::any_json;
 use crate::schema::{RootSchema, Schema, SchemaId, Schemas};
 
-/// Patches of a Deployment and what a real API server made of them, without what it defaults.
+/// Patches of a Deployment with a real API server's results, without its defaults.
 const RECORDED: &str = include_str!("tests.json");
 
 fn recorded() -> Value {
@@ -53,7 +53,6 @@ fn patches_do_what_they_do_on_the_real_server() {
     }
 }
 
-/// Defaults are put after the patch: the recorded results have them.
 fn without_defaults(mut deployment: Value) -> Value {
     for (place, field, default) in
         [("/spec", "replicas", json!(1)), ("/metadata", "annotations", json!({})), ("/metadata", "labels", json!({}))]
@@ -67,7 +66,7 @@ fn without_defaults(mut deployment: Value) -> Value {
 }
 
 #[test]
-fn what_is_no_object_is_no_patch() {
+fn a_patch_must_be_an_object() {
     let schema = schema(&json!({}));
     let status = apply(&json!({}), &json!([]), schema.root()).unwrap_err();
     assert_eq!(status.message, "json: cannot unmarshal array into Go value of type map[string]interface {}");
@@ -75,7 +74,7 @@ fn what_is_no_object_is_no_patch() {
 }
 
 #[test]
-fn maps_of_maps_are_no_structs() {
+fn merging_into_a_map_of_maps_is_an_error() {
     let schema = schema(&json!({ "properties": { "a": { "additional": {}, "type": "object" } }, "type": "object" }));
     let object = json!({ "a": { "b": { "c": 1 } } });
     let status = apply(&object, &json!({ "a": { "b": { "c": 2 } } }), schema.root()).unwrap_err();

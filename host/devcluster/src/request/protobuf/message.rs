@@ -1,4 +1,4 @@
-//! A message as the JSON that Go would make of it.
+//! Converts messages into JSON as Go does.
 
 use serde_json::{Map, Number, Value};
 
@@ -7,10 +7,10 @@ use super::scalar::{bytes, expect, text, varint};
 use super::special;
 use crate::builtin::wire::{self, Field, Many, Message, SCHEMA, ValueType};
 
-/// The maximum depth of nested messages: that of JSON. Only schemas of custom kinds contain themselves.
+/// The maximum depth of messages, as of JSON. Only schemas of custom kinds are recursive.
 pub(super) const DEPTH: usize = 128;
 
-/// Reads a message of this name; fields that are written twice are merged, as everywhere in protobuf.
+/// Reads a message of this type. Repeated fields are merged, as protobuf specifies.
 pub(super) fn read(name: &str, bytes: &[u8], depth: usize, object: &mut Map<String, Value>) -> Result<(), Error> {
     let depth = depth.checked_sub(1).ok_or(Error::TooDeep)?;
     let known: Option<&Message> = wire::message(name);
@@ -24,7 +24,6 @@ pub(super) fn read(name: &str, bytes: &[u8], depth: usize, object: &mut Map<Stri
     Ok(())
 }
 
-/// A message that is an object of its own.
 pub(super) fn object(name: &str, bytes: &[u8], depth: usize) -> Result<Value, Error> {
     let mut object = Map::new();
     read(name, bytes, depth, &mut object)?;
@@ -72,7 +71,6 @@ fn read_field(
     }
 }
 
-/// One item of a list, or many numbers that are packed.
 fn read_items(
     list: &mut Vec<Value>,
     value_type: &ValueType,
@@ -98,7 +96,6 @@ fn read_items(
     Ok(())
 }
 
-/// A key and its value; either may be left out.
 fn read_entry(value_type: &ValueType, entry: &[u8], field: &str, depth: usize) -> Result<(String, Value), Error> {
     let (mut key, mut found) = (String::new(), None);
     let mut reader = Reader::new(entry);
@@ -116,18 +113,17 @@ fn read_entry(value_type: &ValueType, entry: &[u8], field: &str, depth: usize) -
     Ok((key, value))
 }
 
-/// Returns the value that Go uses if a map's value is not written.
 fn absent(value_type: &ValueType, field: &str, depth: usize) -> Result<Value, Error> {
     let wire_type = match value_type {
         ValueType::Bool | ValueType::Int32 | ValueType::Int64 => VARINT,
         ValueType::Double => FIXED64,
         _ => BYTES,
     };
-    // The zero of every wire type is written in zeros, of which no more are read than it has.
+    // Zeros are the zero value of every wire type, and enough bytes for any.
     value(value_type, Tag { number: 2, wire_type }, &mut Reader::new(&[0; 8]), field, depth)
 }
 
-/// One value. Null where JSON has none.
+/// Returns a value; null if JSON cannot express it.
 pub(super) fn value(
     value_type: &ValueType,
     tag: Tag,
@@ -137,7 +133,7 @@ pub(super) fn value(
 ) -> Result<Value, Error> {
     Ok(match value_type {
         ValueType::Bool => Value::Bool(varint(tag, reader, field)? != 0),
-        // The upper half of what is written is the sign's.
+        // The upper half only extends the sign.
         ValueType::Int32 => Value::from(varint(tag, reader, field)? as u32 as i32),
         ValueType::Int64 => Value::from(varint(tag, reader, field)?.cast_signed()),
         ValueType::Double => {
@@ -164,9 +160,9 @@ pub(super) fn value(
     })
 }
 
-/// A number as Go writes it in JSON: without a fraction where it has none. JSON has none that is not finite.
+/// Converts a number as Go does: integers without a fraction, infinities to null.
 fn double(number: f64) -> Value {
-    /// Up to here every integer is a double of its own.
+    /// All integers up to this one are exact in a double.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {
         return Value::from(number as i64);

@@ -1,74 +1,38 @@
-//! The wire format: tags, and the values that follow them.
+//! The wire format: tags and values.
 
-/// The reason why bytes are no message. The texts are those of the API server's generated code.
+/// An error in a message, in the words of the API server's generated code.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Error {
-    /// It ends too early.
     #[error("unexpected EOF")]
     UnexpectedEof,
-    /// A number of more than 64 bits.
     #[error("proto: integer overflow")]
     IntegerOverflow,
-    /// A length that is negative.
     #[error("proto: negative length found during unmarshaling")]
     NegativeLength,
-    /// A wire type that there is not.
     #[error("proto: illegal wireType {0}")]
     IllegalWireType(u8),
-    /// A known field that is written as another type.
     #[error("proto: wrong wireType = {wire_type} for field {field}")]
-    WrongWireType {
-        /// Its wire type.
-        wire_type: u8,
-        /// Its name in Go.
-        field: String,
-    },
-    /// The end of a group where none began.
+    WrongWireType { wire_type: u8, field: String },
     #[error("proto: {message}: wiretype end group for non-group")]
-    EndOfNoGroup {
-        /// The message's name in Go.
-        message: String,
-    },
-    /// A number that no field can have.
+    EndOfNoGroup { message: String },
     #[error("proto: {message}: illegal tag {number} (wire type {tag})")]
-    IllegalTag {
-        /// The message's name in Go.
-        message: String,
-        /// The number.
-        number: i32,
-        /// Number and type.
-        tag: u64,
-    },
-    /// Messages in messages, more than are read.
+    IllegalTag { message: String, number: i32, tag: u64 },
     #[error("proto: messages are nested too deeply")]
     TooDeep,
-    /// Raw JSON that is none.
     #[error("proto: raw JSON of field {field}: {error}")]
-    NoJson {
-        /// The name in Go of the field.
-        field: String,
-        /// The path and the reason.
-        error: String,
-    },
-    /// A time beyond those that can be written.
+    NoJson { field: String, error: String },
     #[error("proto: the time of field {field} is out of range")]
-    TimeOutOfRange {
-        /// The name in Go of the field.
-        field: String,
-    },
-    /// Neither a number nor a string.
+    TimeOutOfRange { field: String },
     #[error("impossible IntOrString.Type")]
     NeitherIntNorString,
 }
 
-/// The number of a field, and how its value is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tag {
     pub(crate) number: u32,
     pub(crate) wire_type: u8,
 }
 
-/// The wire types of values.
 pub(crate) const VARINT: u8 = 0;
 pub(crate) const FIXED64: u8 = 1;
 pub(crate) const BYTES: u8 = 2;
@@ -76,7 +40,6 @@ const START_OF_GROUP: u8 = 3;
 const END_OF_GROUP: u8 = 4;
 const FIXED32: u8 = 5;
 
-/// Reads a message from its beginning.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -91,14 +54,14 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// The next tag, if there is more. `message` is the name of what is read.
+    /// Returns the next tag. `message` is the type of the message in errors.
     pub(crate) fn tag(&mut self, message: &str) -> Result<Option<Tag>, Error> {
         if self.is_empty() {
             return Ok(None);
         }
         let tag = self.varint()?;
         let (number, wire_type) = ((tag >> 3) as u32 as i32, (tag & 7) as u8);
-        // Names of definitions have packages before them.
+        // Errors omit the package of the type.
         let message = || message.rsplit('.').next().unwrap_or_default().to_owned();
         if wire_type == END_OF_GROUP {
             return Err(Error::EndOfNoGroup { message: message() });
@@ -109,7 +72,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number. Bits beyond the 64th are lost, as long as it has no more than ten bytes.
+    /// Reads at most ten bytes; bits beyond the 64th are lost.
     pub(crate) fn varint(&mut self) -> Result<u64, Error> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -129,7 +92,6 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*bytes))
     }
 
-    /// Bytes behind their length.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let length = i64::try_from(self.varint()?).map_err(|_| Error::NegativeLength)?;
         self.take(usize::try_from(length).map_err(|_| Error::NegativeLength)?)
@@ -141,7 +103,6 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Skips the value of a field that nobody knows.
     pub(crate) fn skip(&mut self, tag: Tag) -> Result<(), Error> {
         let (mut wire_type, mut depth) = (tag.wire_type, 0_usize);
         loop {
@@ -150,7 +111,7 @@ impl<'a> Reader<'a> {
                 FIXED64 => drop(self.take(8)?),
                 BYTES => drop(self.bytes()?),
                 START_OF_GROUP => depth += 1,
-                // No field begins with the end of a group, so one has begun.
+                // A group cannot begin with its end, so the depth is at least 1.
                 END_OF_GROUP => depth = depth.saturating_sub(1),
                 FIXED32 => drop(self.take(4)?),
                 other => return Err(Error::IllegalWireType(other)),
@@ -180,12 +141,12 @@ mod tests {
         assert_eq!(skipped(&[0x09, 1, 2, 3, 4, 5, 6, 7, 8, 7]), Ok(1));
         assert_eq!(skipped(&[0x0a, 2, 1, 2, 7]), Ok(1));
         assert_eq!(skipped(&[0x0d, 1, 2, 3, 4, 7]), Ok(1));
-        // A group with a number, and a group in it.
+        // A group with a number and a group.
         assert_eq!(skipped(&[0x0b, 0x08, 1, 0x13, 0x14, 0x0c, 7]), Ok(1));
     }
 
     #[test]
-    fn what_is_no_message_is_said_as_the_server_says_it() {
+    fn invalid_messages_have_the_errors_of_the_server() {
         let table: [(&[u8], &str); 9] = [
             (&[0x80], "unexpected EOF"),
             (&[0xff; 11], "proto: integer overflow"),

@@ -1,8 +1,6 @@
-//! Single values of the wire format, each of the type that its field has.
-
 use super::reader::{BYTES, Error, Reader, Tag, VARINT};
 
-/// Text as Go writes it in JSON: U+FFFD for each byte that is no UTF-8.
+/// Converts text as Go does, with U+FFFD for each invalid byte.
 pub(super) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! Messages whose JSON is something else than an object of their fields.
+//! Messages that are not a JSON object of their fields.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::reader::{Error, Reader};
 use super::scalar::{bytes, text, varint};
 
-/// Go's zero time, the first second of the year 1. JSON has null for it.
+/// Go's zero time, the first second of the year 1, which is null in JSON.
 const ZERO_TIME: i64 = -62_135_596_800;
 
 /// `metav1.Time`: whole seconds.
@@ -14,7 +14,7 @@ pub(super) fn time(message: &[u8], field: &str) -> Result<Value, Error> {
     Ok(timestamp(message, field)?.map_or(Value::Null, |(seconds, _)| Value::from(format!("{seconds:.0}"))))
 }
 
-/// `metav1.MicroTime`: six digits more.
+/// `metav1.MicroTime`: six decimals.
 pub(super) fn micro_time(message: &[u8], field: &str) -> Result<Value, Error> {
     let Some((seconds, nanos)) = timestamp(message, field)? else { return Ok(Value::Null) };
     let micros = jiff::SignedDuration::from_micros((nanos / 1000).into());
@@ -22,7 +22,7 @@ pub(super) fn micro_time(message: &[u8], field: &str) -> Result<Value, Error> {
     Ok(Value::from(format!("{time:.6}")))
 }
 
-/// The seconds of a time and what it has beyond them; none for the zero time.
+/// Returns the seconds and nanoseconds of a time; `None` for the zero time.
 fn timestamp(message: &[u8], field: &str) -> Result<Option<(Timestamp, i32)>, Error> {
     let (mut seconds, mut nanos) = (0, 0);
     let mut reader = Reader::new(message);
@@ -43,7 +43,7 @@ fn timestamp(message: &[u8], field: &str) -> Result<Option<(Timestamp, i32)>, Er
     Ok(Some((time, nanos)))
 }
 
-/// `resource.Quantity`: its text, which the reader of JSON understands, or not.
+/// `resource.Quantity`: its text, not yet checked.
 pub(super) fn quantity(message: &[u8]) -> Result<Value, Error> {
     let mut quantity = "0".to_owned();
     let mut reader = Reader::new(message);
@@ -75,7 +75,7 @@ pub(super) fn int_or_string(message: &[u8]) -> Result<Value, Error> {
     }
 }
 
-/// `runtime.RawExtension`, `metav1.FieldsV1` and `apiextensions.JSON`: JSON as it is.
+/// `runtime.RawExtension`, `metav1.FieldsV1` and `apiextensions.JSON`: raw JSON.
 pub(super) fn json(message: &[u8], field: &str) -> Result<Value, Error> {
     let mut raw: &[u8] = &[];
     let mut reader = Reader::new(message);
@@ -91,7 +91,7 @@ pub(super) fn json(message: &[u8], field: &str) -> Result<Value, Error> {
     serde_json::from_slice(raw).map_err(|error| Error::NoJson { field: field.to_owned(), error: error.to_string() })
 }
 
-/// Reads what a field holds: a schema, which is a message of its own, or another item of its list.
+/// Reads a nested schema, or an item of a list.
 type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Value, Error>;
 
 /// `apiextensions.JSONSchemaPropsOrBool`.

@@ -1,4 +1,4 @@
-//! Bodies of the real kubectl, objects that the real encoder wrote, and bytes that nobody wrote.
+//! Bodies of the real kubectl, objects from the real encoder, and corrupted bytes.
 
 use std::io::Read as _;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::*;
 use crate::kinds::Kind;
 
-/// An object of every kind, by the Go types' own encoders: see `tests/controlplane/kinds/wire.go`.
+/// An object of every kind from the Go types' encoders: see `tests/controlplane/kinds/wire.go`.
 static SAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut text = String::new();
     let compressed = include_bytes!("../../builtin/dump/wireSamples.json.gz").as_slice();
@@ -44,7 +44,6 @@ fn varint(mut number: usize) -> Vec<u8> {
     bytes
 }
 
-/// A field with bytes in it.
 fn field(number: usize, bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let bytes = bytes.as_ref();
     [&varint(number << 3 | 2), &varint(bytes.len()), bytes].concat()
@@ -59,7 +58,6 @@ fn config_map(body: &[u8]) -> Result<Value, Status> {
     object(body, &Expected::object(&kind("v1", "ConfigMap")))
 }
 
-/// Without nulls, which are absent as well.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -107,7 +105,7 @@ fn bodies_of_kubectl_are_what_it_prints() {
         let object = object(&bytes_of(&case), &Expected::object(&kind)).unwrap();
         let typed = |value: &Value| {
             let mut value = value.clone();
-            // Where it prints the namespace, the request has it in its path.
+            // kubectl prints the namespace, but sends it in the path.
             crate::object::remove_metadata(&mut value, "namespace");
             crate::builtin::settle(&kind, &mut value);
             value
@@ -117,7 +115,7 @@ fn bodies_of_kubectl_are_what_it_prints() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_as_the_server_refuses_it() {
+fn invalid_bodies_have_the_errors_of_the_server() {
     let handled = |why: &str| format!("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: {why}");
     let unrecognized = |why: &str| format!("the object provided is unrecognized (must be of type ConfigMap): {why}");
     let of_config_map = |raw: &[u8]| enveloped("v1", "ConfigMap", raw);
@@ -147,7 +145,7 @@ fn what_cannot_be_read_is_refused_as_the_server_refuses_it() {
 }
 
 #[test]
-fn the_envelope_says_what_it_is_or_it_is_what_is_expected() {
+fn the_type_is_that_of_the_envelope_or_the_expected_one() {
     let named = [field(1, field(1, "a")), field(99, "unknown")].concat();
     assert_eq!(config_map(&enveloped("", "", &named)).unwrap(), json!({ "metadata": { "name": "a" } }));
     let other = json!({ "apiVersion": "v1", "kind": "Secret" });
@@ -160,7 +158,7 @@ fn the_envelope_says_what_it_is_or_it_is_what_is_expected() {
 }
 
 #[test]
-fn fields_may_come_again_and_entries_lack_their_halves() {
+fn fields_may_be_repeated_and_entries_incomplete() {
     let raw = [
         field(1, field(1, "a")),
         field(2, [field(1, "k"), field(2, "1")].concat()),
@@ -174,7 +172,7 @@ fn fields_may_come_again_and_entries_lack_their_halves() {
         config_map(&enveloped("", "", raw.concat())).unwrap(),
         json!({ "metadata": { "namespace": "n" }, "data": { "k": "2\u{fffd}\u{fffd}", "empty": "" }, "binaryData": { "bytes": "" } })
     );
-    // supplementalGroups, packed and not.
+    // supplementalGroups, packed and unpacked.
     let groups = [b"\x20\x01".to_vec(), field(4, b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")].concat();
     let pod = field(2, field(14, groups));
     let pod = object(&enveloped("", "", pod), &Expected::object(&kind("v1", "Pod"))).unwrap();
@@ -184,7 +182,7 @@ fn fields_may_come_again_and_entries_lack_their_halves() {
 #[test]
 fn schemas_that_are_nested_without_end_are_refused() {
     let nested = |depth| {
-        // The number of `not`.
+        // 28 is the number of the field `not`.
         let schema = (0..depth).fold(Vec::new(), |inner, _| field(28, inner));
         let version = field(4, field(1, schema));
         let crd = enveloped("", "", field(2, field(7, version)));
@@ -196,7 +194,6 @@ fn schemas_that_are_nested_without_end_are_refused() {
     assert!(error.message.ends_with("proto: messages are nested too deeply"), "{}", error.message);
 }
 
-/// Bytes that were a message until some were changed.
 fn spoilt() -> impl Strategy<Value = (usize, Vec<u8>)> {
     (any::<prop::sample::Index>(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)).prop_map(
         |(sample, changes)| {

@@ -1,5 +1,3 @@
-//! Reading a path.
-
 use serde_json::{Number, Value};
 
 use super::{Comparison, End, JsonPath, Slice, Step};
@@ -36,7 +34,6 @@ fn step<'a>(steps: &mut Vec<Step>, (step, rest): (Step, &'a str)) -> &'a str {
     rest
 }
 
-/// Everything below, by way of `..`; a name may follow without a point.
 fn descent<'a>(steps: &mut Vec<Step>, after: &'a str) -> Option<&'a str> {
     if steps.last() == Some(&Step::Descent) {
         return None;
@@ -48,7 +45,7 @@ fn descent<'a>(steps: &mut Vec<Step>, after: &'a str) -> Option<&'a str> {
     })
 }
 
-/// A name up to what cannot be in one; a backslash takes that meaning away.
+/// Parses a name. A backslash escapes characters that would end it.
 fn field(text: &str) -> (Step, &str) {
     let mut name = String::new();
     let mut characters = text.chars();
@@ -135,7 +132,7 @@ fn slice(text: &str) -> Option<Slice> {
     parts.next().is_none().then_some(Slice { start, end, step })
 }
 
-/// Parses the text after `[?(`, up to `)]`: a path that must lead somewhere, or two to compare.
+/// Parses the filter after `[?(` up to `)]`: a path that must exist, or a comparison of two.
 fn filter(text: &str) -> Option<(Step, &str)> {
     let end = filter_end(text)?;
     let (inside, rest) = (text.get(..end)?, text.get(end..)?.strip_prefix(")]")?);
@@ -158,7 +155,6 @@ fn filter(text: &str) -> Option<(Step, &str)> {
     Some((Step::Filter { left: path(left)?, comparison: Some((comparison, path(right)?)) }, rest))
 }
 
-/// Returns the position of the closing parenthesis that is not in quotes.
 fn filter_end(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut previous = ' ';
