@@ -1,7 +1,6 @@
-//! Golden cases in directories.
-//!
-//! A directory with objects is a case; its `expected.yaml` contains the expected result. Its other YAML and JSON files contain objects,
-//! `settings.yaml` the settings of the plugin, and `time.txt` the simulated time.
+//! Golden cases: each directory with objects is a case. `expected.yaml` contains the expected
+//! result, `settings.yaml` the settings of the plugin, `time.txt` the simulated time, and each
+//! other YAML or JSON file objects.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use gyre_input::manifests;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The simulated time at which cases, experiments and tests start, unless they set another: 2026-01-01T00:00:00Z.
+/// The time at which cases, experiments and tests start by default: 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// The file with the expected result of a case.
 pub const EXPECTED: &str = "expected.yaml";
@@ -28,7 +27,7 @@ pub struct Case {
     pub folder: PathBuf,
 }
 
-/// The cases in a directory and in its subdirectories, by name: directories with objects, with or without an expected result.
+/// The cases in a directory and its subdirectories, sorted by name; some lack the expected result.
 ///
 /// # Errors
 ///
@@ -70,9 +69,9 @@ fn contains_objects(path: &Path) -> bool {
 
 /// The input of a case.
 pub struct CaseInput {
-    /// Each with the name of its file.
+    /// The objects, each with the name of its file.
     pub objects: Vec<(String, Value)>,
-    /// The settings of the plugin; none: those of the mount.
+    /// The settings of the plugin, or `None` for those of the mount.
     pub settings: Option<Value>,
     /// The simulated time.
     pub time: Timestamp,
@@ -100,7 +99,7 @@ impl CaseInput {
     }
 }
 
-/// The text of a file of a case; none if the file does not exist.
+/// Reads a file of a case, or returns `None` if it does not exist.
 ///
 /// # Errors
 ///

@@ -12,10 +12,11 @@
 //!                      findings; every call repeated
 //! ```
 //!
-//! Each experiment has its own cluster and host, so that experiments do not affect each other and each can be repeated alone. Parents that
-//! an experiment is not about are left out, unless a plugin reads their kind.
+//! Each experiment has its own cluster and host, so it can be repeated alone. It leaves out parents
+//! that it is not about, unless a plugin reads their kind.
 //!
-//! What is absent: knowledge of the purpose of a plugin. Any plugin has to converge, to restore its children, and to finish its teardown.
+//! What is absent: knowledge of a plugin's purpose. Any plugin has to converge, restore its
+//! children and finish its teardown.
 
 mod calls;
 pub mod compare;
@@ -79,7 +80,6 @@ impl CheckSetup {
         if converged.parents.is_empty() {
             bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
         }
-        // The other experiments start once the host has converged.
         let is_complete = !found
             .findings
             .iter()

@@ -21,17 +21,16 @@ pub(crate) struct Sent {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: String,
-    /// The type of the body.
     pub(crate) content_type: String,
-    /// Null if there was none.
+    /// `Null` if there was none.
     pub(crate) body: Value,
-    /// The object before the request; null if it did not exist.
+    /// The object before the request, or `Null` if it did not exist.
     pub(crate) before: Value,
     pub(crate) code: StatusCode,
     pub(crate) answer: Value,
 }
 
-/// Forwards requests to the API server in memory, and records write requests. Clones share the record.
+/// Forwards requests to the API server, and records write requests. Clones share the record.
 #[derive(Clone)]
 pub(crate) struct Journal {
     service: Service,
@@ -51,19 +50,17 @@ impl Journal {
         Self { service, kept: Arc::new(Mutex::new(Kept { sent: Vec::new(), last: Instant::now() })) }
     }
 
-    /// Takes the requests that were recorded since the last call.
     pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut self.kept().sent)
     }
 
-    /// Whether an Event with this reason is among the requests that have not been taken.
+    /// Returns whether a recorded Event has this reason.
     pub(crate) fn has_event(&self, reason: &str) -> bool {
         let is_meant =
             |sent: &Sent| sent.path.ends_with("/events") && sent.body.get("reason").is_some_and(|said| said == reason);
         self.kept().sent.iter().any(is_meant)
     }
 
-    /// The time of the last write request.
     pub(crate) fn last(&self) -> Instant {
         self.kept().last
     }

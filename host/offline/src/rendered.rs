@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::host_run::HostRun;
 use crate::simulation::{Simulation, simulate};
 
-/// Puts the objects into a new simulated cluster, and runs a host with the programs on it.
+/// Runs a host with the programs on the objects, in a new simulated cluster.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! A simulated cluster with the objects of files, and a host that runs on it until it stops writing.
+//! A simulated cluster with the objects of files, and a host that runs until it stops writing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ use crate::journal::Journal;
 use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
 
-/// The host has converged after this time without a write request. Failing objects are retried several times within it.
+/// A host without a write request for this time has converged: failing objects are retried several
+/// times within it.
 const QUIET: Duration = Duration::from_secs(2);
 /// A host that still writes after this time never converges.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,25 +39,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The field manager that applies files to existing objects.
 const FIELD_MANAGER: &str = "kubectl";
 
-/// A simulated cluster, and what a host needs to run on it.
+/// A simulated cluster, and the tools to run a host on it.
 pub struct Simulation {
     cluster: Cluster,
     journal: Journal,
     clock: Clock,
-    /// The inventory of its host; none: the host has none.
+    /// The inventory of the host, if it has one.
     inventory: Option<Place>,
 }
 
-/// Where an object is written to.
+/// The endpoint to which an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subresource {
-    /// To the object itself, which does not change a status that is a subresource.
+    /// The object itself: does not change a status that is a subresource.
     None,
-    /// To `status`, which changes nothing else.
+    /// The subresource `status`: changes nothing else.
     Status,
 }
 
-/// Runs something with a simulated clock, which jumps to the next timer when no task can run.
+/// Runs a future in a [`simulated`] runtime.
 ///
 /// # Errors
 ///
@@ -65,7 +66,8 @@ pub(crate) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result
     Ok(simulated()?.block_on(simulation))
 }
 
-/// The runtime of a simulation, whose clock jumps to the next timer when no task can run. The clock advances only while the runtime runs.
+/// A runtime whose clock advances only while it runs, and jumps to the next timer when no task can
+/// run.
 ///
 /// # Errors
 ///
@@ -76,13 +78,14 @@ pub fn simulated() -> anyhow::Result<Runtime> {
 }
 
 impl Simulation {
-    /// An empty cluster with the CRDs of these programs, at this time. Controllers run while [`Self::controllers`] is polled; Pods never run.
-    /// To be called within [`simulate`].
+    /// An empty cluster with the CRDs of these programs, within [`simulate`]. Controllers run while
+    /// [`Self::controllers`] is polled; Pods never run.
     pub(crate) fn new(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
         Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
     }
 
-    /// An empty cluster with these options and the CRDs of these programs, at this time. To be called within a [`simulated`] runtime.
+    /// An empty cluster with these options and the CRDs of these programs, within a [`simulated`]
+    /// runtime.
     ///
     /// # Errors
     ///
@@ -95,7 +98,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Creates an inventory with the previous kinds of children, which the host then reads like one that is restarted.
+    /// Creates an inventory with the previous kinds of children, for the host to read.
     ///
     /// # Errors
     ///
@@ -150,8 +153,9 @@ impl Simulation {
         })
     }
 
-    /// Stores objects, each with the name of its file. Owners are stored before their dependents, so that files may name owners without UIDs.
-    /// Objects that another API server has stored may have fields and values that this one rejects.
+    /// Stores objects, each with the name of its file, owners before dependents: files may name
+    /// owners without UIDs. [`Origin::Stored`] allows fields and values that this API server
+    /// rejects.
     ///
     /// # Errors
     ///
@@ -163,8 +167,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Applies objects like `kubectl apply --server-side --force-conflicts`, and then writes their statuses. Objects without a namespace get
-    /// this one. Objects in a namespace that is `absent` are errors.
+    /// Applies objects like `kubectl apply --server-side --force-conflicts`, then their statuses.
+    /// `namespace` is for objects that have none. Objects in `absent` namespaces are errors.
     ///
     /// # Errors
     ///
@@ -218,7 +222,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The current objects of the parent kinds of the programs.
+    /// The current parents of the programs.
     ///
     /// # Errors
     ///
@@ -234,7 +238,7 @@ impl Simulation {
         Ok(parents)
     }
 
-    /// The current objects of a kind; none if it is not served.
+    /// The current objects of a kind, or an empty list if it is not served.
     ///
     /// # Errors
     ///
@@ -273,7 +277,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The current object; none if it does not exist, or its kind is not served.
+    /// The current object, or `None` if it does not exist or its kind is not served.
     ///
     /// # Errors
     ///
@@ -302,7 +306,7 @@ impl Simulation {
         changed.map(drop).with_context(|| format!("cannot change {subject}"))
     }
 
-    /// The `apiVersion` of each group that has a kind of that name.
+    /// The `apiVersion` of each group that has a kind of this name.
     ///
     /// # Errors
     ///
@@ -319,7 +323,7 @@ impl Simulation {
         self.clock.now()
     }
 
-    /// None if the kind is not served. A namespaced object without a namespace is in `default`.
+    /// Returns `None` if the kind is not served. The default namespace is `default`.
     async fn api(&self, subject: &Subject) -> anyhow::Result<Option<Api<DynamicObject>>> {
         let client = self.client();
         let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
@@ -334,7 +338,7 @@ impl Simulation {
         self.cluster.controllers()
     }
 
-    /// A client for requests that are not the host's, and not in the journal.
+    /// A client whose requests are not in the journal.
     fn client(&self) -> Client {
         Client::new(Service::new(self.cluster.clone()), "default")
     }
@@ -347,11 +351,11 @@ impl Simulation {
         let lacks_status = self.lacks_status(programs).await?;
         let until_converged = async {
             if lacks_status {
-                // The host waits for the definition to be updated, and then works without a status.
+                // The host waits for an updated definition, and then works without a status.
                 tokio::time::sleep(kinds::WAITS_FOR_STATUS).await;
             }
             let end = self.until_converged().await;
-            // Read before the host is stopped, because calls may end differently during the shutdown.
+            // Read before the host stops, because calls may end differently during the shutdown.
             let requeues = requeues.lock().clone();
             (self.actions(), end, requeues)
         };
@@ -359,7 +363,7 @@ impl Simulation {
         Ok(HostRun { actions, end, requeues, parents: self.parents(programs).await? })
     }
 
-    /// Whether the parents of a program have no status here, although the CRD that the program brings defines one.
+    /// Returns whether a parent lacks a status here, although the program's CRD defines one.
     async fn lacks_status(&self, programs: &[Program]) -> anyhow::Result<bool> {
         for manifest in programs.iter().map(Program::manifest) {
             let served = kinds::find(&self.client(), &manifest.parent).await?;
@@ -372,7 +376,7 @@ impl Simulation {
         Ok(false)
     }
 
-    /// Runs a host with these programs while something else happens, and then stops it.
+    /// Runs a host with these programs until `meanwhile` ends.
     pub(crate) async fn with_host<T>(
         &self,
         programs: &[Program],
@@ -390,7 +394,7 @@ impl Simulation {
             happened = meanwhile => happened,
         };
         drop(stop);
-        // What it does while it stops is ignored, but it must have stopped before another host starts.
+        // Its last actions are ignored, but it must have stopped before another host starts.
         let _ = tokio::time::timeout(PATIENCE, host).await;
         Ok(happened)
     }
@@ -413,7 +417,7 @@ impl Simulation {
         host::run(Client::new(self.journal.clone(), "default"), programs, options, stopped)
     }
 
-    /// What the host did since the last call of this function.
+    /// The actions of the host since the last call of this function.
     pub fn actions(&self) -> Vec<Action> {
         without_retries(self.journal.take().iter().filter_map(Action::of).collect())
     }
@@ -440,12 +444,12 @@ pub fn remove_managed_fields(object: &mut Value) {
     }
 }
 
-/// Shadows are ignored: they do not write.
+/// Removes shadows: they do not write.
 fn without_shadows(programs: &[Program]) -> Vec<Program> {
     programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
 }
 
-/// Definitions first, then owners before their dependents.
+/// Sorts definitions first, then owners before their dependents.
 fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
     objects.sort_by_key(|(_, object)| match object.get("kind").and_then(Value::as_str) {
@@ -456,7 +460,8 @@ fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     objects
 }
 
-/// Removes fields of a printed object that cannot be applied, or are out of date. Owners without UIDs stay as they are in the cluster.
+/// Removes fields of a printed object that cannot be applied or are out of date. Owners without
+/// UIDs stay as in the cluster.
 fn as_applied(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {
@@ -468,8 +473,8 @@ fn as_applied(object: &mut Value) {
     }
 }
 
-/// Removes refused attempts that were repeated later: with success, e.g. when the host reverts an edit by force, or without, e.g. by a retry.
-/// An event whose name was taken is created again with another name.
+/// Removes refused attempts that were repeated, with or without success. An Event whose name was
+/// taken is created again with another name.
 fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     let is_kept = |(index, action): (usize, &Action)| {
         let (earlier, later) = actions.split_at(index);
@@ -481,7 +486,7 @@ fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
 }
 
-/// Whether two actions are the same request. Events are compared without their names and times.
+/// Returns whether two actions are the same request, ignoring names and times of Events.
 fn is_same_request(one: &Action, other: &Action) -> bool {
     let is_event = one.verb == Verb::Event && other.verb == Verb::Event;
     let is_same_event = || ["type", "reason", "note"].iter().all(|field| one.object.get(field) == other.object.get(field));

@@ -1,4 +1,4 @@
-//! A compiled component: calls in a fresh instance, or in an idle one where the limits allow it.
+//! A compiled component: calls in a fresh instance, or in an idle one if the limits allow it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,11 +17,11 @@ use crate::shared::Shared;
 use crate::state::State;
 use crate::wit::latest::{Instance, Prepared};
 
-/// How much larger than the answer itself the host's copy of it may be while it is read. Many small children weigh more
-/// than their bytes, and are to be reported as too many, not as too large.
+/// The largest ratio of the host's copy of an answer to the answer, while it is read. Small
+/// children take more than their bytes, and should be reported as too many, not as too large.
 const LIFTING: usize = 4;
 
-/// A component that is compiled and linked, but has not said yet what it is.
+/// A component that is compiled and linked, but has not described itself yet.
 pub(crate) struct Linked {
     pub(crate) id: u64,
     pub(crate) digest: Digest,
@@ -36,7 +36,7 @@ impl Drop for Linked {
 }
 
 impl Linked {
-    /// Makes one call, in an instance of its own or in an idle one.
+    /// Makes one call, in a fresh instance or in an idle one.
     pub(crate) fn run<T>(
         &self,
         context: Context<'_>,
@@ -86,7 +86,7 @@ impl Linked {
         Limits { memory_bytes: limits.memory_bytes.min(self.shared.max_memory_bytes), ..limits.clone() }
     }
 
-    /// An idle instance that fits the limits, or a new store.
+    /// Returns an idle instance that fits the limits, or a new store.
     fn place(&self, limits: &Limits) -> Place {
         let warm = match limits.reuse {
             Reuse::Never => None,
@@ -114,7 +114,7 @@ impl Linked {
     }
 }
 
-/// The store in which a call runs.
+/// The store in which a call runs, with the instance if it has one.
 struct Place {
     store: Store<State>,
     instance: Option<Instance>,
@@ -126,9 +126,9 @@ impl Place {
         let Context { seed, now, access } = context;
         self.store.data_mut().begin(seed, now, limits, access);
         self.store.set_hostcall_fuel(limits.output_bytes.saturating_mul(LIFTING));
-        // The tick that is under way has partly passed.
+        // The current tick has partly passed.
         let ticks = limits.deadline.as_nanos().div_ceil(TICK.as_nanos()).saturating_add(1);
-        // The engine adds it to its epoch, which wraps; centuries are enough.
+        // The engine adds this to its epoch, which wraps; centuries are enough.
         self.store.set_epoch_deadline(u64::try_from(ticks).unwrap_or(u64::MAX).min(u64::from(u32::MAX)));
     }
 

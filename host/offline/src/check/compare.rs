@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::plan::{Action, Subject, Verb};
 
-/// The most fields that are printed.
 const MOST_SHOWN: usize = 10;
 
 /// A value, cut to the length of a line.
@@ -34,7 +33,7 @@ pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut 
     }
 }
 
-/// Describes the writes of a host that does not converge: for each object, the fields in which its last two writes differ.
+/// Describes, for each object, how the last two writes of a host that does not converge differ.
 pub fn flapping(actions: &[Action]) -> String {
     let writes: Vec<&Action> = actions.iter().filter(|action| action.verb != Verb::Event).collect();
     let mut subjects: Vec<&Subject> = Vec::new();
@@ -83,7 +82,7 @@ fn find_lost(desired: &Value, before: &Value, after: &Value, path: &str, into: &
                 find_lost(item, one, other, &format!("{path}[{index}]"), into);
             }
         }
-        // The API server may have normalized the desired value, so the values before and after are compared.
+        // Compares both live values: the API server may have normalized the desired one.
         _ if before == after => {}
         _ => into.push(format!("{}: {} became {}", path.trim_start_matches('.'), brief(before), brief(after))),
     }

@@ -2,7 +2,6 @@
 
 use gyre_devcluster::random::Random;
 
-/// A source of random choices that follow from a seed.
 pub(super) struct Dice(Random);
 
 impl Dice {

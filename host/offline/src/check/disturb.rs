@@ -26,23 +26,22 @@ pub(super) const MOST_CHILDREN: usize = 20;
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A child that is deleted or changed after the host has converged.
 pub(super) struct Disturbed {
     pub(super) parent: Subject,
     pub(super) child: Subject,
     pub(super) disturbance: Disturbance,
 }
 
-/// What another client does to a child.
+/// A change by another client.
 #[derive(Clone, Debug)]
 pub(super) enum Disturbance {
     Removed,
-    /// A field gets another value; null: it is removed.
+    /// `null` removes the field.
     Changed {
         pointer: String,
         value: Value,
     },
-    /// Its status says that it has finished, or is available.
+    /// The child has finished, or is available.
     Finished {
         word: &'static str,
         status: Value,
@@ -119,7 +118,7 @@ fn ends(child: &ConvergedChild) -> Vec<Disturbance> {
     statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
 }
 
-/// Whether the host handled a change to a child correctly.
+/// The judgement of the host's reaction to a change.
 enum Verdict {
     Fine,
     Unsure,
@@ -245,7 +244,7 @@ impl CheckSetup {
         Ok(found)
     }
 
-    /// How the children differ from those before.
+    /// The differences between the children now and before.
     async fn differs(&self, simulation: &Simulation, before: &ConvergedState, log: &CallLog) -> anyhow::Result<Vec<String>> {
         let owned = self.owned(simulation).await?;
         let calls = log.calls();
@@ -327,7 +326,8 @@ impl CheckSetup {
         Ok(found)
     }
 
-    /// Removes the finalizers of a parent and its children that the files set, because no controller here handles them. Returns notes about them.
+    /// Removes the finalizers that the files set, because no controller here handles them. Returns
+    /// notes about them.
     async fn without_others(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
         let mut notes = Vec::new();
@@ -355,7 +355,7 @@ impl CheckSetup {
         Ok(notes)
     }
 
-    /// The remaining objects of a parent that was deleted.
+    /// The objects of a deleted parent that still exist.
     async fn left(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
         for object in simulation.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {

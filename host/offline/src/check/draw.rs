@@ -8,7 +8,7 @@ use super::texts;
 /// Below this depth, only required fields are generated.
 const DEPTH: usize = 8;
 
-/// A value that the schema allows; none: no such value could be generated.
+/// A value that the schema allows, or `None` if no such value could be generated.
 pub(super) fn value(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
     at_depth(schema, sample, dice, 0)
 }

@@ -42,7 +42,6 @@ pub(super) fn schema<'a>(setup: &'a CheckSetup, parent: &Value) -> Option<&'a Va
     schema_of(definition(setup, program)?, &program.manifest().parent.version)
 }
 
-/// The schema of a version.
 pub(super) fn schema_of<'a>(definition: &'a Value, version: &str) -> Option<&'a Value> {
     let versions = definition.pointer("/spec/versions")?.as_array()?;
     versions.iter().find(|known| is_text(known, "/name", version))?.pointer("/schema/openAPIV3Schema")
@@ -52,7 +51,6 @@ fn is_text(value: &Value, pointer: &str, text: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_str) == Some(text)
 }
 
-/// A spec for a parent like the sample.
 pub(super) fn spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
     let known = schema.pointer("/properties/spec");
     // If the schema allows any fields, the spec may have any.
@@ -60,12 +58,13 @@ pub(super) fn spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Va
     draw::value(known.unwrap_or(&open), sample.get("spec"), dice)
 }
 
-/// A spec that differs from the parent's own; none: there is no such spec.
+/// A spec that differs from the parent's, or `None` if the schema allows no other.
 pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
     (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
 }
 
-/// Generates as many parents as requested, grouped by cluster. Those that the API server rejects are counted and replaced.
+/// Generates parents, grouped by cluster. Those that the API server rejects are counted and
+/// replaced.
 pub(super) fn worlds(
     setup: &CheckSetup,
     parents: &[Value],
@@ -150,7 +149,8 @@ impl CheckSetup {
         let all = || world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
         found.judge_end(end, "specs generated from the schema", &actions, all);
         for action in actions.iter().filter(|action| is_of_child(action)) {
-            // A spec may request impossible things, but the plugin is responsible for names and labels.
+            // A spec may request impossible things, but the plugin is responsible for names and
+            // labels.
             let Some(refusal) = action.refusal.as_ref().filter(|said| is_about_form(said) && is_about_metadata(said)) else {
                 continue;
             };

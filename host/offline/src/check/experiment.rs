@@ -11,7 +11,6 @@ use crate::plan::Subject;
 use crate::simulation::simulate;
 
 pub(super) enum Experiment {
-    /// A child is deleted or changed after the host has converged.
     Disturbed(Disturbed),
     /// The parent's spec is changed, and changed back.
     Restored { parent: Subject, other: Value },
@@ -24,7 +23,6 @@ pub(super) enum Experiment {
 }
 
 impl CheckSetup {
-    /// Runs the experiment.
     pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
         let setup = self.narrowed(experiment.focus());
         simulate(async {
@@ -40,7 +38,6 @@ impl CheckSetup {
 }
 
 impl Experiment {
-    /// Its description, for people.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
@@ -51,7 +48,6 @@ impl Experiment {
         }
     }
 
-    /// The parents that it is about.
     fn focus(&self) -> Focus<'_> {
         match self {
             Self::Disturbed(Disturbed { parent, .. }) | Self::Restored { parent, .. } | Self::TornDown(parent) => {

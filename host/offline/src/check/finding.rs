@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Lists the flaws in the order in which they are printed: each with its name in the output, and the remedy.
+/// Lists the flaws in the order of the output, each with its printed name and its remedy.
 macro_rules! flaws {
     ($($(#[$documentation:meta])* $flaw:ident, $name:literal, $remedy:expr;)*) => {
         /// A kind of finding. See [`Flaw::name`].
@@ -25,7 +25,6 @@ macro_rules! flaws {
                 }
             }
 
-            /// What the author can do about it.
             const fn remedy(self) -> &'static str {
                 match self {
                     $(Self::$flaw => $remedy,)*
@@ -67,7 +66,7 @@ flaws! {
 }
 
 impl Flaw {
-    /// The flaw for a fault of the plugin, by the sandbox's [`reason`](gyre_sandbox::call::Error::reason).
+    /// The flaw for the [`reason`](gyre_sandbox::call::Error::reason) of a plugin's fault.
     pub(super) fn of_fault(reason: &str) -> Self {
         match reason {
             "Trapped" => Self::Trap,
@@ -80,7 +79,7 @@ impl Flaw {
         }
     }
 
-    /// Whether it is a fault of the plugin that ended a call.
+    /// Returns whether a fault of the plugin ended a call.
     pub const fn is_fault(self) -> bool {
         match self {
             Self::Trap
@@ -119,7 +118,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Its identity: of findings with the same one, only the first is kept.
+    /// The identity of the finding: of equal ones, only the first is kept.
     pub(super) fn gist(&self) -> (Flaw, &str) {
         match self.flaw {
             // The lines of the difference vary.
@@ -128,7 +127,6 @@ impl Finding {
         }
     }
 
-    /// As JSON, with the command that reproduces it.
     pub(super) fn json(&self, reproduction: &Value) -> Value {
         json!({
             "finding": self.flaw.name(), "case": self.case, "what": self.what, "remedy": self.flaw.remedy(),
@@ -136,7 +134,6 @@ impl Finding {
         })
     }
 
-    /// As text, with the command that reproduces it.
     pub(super) fn text(&self, reproduction: &str) -> String {
         let mut text = format!("{}: {}\n", self.flaw.name(), self.case);
         self.what.lines().for_each(|line| text.push_str(&format!("    {line}\n")));

@@ -1,7 +1,7 @@
-//! Leaves out objects that an experiment does not need, because every parent costs calls in every experiment.
+//! Leaves out objects that an experiment does not need, because every parent costs calls.
 //!
-//! A parent that the experiment is not about is left out, with its children, if no plugin reads its kind or creates objects of it: then no call
-//! depends on it. The run without changes has all objects.
+//! A parent outside the focus is left out, with its children, if no plugin reads its kind or
+//! creates objects of it: then no call depends on it. The run without changes has all objects.
 
 use serde_json::Value;
 
@@ -11,9 +11,7 @@ use crate::plan::Subject;
 /// The parents that an experiment is about.
 #[derive(Clone, Copy)]
 pub(super) enum Focus<'a> {
-    /// All parents.
     All,
-    /// This parent.
     One(&'a Subject),
     /// Parents that the experiment itself creates.
     Others,
@@ -38,7 +36,8 @@ impl CheckSetup {
     }
 }
 
-/// The objects without the parents that the focus is not on, and without their children; none: all are needed.
+/// The objects without the parents outside the focus and their children, or `None` if all are
+/// needed.
 fn needed(
     objects: &[(String, Value)],
     focus: Focus<'_>,
@@ -68,7 +67,6 @@ fn needed(
     (!is_mixed).then(|| kept.into_iter().cloned().collect())
 }
 
-/// Who owns an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owners {
     /// None of the objects that are left out.
@@ -95,7 +93,8 @@ fn owners(object: &Value, out: &[&(String, Value)]) -> Owners {
     }
 }
 
-/// Whether an owner reference names this object. An object without a namespace may be cluster-scoped, or in the namespace `default`.
+/// Returns whether an owner reference names this object. An object without a namespace may be
+/// cluster-scoped, or in the namespace `default`.
 fn is_owner(reference: &Value, object: &Value, of: &Value) -> bool {
     let [subject, owned] = [Subject::of(object), Subject::of(of)];
     let is = |field: &str, text: &str| reference.get(field).is_some_and(|value| value == text);

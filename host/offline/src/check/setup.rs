@@ -1,4 +1,4 @@
-//! What the experiments of a check share: initial objects, recorded calls, and findings.
+//! The initial objects, recorded calls and findings of experiments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(super) struct ConvergedChild {
 }
 
 impl ConvergedChild {
-    /// Whether the host reverts changes to it.
+    /// Returns whether the host reverts changes to the child.
     pub(super) fn is_restored(&self) -> bool {
         match self.strategy {
             Strategy::Apply | Strategy::Recreate => true,
@@ -82,7 +82,6 @@ pub(super) struct ConvergedState {
 }
 
 impl Found {
-    /// Adds the result of another experiment.
     pub(super) fn merge(&mut self, other: Self) {
         self.tally.merge(&other.tally);
         self.findings.extend(other.findings);
@@ -97,7 +96,6 @@ impl Found {
         self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
     }
 
-    /// Checks the end of a simulation, and the recorded calls.
     pub(super) fn judge_run(&mut self, setup: &CheckSetup, end: End, case: &str, actions: &[Action], log: &CallLog) {
         self.judge_end(end, case, actions, || setup.all());
         self.judge(setup, log, case);
@@ -110,7 +108,6 @@ impl Found {
         }
     }
 
-    /// Checks the recorded calls.
     pub(super) fn judge(&mut self, setup: &CheckSetup, log: &CallLog, case: &str) {
         let remarks = calls::remarks(&log.calls(), &mut self.tally);
         for remark in remarks {
@@ -124,7 +121,6 @@ impl CheckSetup {
         self.objects.iter().map(|(_, object)| object.clone()).collect()
     }
 
-    /// The program that reconciles an object.
     pub(super) fn program_of(&self, parent: &Value) -> Option<&Program> {
         self.programs.iter().find(|program| program.reconciles(parent))
     }
@@ -200,13 +196,13 @@ pub(super) fn is_of_child(action: &Action) -> bool {
     matches!(action.verb, Verb::Create | Verb::Update)
 }
 
-/// Whether a refusal is about the form of an object, which is the plugin's fault, and not e.g. about a conflict.
+/// Returns whether a refusal is about the form of an object, which is the plugin's fault.
 pub(super) fn is_about_form(refusal: &str) -> bool {
     let is_of_schema = schema_violations(refusal).is_some() || refusal.contains("unknown field");
     is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
 }
 
-/// Whether the subject names this object. Objects in files may lack their namespace.
+/// Returns whether the subject names this object. Objects in files may lack their namespace.
 pub(super) fn is_named(object: &Value, subject: &Subject) -> bool {
     let own = Subject::of(object);
     (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)

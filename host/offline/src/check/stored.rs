@@ -1,7 +1,8 @@
-//! Parents that were stored as another version of their kind than the one in which the plugin reads them.
+//! Parents that were stored as another version of their kind than the one that the plugin reads.
 //!
-//! Without a conversion webhook, an API server only changes the name of the version, and drops fields that the version lacks. Fields that the
-//! version requires may be missing, because stored objects are not validated again. So a plugin can get objects that nobody could write now.
+//! Without a conversion webhook, an API server only changes the name of the version and drops
+//! fields that the version lacks. Required fields may be missing, because stored objects are not
+//! validated again. So a plugin can get objects that nobody could write now.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -24,14 +25,11 @@ use crate::simulation::Simulation;
 
 /// The most specs that are generated from the schema of each other version.
 const MOST_DRAWN: usize = 10;
-/// The most differences that are printed.
 const MOST_SHOWN: usize = 10;
 
 /// An experiment with parents that were stored as another version.
 pub(super) struct Stored {
-    /// The program that reads them.
     program: Program,
-    /// The definition of their kind.
     definition: Value,
     /// The version in which they were stored.
     version: String,
@@ -42,7 +40,6 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Its description, for people.
     pub(super) fn name(&self) -> String {
         format!("parents stored as {}/{}", self.program.manifest().parent.group, self.version)
     }
@@ -138,12 +135,12 @@ impl CheckSetup {
         Ok(())
     }
 
-    /// A parent in the files.
     fn written(&self, subject: &Subject) -> Option<&Value> {
         self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, subject))
     }
 
-    /// How the answer about a parent of the files differs from the answer about the same parent stored in the version that the plugin reads.
+    /// Describes how the answer differs from the one about the same parent, stored as the plugin
+    /// reads it.
     fn other(&self, stored: &Stored, subject: &Subject, object: &Value, is_old: bool, call: &CallRecord) -> Option<String> {
         let before = stored.calls.get(subject)?;
         if before.answer.result.is_err() {

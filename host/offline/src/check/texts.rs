@@ -37,7 +37,7 @@ const DEEPEST: u32 = 100;
 /// The most texts that are generated from a pattern to find one of the right length.
 const TRIES: usize = 20;
 
-/// A text that the schema allows, as far as can be told here; none: none could be generated.
+/// A text that the schema allows, as far as this module can tell, or `None` if it generated none.
 pub(super) fn text(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
     let bound = |field: &str| schema.get(field).and_then(Value::as_u64).and_then(|bound| usize::try_from(bound).ok());
     let (least, most) = (bound("minLength").unwrap_or_default().min(1 << 16), bound("maxLength").unwrap_or(usize::MAX));
@@ -62,7 +62,7 @@ pub(super) fn text(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> O
     Some(Value::from(text.chars().take(most).collect::<String>()))
 }
 
-/// A text of a format that API servers check; none: they check no format of this name.
+/// A text of a format that API servers check, or `None` if they do not check it.
 fn formatted(format: &str, dice: &mut Dice) -> Option<String> {
     let choices: &[&str] = match format.replace('-', "").as_str() {
         "datetime" => {
@@ -109,12 +109,13 @@ fn formatted(format: &str, dice: &mut Dice) -> Option<String> {
     Some((*dice.pick(choices)?).to_owned())
 }
 
-/// The syntax is almost the same as Go's.
+/// Rust's syntax is almost the same as Go's.
 fn parse(pattern: &str) -> Option<Hir> {
     ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()
 }
 
-/// A text that matches, except for assertions such as word boundaries: the API server rejects texts that violate them.
+/// A text that matches, apart from assertions such as word boundaries: the API server rejects texts
+/// that violate them.
 fn matching(pattern: &Hir, dice: &mut Dice) -> String {
     let mut text = String::new();
     append(pattern, &mut text, dice);
@@ -158,7 +159,7 @@ fn append(pattern: &Hir, text: &mut String, dice: &mut Dice) {
     }
 }
 
-/// Whether a text of the pattern can be longer than nothing. One that cannot is not repeated a million times.
+/// Returns whether the pattern matches a text that is not empty: only such a pattern is repeated.
 fn may_grow(pattern: &Hir) -> bool {
     let properties = pattern.properties();
     // A pattern that never matches has no minimum length.

@@ -15,11 +15,10 @@ use crate::simulation::{Simulation, simulate};
 
 /// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;
-/// A plugin that still requests early requeues after this time waits for nothing: whatever it may wait for has happened by then.
+/// By this time, whatever a plugin waits for has happened: further early requeues are useless.
 const COOLS: Duration = Duration::from_secs(10);
 
 impl CheckSetup {
-    /// Runs the host on the objects of the files, without any changes by other clients.
     pub(super) fn undisturbed(&self) -> anyhow::Result<(Found, ConvergedState)> {
         simulate(async {
             let case = "the files as they are";

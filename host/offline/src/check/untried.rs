@@ -12,7 +12,7 @@ use crate::plan::Subject;
 /// The most parents that are named; the others are counted.
 const MOST_NAMED: usize = 5;
 
-/// Sentences about the experiments with the children and parents of the converged state.
+/// Sentences about parents and children that the experiments leave out.
 pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes = Vec::new();
     let parents = converged.parents.len();
@@ -55,12 +55,11 @@ fn of_parent(setup: &CheckSetup, converged: &ConvergedState, parent: &Value) -> 
     match (not_ready(parent), program.manifest().children.is_empty()) {
         (Some(reason), _) => Some(format!("{subject} is not Ready: {reason}; it has no child that could be changed.")),
         (None, false) => Some(format!("{subject} has no child that could be changed.")),
-        // A plugin without children has none to change.
         (None, true) => None,
     }
 }
 
-/// The reason why the condition `Ready` is not true; none: it is true, or there is none.
+/// The reason why the condition `Ready` is not true, or `None` if it is true or absent.
 fn not_ready(parent: &Value) -> Option<&str> {
     let conditions = parent.pointer("/status/conditions")?.as_array()?;
     let is = |condition: &&Value, field: &str, word: &str| condition.get(field).is_some_and(|value| value == word);
