@@ -96,7 +96,8 @@ Terms:
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 
-/// How often the files of the configuration and the plugins are polled. The kubelet takes a minute to update a ConfigMap.
+/// The interval at which the files of the configuration and the plugins are polled. The kubelet
+/// takes a minute to update a ConfigMap.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
 const RUN_EXAMPLES: &str = "\
@@ -184,7 +185,8 @@ struct PluginArguments {
     code: CodeArguments,
 }
 
-/// Runs the command in the arguments, the first of which is the name of the program. Exit codes: 0 success, 1 failure, 2 invalid arguments.
+/// Runs the command in the arguments, which begin with the program's name. Exit codes: 0 success, 1
+/// failure, 2 invalid arguments.
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
     let command = match parse(arguments.into_iter().map(Into::into).collect()) {
         Ok(Gyre { command }) => command,
@@ -209,7 +211,7 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
     ended(result)
 }
 
-/// The command line, with the values under `host` in the configuration file as defaults.
+/// Parses the command line, with the values under `host` in the configuration file as defaults.
 fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
     let parsed = Gyre::try_parse_from(&arguments)?;
     let (name, source) = match &parsed.command {
@@ -353,7 +355,7 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     print_documents(&crds)
 }
 
-/// The pod's name, which is its host name.
+/// The name of the Pod, which is its host name.
 fn instance() -> String {
     let name = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
     name.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned()))

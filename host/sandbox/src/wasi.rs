@@ -1,9 +1,9 @@
-//! WASI for programs that are given nothing: it is there so that ordinary toolchains work.
+//! WASI for programs without any rights, so that ordinary toolchains work.
 //!
-//! Each interface is linked by name below, and nothing else is. No function blocks, so the deadline, which only running
-//! plugins notice, always holds: whatever can be polled is ready, sleeping ends at once, stdin is at its end, and sockets
-//! cannot be made. Files and sockets use wasmtime's own implementation, which is never reached past its front door:
-//! without a preopened directory or a socket there is nothing to call its methods on.
+//! Each interface is linked by name below, and no others. No function blocks, because only running
+//! plugins notice the deadline: pollables are ready, sleep returns at once, stdin is at its end,
+//! and sockets cannot be created. Files and sockets use wasmtime's implementation, but without a
+//! preopened directory or a socket, its methods cannot be called.
 
 mod clocks;
 mod command;
@@ -34,7 +34,7 @@ impl HasData for Table {
     type Data<'a> = &'a mut ResourceTable;
 }
 
-/// Offers WASI 0.2.
+/// Links WASI 0.2.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     type Own = HasSelf<State>;
     fn own(state: &mut State) -> &mut State {

@@ -1,4 +1,5 @@
-//! The commands of the feature `tools`: for authors of plugins and operators, and not for a cluster.
+//! The commands of the feature `tools`: for authors of plugins and for operators, not for a
+//! cluster.
 
 use std::process::ExitCode;
 
@@ -44,7 +45,7 @@ pub(super) enum Tool {
 }
 
 impl Tool {
-    /// Runs the command. Exit codes: as of [`main`](super::main).
+    /// Runs the command, with exit codes like [`main`](super::main).
     pub(super) fn run(self) -> ExitCode {
         match self {
             Self::Render(arguments) => compared(offline::render(*arguments)),

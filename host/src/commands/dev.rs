@@ -1,7 +1,7 @@
-//! `gyre dev`: runs an in-memory cluster with plugins mounted, and shows what happens.
+//! `gyre dev`: runs an in-memory cluster with plugins, and shows the changes.
 //!
-//! The cluster is `gyre_devcluster`, served over HTTP on loopback, so that kubectl and other clients can use it. The host is that of
-//! `gyre run`.
+//! The cluster is `gyre_devcluster`, served over HTTP on loopback for kubectl and other clients.
+//! The host is that of `gyre run`.
 
 mod apply;
 mod cluster;
@@ -45,10 +45,11 @@ Examples:
 
 For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
-/// The default log filter: logs of plugins, warnings, and compilations, which may take minutes. Everything else is shown as it happens.
+/// The default log filter: plugins, warnings, and compilations, which may take minutes. Other
+/// changes are shown as they happen.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
-/// How often the files of plugins are polled: soon enough for a person who has just compiled one.
+/// The interval at which plugin files are polled: short, for a person who has just compiled one.
 const RELOAD_EVERY: Duration = Duration::from_millis(300);
 
 /// The arguments of `gyre dev`.
@@ -77,7 +78,6 @@ pub(crate) struct DevArguments {
     log: LogArguments,
 }
 
-/// Runs `gyre dev`.
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() && !arguments.cluster_only {
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     let runtime = threads()?;
     let result = runtime.block_on(serve(arguments, source, &objects));
-    // Plugin calls and connected clients do not delay the exit.
+    // Do not wait for plugin calls and connected clients.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
@@ -112,7 +112,7 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
     let mut stop = std::pin::pin!(told_to_stop()?);
     let cluster = Cluster::start(&arguments.cluster).await?;
     let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
-    // A closed output is no reason to stop.
+    // A closed output is not a reason to stop.
     let _ = writeln!(
         std::io::stdout(),
         "gyre dev: an in-memory cluster for development and tests, ready after {took}\n  {url}\n  export KUBECONFIG={kubeconfig}"
@@ -138,7 +138,6 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
     result
 }
 
-/// A host in the cluster.
 struct Session<'a> {
     arguments: &'a DevArguments,
     objects: &'a [(String, Value)],
@@ -147,7 +146,8 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the host, applies the manifests and shows changes until `--once` is satisfied, or for ever.
+    /// Runs the host, applies the manifests, and shows changes until `--once` is satisfied, or for
+    /// ever.
     async fn run(&self, source: Source) -> anyhow::Result<()> {
         let first = source.programs();
         apply::install_crds(&self.client, &first).await?;
@@ -177,7 +177,7 @@ impl Session<'_> {
         }
     }
 
-    /// Reloads plugins when they change, and installs their CRDs. Ends only with an error.
+    /// Reloads changed plugins, and installs their CRDs. Ends only with an error.
     async fn follow(&self, source: Source, wanted: watch::Sender<Arc<[Program]>>, show: &Arc<Show>) -> anyhow::Result<()> {
         let (changed, mut programs) = watch::channel(source.programs());
         let say = Arc::clone(show);
@@ -211,7 +211,6 @@ impl Session<'_> {
     }
 }
 
-/// The kinds whose objects are shown: parents and children.
 fn kinds(programs: &[Program]) -> Vec<GroupVersionKind> {
     let mut kinds: Vec<GroupVersionKind> = Vec::new();
     for program in programs {

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_keeps_to_its_bounds() {
+    fn generated_values_stay_within_bounds() {
         let schema = json!({ "type": "integer", "minimum": 2, "maximum": 5 });
         let mut dice = Dice::new(0);
         for _ in 0..100 {

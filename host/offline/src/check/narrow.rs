@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn where_others_own_something_together_with_somebody_else_all_are_there() {
+    fn nothing_is_left_out_if_an_object_has_owners_in_and_out_of_focus() {
         let [it, other] = ["it", "other"].map(|name| object("Parent", name, &[]));
         let shared = object("ConfigMap", "shared", &["Parent/it", "Parent/other"]);
         assert_eq!(left(&[it, other.clone(), shared]), None);

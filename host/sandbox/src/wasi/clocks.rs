@@ -1,4 +1,4 @@
-//! Clocks that stand still, sleep that ends at once, and random numbers that are derived from the parent's UID.
+//! Clocks that stand still, sleep that returns at once, and random numbers from a seed.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::DynPollable;
@@ -8,8 +8,8 @@ use wasmtime_wasi::p2::bindings::sync::random::{insecure, insecure_seed, random}
 use super::streams::READY;
 use crate::state::State;
 
-/// The most random bytes in one request. Programs ask for tens, and the host makes them before the plugin's memory is
-/// asked for room.
+/// The most random bytes in a request. Programs need tens, and the host allocates them before the
+/// plugin's memory grows.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
 impl wall_clock::Host for State {

@@ -1,4 +1,5 @@
-//! No environment, no arguments, no terminal, no directories; and an exit that ends the call.
+//! An empty environment without arguments, terminal and directories; and an exit that ends the
+//! call.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sync::cli::{
@@ -10,7 +11,6 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 use super::streams::{STDERR, STDIN, STDOUT};
 use crate::state::State;
 
-/// The plugin ended its own program.
 #[derive(Debug, thiserror::Error)]
 #[error("the plugin exited with status {0}")]
 pub(crate) struct Exit(u8);

@@ -1,4 +1,4 @@
-//! A network on which nothing can be opened.
+//! A network without sockets.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sockets::{instance_network, ip_name_lookup, network, tcp_create_socket};
@@ -8,7 +8,7 @@ use wasmtime_wasi::p2::{DynPollable, SocketError, SocketResult, TcpSocket, UdpSo
 use super::streams::READY;
 use crate::state::State;
 
-/// The handle of the network: there is one.
+/// The handle of the only network.
 const NETWORK: u32 = 0;
 
 impl network::Host for State {

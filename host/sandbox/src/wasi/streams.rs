@@ -1,6 +1,6 @@
-//! Streams and polling, without anything to wait for.
+//! Streams and polling that never wait.
 //!
-//! There are three streams and one thing to poll, so a handle is its number and no table is kept.
+//! There are three streams and one pollable, so their handles are constants, without a table.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sync::io::{poll, streams};
@@ -9,16 +9,16 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, StreamErro
 use crate::console::Stream;
 use crate::state::State;
 
-/// The input stream that is at its end.
+/// An input stream at its end.
 pub(super) const STDIN: u32 = 0;
-/// The output stream whose lines are logged as info.
+/// The output stream with lines of the level info.
 pub(super) const STDOUT: u32 = 1;
-/// The output stream whose lines are logged as warnings.
+/// The output stream with lines of the level warn.
 pub(super) const STDERR: u32 = 2;
-/// The pollable that is always ready.
+/// A pollable that is always ready.
 pub(super) const READY: u32 = 0;
 
-/// How much one write may carry, as programs are told. More than a log line, less than a burden.
+/// The bytes that one write may have, as reported to programs: more than a log line.
 const PERMIT: u64 = 16 << 10;
 
 impl poll::Host for State {
@@ -85,7 +85,7 @@ impl State {
     }
 
     fn write_zeroes_to(&mut self, stream: &Resource<DynOutputStream>, len: u64) -> StreamResult<()> {
-        // One more than there is room for is a flood already; the host need not make the rest.
+        // One byte too many is a flood already, so the rest is not allocated.
         let len = usize::try_from(len).unwrap_or(usize::MAX).min(self.console.room().saturating_add(1));
         self.write_to(stream, &vec![0; len])
     }

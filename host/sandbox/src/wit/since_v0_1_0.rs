@@ -27,48 +27,43 @@ mod bindings {
     });
 }
 
-/// The contract's version.
 pub(crate) const VERSION: &str = "0.1.0";
 
-/// The exports of a plugin.
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
-/// A component that is linked, with its exports looked up.
+/// A linked component with known exports.
 pub(crate) struct Prepared(PluginPre<State>);
 
 impl Prepared {
-    /// Looks the exports up.
     pub(crate) fn new(linked: InstancePre<State>) -> wasmtime::Result<Self> {
         PluginPre::new(linked).map(Self)
     }
 
-    /// Makes an instance. Its initialisation runs, so the store must be armed.
+    /// Makes an instance, which runs its initialisation: the call must have begun.
     pub(crate) fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Instance> {
         self.0.instantiate(store).map(Instance)
     }
 }
 
-/// Whether a component exports the reconciler of this version, whatever its types.
+/// Returns whether a component exports this version of the reconciler, with any types.
 pub(crate) fn is_exported_by(component: &Component) -> bool {
     component.get_export_index(None, EXPORT).is_some()
 }
 
-/// An instance in a store. Errors of its functions are [`Error`]s where the plugin answered, and wasmtime's where it did not.
+/// An instance in a store. Its functions return an [`Error`] if the plugin answered, and wasmtime's
+/// otherwise.
 pub(crate) struct Instance(Plugin);
 
 impl Instance {
-    /// Calls `describe`.
     pub(crate) fn describe(&self, store: &mut Store<State>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
         let raw = self.0.gyre_plugin_reconciler().call_describe(store)?;
         Ok(manifest(raw, limits)?)
     }
 
-    /// Calls `validate-settings`.
     pub(crate) fn validate_settings(&self, store: &mut Store<State>, settings: &[u8]) -> wasmtime::Result<Result<(), String>> {
         self.0.gyre_plugin_reconciler().call_validate_settings(store, settings).map(checked)
     }
 
-    /// Calls `reconcile`.
     pub(crate) fn reconcile(
         &self,
         store: &mut Store<State>,
@@ -80,7 +75,6 @@ impl Instance {
         Ok(reconciled(store.data_mut(), raw, limits)?)
     }
 
-    /// Calls `finalize`.
     pub(crate) fn finalize(
         &self,
         store: &mut Store<State>,
@@ -93,12 +87,12 @@ impl Instance {
     }
 }
 
-/// Reads what `validate-settings` answered, whoever did.
+/// Converts the result of `validate-settings`.
 pub(crate) fn checked(raw: Result<(), String>) -> Result<(), String> {
     raw.map_err(|message| cut_owned(message, TEXT))
 }
 
-/// Reads what `reconcile` answered, whoever did.
+/// Converts the result of `reconcile`.
 pub(crate) fn reconciled(
     state: &mut State,
     raw: Result<types::Response, types::Failure>,
@@ -116,7 +110,7 @@ pub(crate) fn reconciled(
     read
 }
 
-/// Reads what `finalize` answered, whoever did.
+/// Converts the result of `finalize`.
 pub(crate) fn finalized(
     state: &mut State,
     raw: Result<types::Teardown, types::Failure>,
@@ -129,7 +123,7 @@ pub(crate) fn finalized(
     reconciled(state, raw, limits).map(|response| core_response::Response { done, ..response })
 }
 
-/// Offers what the contract lets a plugin import.
+/// Links the imports of the contract.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     add_cluster_to_linker(linker)
@@ -137,7 +131,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
 
 type Answered<T> = wasmtime::Result<(Result<T, cluster::ReadError>,)>;
 
-/// By hand, since the generated trait would have each object copied into a `Vec` on its way to the plugin.
+/// By hand, because the generated trait would copy each object into a `Vec`.
 fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut instance = linker.instance("gyre:plugin/cluster@0.1.0")?;
     instance.func_wrap(
@@ -194,10 +188,10 @@ fn core_kind(raw: types::GroupVersionKind) -> core_object::GroupVersionKind {
     core_object::GroupVersionKind { group: raw.group, version: raw.version, kind: raw.kind }
 }
 
-/// The most that is kept of a plugin's name and version, in bytes. A name may have 63.
+/// The longest kept name and version, in bytes. A valid name has at most 63.
 const NAME: usize = 256;
 
-/// The lengths of all texts of a manifest that are no documents.
+/// The lengths of all texts of a manifest, except documents.
 fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
     let of_kind = |kind: &types::GroupVersionKind| [kind.group.len(), kind.version.len(), kind.kind.len()];
     let own = [raw.name.len(), raw.version.len(), raw.description.len()].into_iter().chain(of_kind(&raw.parent));
@@ -209,7 +203,7 @@ fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
     own.chain(of_children).chain(of_reads)
 }
 
-/// Reads what `describe` answered, whoever did.
+/// Converts the result of `describe`.
 pub(crate) fn manifest(raw: types::Manifest, limits: &Limits) -> Result<core_manifest::Manifest, Error> {
     let mut answer = Answer::manifest(limits);
     let documents = raw.settings_schema.iter().chain(&raw.crds).map(Vec::len);
@@ -256,7 +250,7 @@ fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
     }
 }
 
-/// The JSON of a response, as [`crate::HostImports::answered`] shows it.
+/// The JSON texts for [`crate::HostImports::answered`].
 fn texts(raw: &types::Response) -> Vec<&[u8]> {
     let applied = raw.children.iter().flatten().filter_map(|child| match child {
         types::Child::Apply(bytes) => Some(bytes.as_slice()),
@@ -276,7 +270,7 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
     if raw.events.len() > limits.events {
         return Err(Error::TooManyEvents { count: raw.events.len(), limit: limits.events });
     }
-    // All JSON is counted before any is read.
+    // Counts all JSON before any is parsed.
     let objects = raw.children.iter().flatten().map(|child| match child {
         types::Child::Apply(bytes) => bytes.len(),
         types::Child::Keep(reference) => {

@@ -37,7 +37,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected an address and port such as 127.0.0.1:8001".to_owned())
 }
 
-/// How long Pods run before they succeed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PodsRun(Option<Duration>);
 
@@ -54,7 +53,6 @@ impl FromStr for PodsRun {
     }
 }
 
-/// A running cluster.
 pub(super) struct Cluster {
     client: Client,
     url: String,
@@ -80,7 +78,7 @@ impl Cluster {
             })?;
             service = service.with_audit(Arc::new(log));
         }
-        // The host calls the server directly; all other clients use HTTP.
+        // The host calls the server directly; other clients use HTTP.
         let client = Client::new(service.clone(), "default");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let server = tokio::spawn(http::serve(listener, service, http::Limits::default(), async {
@@ -94,7 +92,7 @@ impl Cluster {
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
             format!("cannot write the kubeconfig {}; name a file in a directory that exists", kubeconfig.display())
         })?;
-        // The path is absolute, because the shell that exports it may change its directory.
+        // Absolute, because the shell that exports it may change its directory.
         let kubeconfig = std::path::absolute(&kubeconfig).context("cannot determine the working directory")?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
@@ -120,7 +118,7 @@ impl Cluster {
     }
 }
 
-/// A seed, so that two clusters on one machine do not generate the same UIDs.
+/// A random seed, so that clusters on one machine generate different UIDs.
 fn seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())

@@ -1,4 +1,4 @@
-//! Shows changes in the cluster as they happen, on standard output.
+//! Shows changes in the cluster on standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use super::apply::Applied;
 
-/// The followed kinds, and the start of the time that is printed.
+/// The watched kinds, and the start of the printed time.
 pub(super) struct Show {
     started: Instant,
     informers: Informers,
@@ -26,7 +26,6 @@ pub(super) struct Show {
     changed: Notify,
 }
 
-/// A kind that is followed.
 struct Followed {
     resource: Resource,
     informer: Arc<Informer>,
@@ -34,7 +33,7 @@ struct Followed {
 }
 
 impl Show {
-    /// Follows `kinds` and the events about everything.
+    /// Watches `kinds`, and all Events.
     pub(super) async fn start(client: &Client, started: Instant, kinds: &[GroupVersionKind]) -> anyhow::Result<Arc<Self>> {
         let metrics = Arc::new(Metrics::default());
         let show = Arc::new(Self {
@@ -48,7 +47,7 @@ impl Show {
         Ok(show)
     }
 
-    /// Follows those of `kinds` that are not followed yet and that the cluster serves.
+    /// Watches those of `kinds` that are served and not yet watched.
     pub(super) async fn follow(self: &Arc<Self>, client: &Client, kinds: &[GroupVersionKind]) -> anyhow::Result<()> {
         for kind in kinds {
             if self.followed().contains_key(kind) {
@@ -62,7 +61,7 @@ impl Show {
             let informer = self.informers.get(&resource, WatchScope::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
-            // Existing objects are not shown again: reloaded plugins may have further kinds.
+            // Existing objects are not shown when plugins are reloaded.
             let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
             let subscription = informer.subscribe(move |notice| {
                 let Some(show) = show.upgrade() else { return };
@@ -82,13 +81,12 @@ impl Show {
         self.followed.lock()
     }
 
-    /// Prints a line, after the time since the start.
+    /// Prints the time since the start, and a line.
     pub(super) fn say(&self, line: &str) {
-        // A closed output is no reason to stop.
+        // A closed output is not a reason to stop.
         let _ = writeln!(std::io::stdout(), "{:>8.2}s  {line}", self.started.elapsed().as_secs_f64());
     }
 
-    /// Waits until all of these are Ready.
     pub(super) async fn all_ready(&self, objects: &[&Applied]) {
         loop {
             let changed = self.changed.notified();
@@ -99,7 +97,7 @@ impl Show {
         }
     }
 
-    /// Whether the condition `Ready` is true for the current generation of an object.
+    /// Returns whether the condition `Ready` is true for the current generation.
     pub(super) fn is_ready(&self, object: &Applied) -> bool {
         let found = self.followed().get(&object.kind).and_then(|followed| followed.informer.store().get(&object.key));
         let Some(value) = found.and_then(|found| serde_json::from_str::<Value>(found.json()).ok()) else { return false };
@@ -110,7 +108,7 @@ impl Show {
         })
     }
 
-    /// Prints the objects of each kind, like `kubectl get`.
+    /// Prints the objects of each kind like `kubectl get`.
     pub(super) async fn tables(&self, client: &Client) -> anyhow::Result<()> {
         let resources: Vec<Resource> = self.followed().values().map(|followed| followed.resource.clone()).collect();
         for resource in resources.iter().filter(|resource| resource.api.kind != "Event") {
@@ -132,7 +130,6 @@ impl Show {
     }
 }
 
-/// Describes a watch event.
 fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
     if is_everywhere(kind, notice.object().name()) {
         return Vec::new();
@@ -194,12 +191,13 @@ fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
     lines
 }
 
-/// The objects that every namespace has.
+/// Returns whether every namespace has this object.
 fn is_everywhere(kind: &str, name: &str) -> bool {
     kind == "ConfigMap" && name == "kube-root-ca.crt"
 }
 
-/// The changed fields, except those of the status, which conditions describe, and those that change with each write.
+/// The changed fields, except the status, which conditions describe, and fields that change with
+/// each write.
 fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
     const NOT_SHOWN: [&str; 7] = [
         "metadata",
@@ -236,7 +234,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A table as text, with the namespace as the first column.
+/// A table as text. The first column is the namespace.
 fn table_text(kind: &str, table: &Value) -> String {
     let list = |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let columns = list(table, "columnDefinitions");
@@ -302,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_objects_without_generations_are_told_by_their_fields() {
+    fn changes_are_shown_by_the_names_of_their_fields() {
         let before = config_map("it", "1");
         assert_eq!(said(None, &before), ["ConfigMap default/it created"]);
         let mut now = config_map("it", "2");

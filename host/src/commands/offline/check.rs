@@ -37,10 +37,9 @@ pub(crate) fn check_examples() -> String {
     format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
 }
 
-/// How often a failing call is retried: enough to see whether it always fails.
+/// The retries of a failing call: enough to see whether it always fails.
 const RETRIES: u32 = 3;
 
-/// Runs `gyre check`.
 pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount.clone());
     mount.named.plugins.push(arguments.plugin.clone());
