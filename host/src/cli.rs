@@ -35,7 +35,7 @@ use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
-use crate::commands::signals::told_to_stop;
+use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::SecureArguments;
 use crate::config::arguments::election::ElectionArguments;
@@ -275,7 +275,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             recorded_secrets: if host.record_secrets { Secrets::Kept } else { Secrets::Redacted },
             ..Options::default()
         };
-        host::run(connection, programs, options, told_to_stop()?).await
+        host::run(connection, programs, options, stop_signal()?).await
     })
 }
 

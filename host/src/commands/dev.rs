@@ -25,7 +25,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::commands::signals::told_to_stop;
+use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::Listen;
 use crate::config::arguments::mounts::MountArguments;
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
 
 async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(String, Value)]) -> anyhow::Result<()> {
     let started = Instant::now();
-    let mut stop = std::pin::pin!(told_to_stop()?);
+    let mut stop = std::pin::pin!(stop_signal()?);
     let cluster = Cluster::start(&arguments.cluster).await?;
     let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
     // A closed output is not a reason to stop.

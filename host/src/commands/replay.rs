@@ -75,7 +75,6 @@ fn file(path: &Path) -> anyhow::Result<File> {
     })
 }
 
-/// Repeats the calls of a recording.
 fn replay_all(
     arguments: &ReplayArguments,
     input: impl BufRead,
@@ -139,7 +138,6 @@ fn compare<R: BufRead>(
     Ok(())
 }
 
-/// The results of the calls.
 struct Report<'a> {
     arguments: &'a ReplayArguments,
     head: HeadLine,
@@ -147,16 +145,16 @@ struct Report<'a> {
     identical: u64,
     differ: u64,
     not_asked: u64,
-    /// Calls that read what the recording does not contain.
+    /// The calls that read something that the recording does not contain.
     unanswered: u64,
-    /// Those whose answers differ.
+    /// Those of them whose answers differ.
     differ_unanswered: u64,
     redacted: u64,
-    /// The program of the last call that was compared.
+    /// The program of the last compared call.
     program: Option<Arc<ProgramLine>>,
     differences: Vec<Value>,
     ending: Option<Ending>,
-    /// The number of calls that were recorded with the same plugin.
+    /// The calls that were recorded with the same plugin.
     same_plugin: u64,
 }
 
@@ -262,7 +260,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Remarks that are needed to interpret the numbers.
+    /// Remarks that explain the numbers.
     fn notes(&self, plugin: &Plugin) -> Vec<String> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;

@@ -30,11 +30,7 @@ pub(crate) struct HostArguments {
     metrics_secure: bool,
 }
 
-/// The name of a mount, as an argument.
-///
-/// # Errors
-///
-/// What a name must be.
+/// Parses the name of a mount, for clap.
 pub(crate) fn mount(text: &str) -> Result<String, String> {
     let remedy = "expected the name of a mount: lower-case letters, digits and hyphens";
     if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
@@ -45,9 +41,8 @@ fn from(text: &str) -> Result<Uri, String> {
     uri.ok_or_else(|| "expected the address of a host such as http://127.0.0.1:2112".to_owned())
 }
 
-/// The largest refusal in bytes: a host gives its reason in a sentence.
+/// The most bytes of a refusal: a host gives its reason in a sentence.
 const LONGEST_REFUSAL: usize = 4096;
-/// The media type of a refusal.
 const REFUSAL: &str = "text/plain";
 
 impl HostArguments {
@@ -62,7 +57,7 @@ impl HostArguments {
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
         let from = self.from.clone().map_or_else(local, Ok)?;
         let mut configuration = Config::new(from.clone());
-        // The host serves this only to its own machine; a program that could answer in its place could read its traffic, too.
+        // Local only: a program that could impersonate the host here could also read its traffic.
         configuration.accept_invalid_certs = is_this_machine(&from);
         configuration.default_retry = false;
         let client = Client::try_from(configuration).context("cannot set up the client")?;
@@ -91,7 +86,7 @@ impl HostArguments {
     }
 }
 
-/// Reads at most this much of a body.
+/// Reads at most this many bytes of a body.
 ///
 /// # Errors
 ///
@@ -113,7 +108,7 @@ fn is_this_machine(uri: &Uri) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The next piece of a body; none: it has ended.
+/// The next piece of a body, or `None` at its end.
 ///
 /// # Errors
 ///
@@ -139,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// The error about a server that answers like this.
+    /// The result for a server that answers like this.
     async fn asked(answer: &'static str) -> Result<Vec<u8>, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let from = format!("http://{}", listener.local_addr().unwrap());
@@ -156,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_a_host_answers_is_taken_for_its_answer() {
+    async fn answers_of_other_servers_are_refused() {
         let recording = "200 OK\r\ncontent-type: application/jsonl\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(asked(recording).await, Ok(b"{}".to_vec()));
         let refusal = "409 Conflict\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 8\r\n\r\nit is so";

@@ -12,7 +12,7 @@ use crate::commands::output::Format;
 use crate::commands::running_host::{self, HostArguments};
 use crate::commands::threads::threads;
 
-/// The size limit of a report: a host keeps less than this for one.
+/// The size limit of a report: a host keeps less than this.
 const LARGEST_REPORT: usize = 256 << 20;
 
 pub(crate) const EXAMPLES: &str = "\

@@ -38,7 +38,6 @@ output of `gyre crds` first, as you would for the upgrade itself. There is no re
 or has none of the namespaces of the mount.
 Exit codes: 0 no changes, 1 changes, 2 no result.";
 
-/// The exit code when there is no result.
 const NOT_KNOWN: u8 = 2;
 
 #[derive(Debug, Args)]
@@ -65,7 +64,6 @@ pub(crate) struct DiffArguments {
     mount: PreviewMounts,
 }
 
-/// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let DiffArguments { plugin, cluster, was, secrets, summary, output, mount } = arguments;
     let mut mount = MountArguments::from(mount);
@@ -101,7 +99,6 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Loads the versions that are mounted now.
 fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
     let sandbox = mount.code.sandbox()?;
     let open = |path: &PathBuf| {

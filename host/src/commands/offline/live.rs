@@ -25,7 +25,7 @@ impl LiveArguments {
         self.kubeconfig.is_none() && self.context.is_none()
     }
 
-    /// Connects to the cluster. Must be called within a runtime.
+    /// Connects to the cluster, within a runtime.
     ///
     /// # Errors
     ///

@@ -81,7 +81,6 @@ enum Format {
 /// The namespace of objects in files that have none, without a kubeconfig.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Runs `gyre render`.
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let RenderArguments { plugin, files, from_cluster, secrets, cluster, time, output, mount } = arguments;
     let mut mount = MountArguments::from(mount);
@@ -134,7 +133,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
 
 /// The parents that no mount reconciles, and why.
 struct Selection {
-    /// Each a sentence.
+    /// A sentence for each parent.
     why: Vec<String>,
     is_given: GivenParents,
 }
@@ -144,14 +143,14 @@ struct Selection {
 enum GivenParents {
     /// No parents.
     Nothing,
-    /// At least one that is reconciled.
+    /// At least one selected parent.
     Selected,
-    /// Only parents that are not reconciled.
+    /// Only parents that are not selected.
     Unselected,
 }
 
 impl Selection {
-    /// Compares the resulting parents with the objects of files, which are in this namespace if they have none.
+    /// Compares the resulting parents with the files, whose default namespace is `namespace`.
     fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
         let unselected = unselected(programs, parents);
         let is_unselected = |file: &Value| {

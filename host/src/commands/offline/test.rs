@@ -63,15 +63,14 @@ struct Outcome {
 
 enum Verdict {
     AsExpected,
-    /// The expected result has been rewritten.
+    /// The expected result was rewritten.
     Updated,
     /// The difference.
     Differs(String),
-    /// Why the case could not be run.
+    /// The reason why the case could not be run.
     Failed(String),
 }
 
-/// Runs `gyre test`.
 pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let mut mount = MountArguments::from(arguments.mount);
@@ -91,7 +90,7 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
     }
-    // If the file cannot be written, fail before the cases run.
+    // Fail before the cases run if the file cannot be written.
     let cannot = |path: &Path| format!("cannot write {}; name a file in a directory that exists", path.display());
     let results =
         arguments.junit.as_deref().map(|path| File::create(path).map(|file| (path, file)).with_context(|| cannot(path)));
@@ -145,7 +144,7 @@ fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value)
     }
 }
 
-/// Prints the results of the cases, and returns how many failed.
+/// Prints the results, and returns the number of failed cases.
 fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
     let mut output = std::io::stdout().lock();
     let mut failed = 0;
