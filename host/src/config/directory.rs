@@ -1,14 +1,14 @@
-//! Which plugins of a directory stay mounted: those in it, and those that vanished from it recently.
+//! The plugins of a directory that stay mounted: those in it, and those that vanished recently.
 //!
 //! ```text
-//!   there ── vanishes ──▶ missing ── the grace period ends ──▶ given up: unmounted
-//!     ▲                      │
-//!     └───── comes back ─────┘
+//!   present ── vanishes ──▶ missing ── the grace period ends ──▶ given up: unmounted
+//!      ▲                       │
+//!      └────── comes back ─────┘
 //! ```
 //!
-//! Unmounting a plugin removes the finalizers of its parents without calling `finalize`. If a configuration file no longer has a mount, that is
-//! intended; if a directory lacks a file for some seconds, it is not: a volume may be empty until it is filled, and a copy may delete the file
-//! before it writes it.
+//! Unmounting a plugin removes the finalizers of its parents without calling `finalize`. That is
+//! intended if a configuration file no longer has the mount, but not if a file is missing for some
+//! seconds: a volume may be empty until it is filled, and a copy may delete the file first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,58 +17,56 @@ use std::time::Duration;
 use gyre_core::queue::Time;
 use gyre_sandbox::Digest;
 
-/// How long a plugin that vanished stays mounted by default: longer than it takes to fill a volume or to pull an image, and short enough to wait
-/// for if the removal was intended.
+/// The default grace period: longer than filling a volume or pulling an image takes, and short
+/// enough to wait for after an intended removal.
 pub(crate) const PLUGIN_DIR_GRACE: Duration = Duration::from_secs(5 * 60);
 
-/// The plugins of the directory. By default, the grace period is zero.
+/// The plugins of the directory, with a grace period of zero by default.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
     grace: Duration,
-    /// The plugins that the configuration in force mounts from the directory.
+    /// The plugins of the directory that the current configuration mounts.
     mounted: BTreeMap<PathBuf, Digest>,
-    /// The plugins that this or an earlier configuration has mounted from the directory, as long as they are mounted or listed there.
+    /// The plugins that this or an earlier configuration mounted, while they are mounted or listed.
     remembered: BTreeSet<PathBuf>,
-    /// The missing plugins, each with the time since when it is missing.
+    /// The missing plugins, and the time since when.
     missing: BTreeMap<PathBuf, Time>,
 }
 
-/// The result of a look at the directory.
+/// The result of a scan of the directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Looked {
-    /// Missing, and still mounted: each with the plugin that was loaded from it.
+    /// Missing, and still mounted, with their digests.
     pub(super) kept: BTreeMap<PathBuf, Digest>,
-    /// Those that were there at the last look.
+    /// Present at the previous scan, and missing now.
     pub(super) vanished: Vec<PathBuf>,
     /// Missing for longer than the grace period.
     pub(super) given_up: Vec<PathBuf>,
 }
 
 impl Directory {
-    /// Sets the grace period.
     #[must_use]
     pub(super) fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    /// Whether the configuration in force, or an earlier one, has mounted this plugin from the directory.
+    /// Returns whether this or an earlier configuration mounted this plugin from the directory.
     pub(super) fn has_mounted(&self, plugin: &Path) -> bool {
         self.remembered.contains(plugin)
     }
 
-    /// Forgets plugins that are neither mounted nor listed in the directory any more. Dangling links are listed.
+    /// Forgets plugins that are neither mounted nor listed any more. Dangling links are listed.
     pub(super) fn forget_all_but(&mut self, listed: &BTreeSet<PathBuf>) {
         let Self { mounted, remembered, .. } = self;
         remembered.retain(|path| mounted.contains_key(path) || listed.contains(path));
     }
 
-    /// The grace period.
     pub(super) fn grace(&self) -> Duration {
         self.grace
     }
 
-    /// Looks at a directory with these plugins. Plugins of another directory are given up at once, because the operator has changed the
-    /// configuration.
+    /// Scans a directory with these plugins. Gives up plugins of another directory at once, because
+    /// the operator has changed the configuration.
     pub(super) fn look(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> Looked {
         let mut looked = Looked::default();
         self.missing.retain(|path, _| !there.contains(path));
@@ -88,7 +86,7 @@ impl Directory {
         looked
     }
 
-    /// Notes that a configuration comes into force that mounts these plugins from the directory.
+    /// Records that a configuration takes effect that mounts these plugins.
     pub(super) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
         self.missing.retain(|path, _| mounted.contains_key(path));
         self.remembered.extend(mounted.keys().cloned());
@@ -122,7 +120,7 @@ mod tests {
         Time::from_duration(Duration::from_secs(seconds))
     }
 
-    /// Looks, and mounts the plugins that are there and those that are kept.
+    /// Scans, and mounts the plugins that are present or kept.
     fn look(directory: &mut Directory, there: &BTreeSet<u8>, now: Time) -> Looked {
         let paths = there.iter().map(|number| path(*number)).collect();
         let looked = directory.look(Path::new(FOLDER), &paths, now);
@@ -132,14 +130,14 @@ mod tests {
         looked
     }
 
-    /// The mounted plugins are exactly those that were in the directory at a look within the last grace period.
+    /// The mounted plugins are those that a scan within the last grace period found.
     #[test]
     fn a_plugin_is_unmounted_once_it_has_been_missing_for_the_grace_period_and_never_before() {
         for seed in 0..500 {
             let mut random = Random::new(seed);
             let mut directory = Directory::default().with_grace(GRACE);
             let mut now = 0;
-            // A naive model: the time since when each mounted plugin has been missing.
+            // A naive model: the time since when each mounted plugin is missing.
             let mut model: BTreeMap<u8, Option<u64>> = BTreeMap::new();
             for _ in 0..30 {
                 now += random.below(60);
@@ -168,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_grace_period_what_vanishes_is_unmounted_at_once() {
+    fn without_a_grace_period_a_missing_plugin_is_unmounted_at_once() {
         let mut directory = Directory::default();
         look(&mut directory, &BTreeSet::from([1]), at(0));
         let looked = look(&mut directory, &BTreeSet::new(), at(1));

@@ -1,7 +1,9 @@
-//! The keys of the configuration file: their names, descriptions and values. The schema is derived from these types, and a file that matches
-//! the schema is read into them. Only the keys under `host` are elsewhere, because they are flags.
+//! The keys of the configuration file: their names, descriptions and values. The schema is derived
+//! from these types, and a matching file is read into them. Only the keys under `host` are
+//! elsewhere, because they are flags.
 //!
-//! Every value is optional, even if the schema requires it: invalid values are reported and removed before a file is read into these types.
+//! Every value is optional, even if the schema requires it: invalid values are reported and removed
+//! before a file is read into these types.
 
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;

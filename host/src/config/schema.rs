@@ -11,7 +11,6 @@ use super::keys;
 use super::process;
 use super::types::{CHECK, Check};
 
-/// The JSON Schema of the configuration file.
 pub(crate) fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with_transform(RecursiveTransform(without_null))
@@ -23,7 +22,7 @@ pub(crate) fn schema() -> Value {
     schema.to_value()
 }
 
-/// Removes null from types, because a key with null counts as not set.
+/// Removes `null` from types, because a key with `null` counts as not set.
 fn without_null(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
     for keyword in ["type", "enum", "anyOf"] {

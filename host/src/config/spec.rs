@@ -15,63 +15,53 @@ use super::keys::Mount;
 /// The default name of a deployment.
 pub(crate) const NAME: &str = "gyre";
 
-/// A value, and the place where it is set.
 #[derive(Clone, Debug)]
 pub(crate) struct Located<T> {
     pub(crate) value: T,
     pub(crate) place: Place,
 }
 
-/// The value of an argument in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) key: String,
-    /// As it would be written on the command line.
+    /// The value as on the command line.
     pub(crate) text: String,
 }
 
-/// The content of a configuration.
 #[derive(Debug)]
 pub(crate) struct Configuration {
-    /// The document, or the flag that stands for it.
+    /// The document, or the flag that replaces it.
     pub(crate) part: Part,
-    /// The name of the deployment, if it is set.
     pub(crate) name: Located<Option<String>>,
-    /// The settings of the process.
     pub(crate) host: Vec<Setting>,
-    /// The defaults of mounts.
     pub(crate) defaults: Policy,
-    /// The mounts that are listed.
     pub(crate) mounts: Vec<MountSpec>,
     /// A directory whose plugins are mounted, too.
     pub(crate) directory: Option<Located<PathBuf>>,
-    /// Settings of plugins whose mounts have none, by the name of the plugin; later ones win.
+    /// The default settings of plugins, by name; the last one wins.
     pub(crate) settings: Vec<(String, Part)>,
 }
 
-/// The configuration of one mount.
 #[derive(Clone, Debug)]
 pub(crate) struct MountSpec {
     pub(crate) origin: Origin,
     pub(crate) source: PluginSpec,
     pub(crate) policy: Policy,
-    /// [`SettingsFrom::Default`]: the mount's settings.
+    /// The shadow, whose default settings are the mount's.
     pub(crate) shadow: Option<PluginSpec>,
-    /// Its limits, grants and the like.
+    /// The limits, grants and other keys.
     pub(crate) keys: Mount,
 }
 
-/// A plugin and its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct PluginSpec {
-    /// The part of the document that names them.
+    /// The part of the document that names the plugin.
     pub(crate) part: Part,
     pub(crate) plugin: PathBuf,
     pub(crate) settings: SettingsFrom,
 }
 
 impl Configuration {
-    /// A configuration without any settings.
     pub(crate) fn empty(part: Part) -> Self {
         Self {
             name: Located { value: None, place: part.document() },
@@ -104,10 +94,10 @@ impl MountSpec {
     }
 }
 
-/// The settings that both `defaults` and a mount can have.
+/// The settings of both `defaults` and mounts.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
-    /// None: they could not be read.
+    /// `None` if they could not be read.
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) adoption: Adoption,
     pub(crate) limits: Limits,
@@ -133,14 +123,12 @@ impl Default for Policy {
     }
 }
 
-/// Replaces a default, if there is a value.
 pub(crate) fn set<T>(default: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *default = value;
     }
 }
 
-/// The source of the settings of a plugin.
 #[derive(Clone, Debug)]
 pub(crate) enum SettingsFrom {
     /// The mount sets none; a flag may set them by the name of the plugin.
@@ -148,6 +136,6 @@ pub(crate) enum SettingsFrom {
     Inline(Part),
     /// A file, and the part of the document that names it.
     File(PathBuf, Part),
-    /// They are set, but invalid.
+    /// The settings are invalid.
     Unknown,
 }

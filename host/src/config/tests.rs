@@ -1,6 +1,5 @@
-//! Configurations as data: a file beside what it comes down to, or beside all that is wrong with it.
-//!
-//! `GYRE_BLESS=1` writes what is found beside each of them; the difference is for people to judge.
+//! Configurations as data: each file has its programs or problems beside it. `GYRE_BLESS=1`
+//! rewrites them, for review.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,7 +15,7 @@ use gyre_input::document::Document;
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
 
-/// The arguments as `gyre run` has them.
+/// The arguments of `gyre run`.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -30,7 +29,7 @@ fn arguments(arguments: &[&str]) -> MountArguments {
     Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount.into()
 }
 
-/// Opens a configuration file as `gyre run` does, with these flags.
+/// Opens a configuration file like `gyre run`, with these flags.
 fn open(file: &Path, flags: &[&str]) -> Result<Source, Error> {
     let fixed = ["gyre", "--code-cache", "off", "--config", file.to_str().unwrap()];
     let command = with_defaults(Arguments::command(), file);
@@ -39,7 +38,7 @@ fn open(file: &Path, flags: &[&str]) -> Result<Source, Error> {
     Source::open_host(&mount.into(), &election)
 }
 
-/// A folder with the cases, and with plugins of several kinds beside them.
+/// A directory with the cases, and with several kinds of plugins.
 fn stage(cases: &Path) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let plugins = directory.path().join("plugins");
@@ -72,7 +71,7 @@ fn patch(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     [&component[..at], to.as_bytes(), &component[at + to.len()..]].concat()
 }
 
-/// What the configuration comes down to, as the folder sees it.
+/// The programs or problems of a configuration, without the path of the directory.
 fn outcome(directory: &Path, source: Result<Source, Error>) -> String {
     let text = match source {
         Ok(source) => {
@@ -126,7 +125,7 @@ fn describe(program: &Program) -> String {
 }
 
 #[test]
-fn every_file_comes_down_to_what_stands_beside_it() {
+fn every_configuration_has_the_outcome_in_its_golden_file() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
     let directory = stage(&cases);
     let mut inputs: Vec<PathBuf> = fs::read_dir(&cases).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -147,7 +146,7 @@ fn every_file_comes_down_to_what_stands_beside_it() {
 }
 
 #[test]
-fn times_are_told_with_their_key_unless_a_flag_goes_before_it() {
+fn invalid_times_name_their_key_unless_a_flag_overrides_it() {
     let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
     let told = |host: &str, flags: &[&str]| {
         let file = directory.path().join("times.yaml");
@@ -164,12 +163,12 @@ fn times_are_told_with_their_key_unless_a_flag_goes_before_it() {
     assert_eq!(told(short, &["--ha", "--ha-lease-duration=20s"]), "right");
     let mixed = told(long, &["--ha", "--ha-renew-deadline=30s"]);
     assert!(mixed.ends_with("change host.haLeaseDuration or --ha-renew-deadline (or HA_RENEW_DEADLINE_SECONDS)\n"), "{mixed}");
-    // What the file says nothing of, whoever takes the flags tells.
+    // Times of flags are reported when arguments are parsed.
     assert_eq!(told(ha, &["--ha-lease-duration=5s"]), "right");
 }
 
 #[test]
-fn the_documents_show_configurations_that_are_right() {
+fn configurations_in_the_documents_are_valid() {
     let check = |document: &str, expected: &str| {
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(document)).unwrap();
         let example = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
@@ -186,7 +185,7 @@ fn the_documents_show_configurations_that_are_right() {
 }
 
 #[test]
-fn the_contract_tells_the_limits_as_they_are() {
+fn the_limits_in_the_contract_are_those_of_the_code() {
     let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/contract.md")).unwrap();
     let grouped = |number: u64| {
         let digits = number.to_string();
@@ -238,7 +237,7 @@ fn the_contract_tells_the_limits_as_they_are() {
 
 /// Editors do not know the schema's own keywords.
 #[test]
-fn the_schema_finds_in_an_editor_what_json_schema_can_say() {
+fn the_schema_finds_errors_with_a_standard_validator() {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
     let check = |name: &str, expected: bool| {
@@ -273,7 +272,7 @@ fn the_schema_finds_in_an_editor_what_json_schema_can_say() {
 }
 
 #[test]
-fn flags_come_down_to_programs_too() {
+fn flags_result_in_programs() {
     let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
     let path = |name: &str| directory.path().join(name).display().to_string();
     let check = |flags: &[&str], expected: &str| {
@@ -307,7 +306,7 @@ fn flags_come_down_to_programs_too() {
     check(&["--config", "none.yaml"], "--config: cannot read none.yaml: No such file or directory");
 }
 
-/// A configuration that is followed.
+/// A configuration that is reloaded when it changes.
 struct Followed {
     directory: tempfile::TempDir,
     programs: channel::Receiver<Arc<[Program]>>,
@@ -338,14 +337,14 @@ impl Followed {
         Self { directory, programs, reports }
     }
 
-    /// Writes a file as an editor does, in place of the one before it.
+    /// Replaces a file, like an editor.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.directory.path();
         fs::write(path.join("new"), content).unwrap();
         fs::rename(path.join("new"), path.join(name)).unwrap();
     }
 
-    /// What is said of the next change, without the path of the folder.
+    /// The next report, without the path of the directory.
     async fn report(&mut self) -> String {
         let report = tokio::time::timeout(Duration::from_secs(600), self.reports.recv()).await.unwrap().unwrap();
         report.replace(&format!("{}/", self.directory.path().display()), "")
@@ -368,7 +367,7 @@ mounts:
 ";
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_taken_and_what_has_not_changed_is_the_same() {
+async fn a_change_is_taken_and_unchanged_programs_stay_the_same() {
     let mut followed = Followed::start();
     let before = followed.programs();
     followed.write("gyre.yaml", CONFIGURATION.replace("[two]", "[three]"));
@@ -405,7 +404,7 @@ async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_p
     let mounted = followed.programs();
     let is_silent = |followed: &mut Followed| followed.reports.try_recv().is_err();
 
-    // A file that comes back in time, and a directory that does.
+    // A file that comes back in time.
     fs::remove_file(&plugin).unwrap();
     tokio::time::sleep(PLUGIN_DIR_GRACE - Duration::from_secs(10)).await;
     followed.write("plugins/scheduled.wasm", &content);
@@ -431,7 +430,7 @@ async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_p
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_file_says_is_not_waited_with_and_a_file_that_is_renamed_is_no_other_plugin() {
+async fn a_changed_file_has_no_grace_period_and_a_renamed_plugin_is_the_same() {
     let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let plugins = followed.directory.path().join("plugins");
     followed.write("plugins/scheduled.wasm", fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap());
@@ -468,7 +467,7 @@ async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namesp
     assert_eq!(followed.names(), ["echo-team-a"]);
     assert!(removed.elapsed() >= PLUGIN_DIR_GRACE, "{:?}", removed.elapsed());
 
-    // A mount whose namespaces overlap takes its place at once.
+    // A mount with a common namespace replaces it at once.
     followed.write(plugin, &content);
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["echo-team-a", "echo"]);
@@ -480,7 +479,7 @@ async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namesp
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_leads_nowhere_is_left_out_after_its_plugin_was_unmounted() {
+async fn a_dangling_link_is_left_out_after_its_plugin_was_unmounted() {
     let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let folder = followed.directory.path().to_owned();
     let content = fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap();
@@ -518,7 +517,7 @@ fn a_plugin_is_reported_as_given_up_only_once_it_is_unmounted() {
     assert_eq!(load(right), (true, vec![plugins.join("echo.wasm")]));
 }
 
-/// Brings a version of files into a folder as the kubelet does for a ConfigMap: a folder for the version, and a link that is turned.
+/// Updates files like the kubelet: with a new directory, and a link that is replaced.
 fn turn(folder: &Path, version: u32, files: &[&str]) {
     let content = folder.join(format!("..{version}"));
     fs::create_dir(&content).unwrap();
@@ -531,7 +530,7 @@ fn turn(folder: &Path, version: u32, files: &[&str]) {
 }
 
 #[test]
-fn what_is_loaded_is_of_one_version_however_often_a_config_map_is_updated() {
+fn all_files_are_loaded_from_one_version_of_a_config_map() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path();
     fs::copy(gyre_artifacts::ECHO, folder.join("echo.wasm")).unwrap();
@@ -560,7 +559,7 @@ fn what_is_loaded_is_of_one_version_however_often_a_config_map_is_updated() {
             }
         });
         for _ in 0..500 {
-            // One that changed each time that it was read is refused, and read once more later.
+            // Files that changed each time are refused, and read again later.
             if let Ok(programs) = source.shared.load(&source.programs, &Directory::default(), Time::default()).result {
                 let settings: BTreeSet<_> = programs.iter().map(|program| Arc::clone(&program.settings)).collect();
                 assert_eq!(settings.len(), 1, "{settings:?}");
@@ -611,7 +610,7 @@ async fn an_invalid_configuration_is_refused_as_a_whole_until_it_is_corrected() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn following_ends_when_the_receiver_is_dropped() {
+async fn reloading_ends_when_the_receiver_is_dropped() {
     let Followed { mut reports, programs, .. } = Followed::start();
     drop(programs);
     assert_eq!(reports.recv().await, None);

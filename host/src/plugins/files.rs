@@ -1,7 +1,7 @@
-//! Reads files, and notices when they have changed.
+//! Reads files, and detects their changes.
 //!
-//! Files are polled instead of watched: this works on every file system, for files that are written in place, for files that are replaced, and
-//! for the links by which the kubelet updates a ConfigMap.
+//! Files are polled: this works on every file system, for files that are overwritten or replaced,
+//! and for the links of a ConfigMap.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,14 +10,14 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Files and directories, each with its state just before it was read.
+/// Files and directories, with their states just before they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files(BTreeMap<PathBuf, Look>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look {
     Absent,
-    /// The identity of the file, its length, and the times at which its content and its metadata last changed.
+    /// The identity and length of a file, and the times of its last changes.
     File {
         device: u64,
         inode: u64,
@@ -25,7 +25,7 @@ enum Look {
         modified: (i64, i64),
         changed: (i64, i64),
     },
-    /// The plugins in it.
+    /// The plugins in the directory.
     Directory(Vec<PathBuf>),
 }
 
@@ -60,7 +60,7 @@ impl Files {
         plugins_in(path)
     }
 
-    /// Adds a file that is not read, so that its changes are noticed.
+    /// Adds a file without reading it.
     pub(crate) fn note(&mut self, path: &Path) {
         self.0.insert(path.to_owned(), look(path));
     }
@@ -73,7 +73,7 @@ impl Files {
 }
 
 fn look(path: &Path) -> Look {
-    // Links are followed, because their targets are read.
+    // Follows links, because their targets are read.
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => plugins_in(path).map_or(Look::Absent, Look::Directory),
         Ok(metadata) => look_at_file(&metadata),
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a change after reading `path` is noticed.
+    /// Expects that a change after reading `path` is detected, or is not.
     fn check(directory: &Path, path: &str, change: impl FnOnce(&Path), expected: bool) {
         let mut files = Files::default();
         let path = directory.join(path);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_directory_only_plugins_count() {
+    fn only_the_plugins_in_a_directory_count() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
         check(directory, "", |directory| fs::write(directory.join("notes.txt"), "").unwrap(), false);

@@ -1,5 +1,5 @@
-//! Has a status, but no subresource for it: who writes the status writes the object, whose generation that raises. Wants
-//! `seen: <spec.text>` in it.
+//! Has a status without a subresource: writing the status raises the generation of the object.
+//! Wants `seen: <spec.text>` in it.
 
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response};
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! Counts its calls in memory of its own, and writes the number into its ConfigMap `<name>`: it is no pure function. With `spec.secret` that
-//! and the number are in a Secret `<name>` too, and as `copy` in the ConfigMap.
+//! Counts its calls in memory, and writes the number into its ConfigMap `<name>`: not a pure
+//! function. `spec.secret`, with the number, is also in a Secret `<name>`, and as `copy` in the
+//! ConfigMap.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

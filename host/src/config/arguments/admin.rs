@@ -1,4 +1,4 @@
-//! The arguments of the admin server, and echoperator's variables for them.
+//! The arguments of the admin server, with echoperator's variables.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub(crate) struct SecureArguments {
 }
 
 impl AdminArguments {
-    /// What to serve; none: nothing.
+    /// The options of the admin server, or `None` if it is off.
     pub(crate) fn options(self) -> Option<Options> {
         let address = match self.listen {
             Some(Listen(address)) => address?,
@@ -70,7 +70,7 @@ fn path(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address to listen on, or none.
+/// An address to listen on, or `None` for "off".
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
 

@@ -1,4 +1,4 @@
-//! The arguments of leader election, and echoperator's variables for them.
+//! The arguments of leader election, with echoperator's variables.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use gyre_engine::leadership::election::{ElectionScope, Leaders, Options, identit
 
 use crate::config::values::{WrongArguments, one_of, period};
 
-/// What is elected, by its word.
 const SCOPES: &[(&str, &str, ElectionScope)] =
     &[("host", "One leader for all mounts", ElectionScope::Host), ("mount", "One leader for each mount", ElectionScope::Mount)];
 
@@ -47,13 +46,12 @@ pub(crate) struct ElectionArguments {
     ha_retry_period: Duration,
 }
 
-/// One of the times of an election.
+/// A time of an election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeFlag {
-    /// Without its hyphens.
+    /// The flag without its hyphens.
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
-    /// The default value.
     pub(crate) default: &'static str,
 }
 
@@ -61,15 +59,13 @@ const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable:
 const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "HA_RENEW_DEADLINE_SECONDS", default: "10s" };
 const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA_RETRY_PERIOD_SECONDS", default: "2s" };
 
-/// Invalid times.
 #[derive(Debug)]
 pub(crate) struct WrongTimes {
-    /// The time that is invalid by itself, or the times that contradict each other, each with its value.
+    /// One invalid time, or the times that contradict each other.
     pub(crate) times: Vec<(TimeFlag, Duration)>,
     pub(crate) error: election::Error,
 }
 
-/// Names the times by their flags and variables.
 impl fmt::Display for WrongTimes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = list(self.times.iter().map(|(time, _)| time));
@@ -78,7 +74,6 @@ impl fmt::Display for WrongTimes {
     }
 }
 
-/// The flag, and its variable.
 impl fmt::Display for TimeFlag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "--{} (or {})", self.flag, self.variable)
@@ -86,7 +81,7 @@ impl fmt::Display for TimeFlag {
 }
 
 impl ElectionArguments {
-    /// What to elect, in this namespace, for the deployment and the host of these names; none: there is no election.
+    /// The scope and options of the election, or `None` without one.
     ///
     /// # Errors
     ///
@@ -113,7 +108,7 @@ impl ElectionArguments {
         Ok(Some((self.ha_scope, options)))
     }
 
-    /// What is wrong with its times, if there is an election.
+    /// The invalid times, if there is an election.
     pub(crate) fn wrong_times(&self) -> Option<WrongTimes> {
         if self.ha { self.timing().err() } else { None }
     }
@@ -134,7 +129,7 @@ impl ElectionArguments {
     }
 }
 
-/// As Go's `strconv.ParseBool`, which reads echoperator's variables.
+/// Like Go's `strconv.ParseBool`, which parses echoperator's variables.
 fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -149,7 +144,7 @@ fn node(text: &str) -> Result<String, String> {
 }
 
 fn lease_name(text: &str) -> Result<String, String> {
-    // The names of mounts and replicas come after it.
+    // The names of mounts and replicas are appended.
     if names::is_dns_subdomain(text) && text.len() <= 120 {
         Ok(text.to_owned())
     } else {
@@ -204,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_that_are_called_the_same_have_different_identities() {
+    fn hosts_with_the_same_name_have_different_identities() {
         let identity = || options(&["--ha=true", "--ha-node-id", "same"]).unwrap().unwrap().1.identity;
         assert!(identity().starts_with("same_"));
         assert_ne!(identity(), identity());

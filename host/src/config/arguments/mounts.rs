@@ -38,7 +38,6 @@ pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
     pub(crate) named: NamedArguments,
     pub(crate) policy: PolicyArguments,
-    /// What the deployment is called.
     name: Option<String>,
     workers: Option<u32>,
     pub(crate) code: CodeArguments,
@@ -168,7 +167,7 @@ impl From<RbacMounts> for MountArguments {
 struct Settings {
     plugin: String,
     json: String,
-    /// Their name in messages.
+    /// The name of the settings in messages.
     place: String,
 }
 
@@ -186,7 +185,7 @@ impl FromStr for Settings {
     }
 }
 
-/// After how many faults a plugin is quarantined; none: never.
+/// The number of faults before a quarantine, or `None` for never.
 #[derive(Clone, Copy, Debug)]
 struct Faults(Option<u32>);
 
@@ -204,17 +203,15 @@ impl FromStr for Faults {
 }
 
 impl MountArguments {
-    /// A configuration file, without any flag.
     pub(crate) fn of_file(config: PathBuf) -> Self {
         Self { config: Some(config), ..Self::default() }
     }
 
-    /// Whether they name nothing to mount.
+    /// Returns whether there is nothing to mount.
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.named.plugins.is_empty() && self.named.plugin_dir.is_none()
     }
 
-    /// What the deployment is called by a flag.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -235,7 +232,7 @@ impl MountArguments {
         set(&mut policy.limits.memory_bytes, *call_memory);
     }
 
-    /// The configuration that the flags define, without a file.
+    /// The configuration of the flags, without a file.
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
         let flag = |flag: &str, path: &Path| Part::flag(&format!("{flag} {}", path.display()));
         let mut configuration = Configuration::empty(Part::flag("--name"));
@@ -257,18 +254,16 @@ impl MountArguments {
 }
 
 impl CodeArguments {
-    /// A sandbox for reading the manifests of plugins.
+    /// A sandbox for reading manifests.
     pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
         Sandbox::new(self.options()).context("cannot set up the sandbox")
     }
 
-    /// The options of a sandbox that these arguments set.
     pub(crate) fn options(&self) -> gyre_sandbox::Options {
         let compiled_dirs = self.compiled.iter().cloned().collect();
         gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }
     }
 
-    /// The directory for compiled code.
     pub(crate) fn cache(&self) -> Option<PathBuf> {
         match &self.code_cache {
             Some(directory) if directory.as_os_str() == "off" => None,

@@ -7,7 +7,6 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use crate::config::values::one_of;
 
-/// How lines are logged, by its word.
 const FORMATS: &[(&str, &str, LogFormat)] =
     &[("text", "Text for people", LogFormat::Text), ("json", "One JSON object per line", LogFormat::Json)];
 
@@ -26,17 +25,18 @@ pub(crate) struct LogArguments {
     environment: Option<String>,
 }
 
-/// A filter, for clap.
+/// Parses a filter for clap.
 fn level(text: &str) -> Result<String, String> {
     log::check_filter(text).map(|()| text.to_owned())
 }
 
 impl LogArguments {
-    /// Starts logging with the filter of the arguments, or else with `default`; and tracing, if traces are sent.
+    /// Starts logging with the filter of the arguments or `default`, and tracing if traces are
+    /// sent.
     ///
     /// # Errors
     ///
-    /// As of [`log::start`].
+    /// Like [`log::start`].
     pub(crate) fn start(&self, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
         let filter = self.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
         let is_local = self.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
@@ -73,11 +73,11 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 }
 
 impl TraceArguments {
-    /// The sender of traces of the host with this name, if the arguments enable it.
+    /// The sender of traces of this host, if the arguments enable it.
     ///
     /// # Errors
     ///
-    /// As of [`Traces::to`].
+    /// Like [`Traces::to`].
     pub(crate) fn traces(&self, instance: &str) -> anyhow::Result<Option<Traces>> {
         let Some(endpoint) = &self.otlp_endpoint else { return Ok(None) };
         Traces::to(endpoint.clone(), self.otlp_headers.clone(), instance).map(Some)
