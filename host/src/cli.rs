@@ -69,7 +69,8 @@ enum Command {
     /// Print the JSON Schema of the configuration file, for editors.
     #[command(after_help = CONFIG_SCHEMA_EXAMPLES)]
     ConfigSchema,
-    /// Describe a plugin: the kinds that it reconciles, creates and reads, what it may access, and its size.
+    /// Describe a plugin: the kinds that it reconciles, creates and reads, what it may access, and
+    /// its size.
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
     #[cfg(feature = "tools")]
@@ -78,7 +79,8 @@ enum Command {
     /// Record the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
-    /// Show what the shadow of a mount would do differently from the mount's plugin, in a running host.
+    /// Show what the shadow of a mount would do differently from the mount's plugin, in a running
+    /// host.
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
 }
@@ -140,10 +142,12 @@ struct RunArguments {
     /// Do not reload the configuration and the plugins when they change.
     #[arg(long)]
     no_reload: bool,
-    /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no cluster.
+    /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no
+    /// cluster.
     #[arg(long)]
     check: bool,
-    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service account of the Pod].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
+    /// account of the Pod].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
@@ -154,7 +158,8 @@ struct RunArguments {
 struct RbacArguments {
     #[command(flatten)]
     mount: RbacMounts,
-    /// Service account that the host runs as; if given, also print its RoleBindings and ClusterRoleBindings.
+    /// Service account that the host runs as; if given, also print its RoleBindings and
+    /// ClusterRoleBindings.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<ServiceAccount>,
     /// Print only Roles, no ClusterRole; fail if Roles are not sufficient.
@@ -167,11 +172,12 @@ struct RbacArguments {
     /// Namespace that the host runs in; give the same value as to `gyre run`.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
-    /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no longer grants. Needed while parents own
-    /// such children.
+    /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no
+    /// longer grants. Needed while parents own such children.
     #[arg(long)]
     cross_namespace: bool,
-    /// YAML file with CustomResourceDefinitions that no plugin contains; the rules need the resource names of their kinds. Can be repeated.
+    /// YAML file with CustomResourceDefinitions that no plugin contains; the rules need the
+    /// resource names of their kinds. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
 }

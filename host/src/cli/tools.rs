@@ -15,13 +15,16 @@ use crate::commands::replay::{self, ReplayArguments};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tool {
-    /// Preview what a plugin does with objects from files or a live cluster: plan, children, events and status. Changes nothing.
+    /// Preview what a plugin does with objects from files or a live cluster: plan, children, events
+    /// and status. Changes nothing.
     #[command(after_help = offline::RENDER_EXAMPLES)]
     Render(Box<RenderArguments>),
-    /// Run golden test cases: compare what a plugin does with what each case expects. Needs no cluster.
+    /// Run golden test cases: compare what a plugin does with what each case expects. Needs no
+    /// cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
-    /// Test a plugin with changes and failures in a simulated cluster; report what goes wrong and how to reproduce it. Needs no cluster.
+    /// Test a plugin with changes and failures in a simulated cluster; report what goes wrong and
+    /// how to reproduce it. Needs no cluster.
     #[command(after_help = offline::check_examples())]
     Check(Box<CheckArguments>),
     /// Show what a plugin would change in a live cluster. Changes nothing.
@@ -36,7 +39,8 @@ pub(super) enum Tool {
     /// Print the manual page, or write one page per command.
     #[command(after_help = manual::MAN_EXAMPLES)]
     Man(ManArguments),
-    /// Run an in-memory cluster with plugins mounted, and show what happens, for development and tests.
+    /// Run an in-memory cluster with plugins mounted, and show what happens, for development and
+    /// tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(Box<DevArguments>),
     /// Repeat recorded calls with a plugin, and show which answers differ.

@@ -57,13 +57,15 @@ const RELOAD_EVERY: Duration = Duration::from_millis(300);
 pub(crate) struct DevArguments {
     #[command(flatten)]
     mount: DevMounts,
-    /// Objects to apply: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
+    /// Objects to apply: files, directories (their .yaml, .yml and .json files), or "-" for
+    /// standard input. Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     manifests: Vec<PathBuf>,
     /// Run only the API server and its controllers, without plugins.
     #[arg(long, conflicts_with_all = ["plugins", "once"])]
     cluster_only: bool,
-    /// Exit once every object in these files that a plugin reconciles is Ready; fail if that takes longer than --timeout.
+    /// Exit once every object in these files that a plugin reconciles is Ready; fail if that takes
+    /// longer than --timeout.
     #[arg(long)]
     once: bool,
     /// Timeout of --once, in seconds.

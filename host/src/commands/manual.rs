@@ -28,7 +28,8 @@ pub(crate) struct CompletionsArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Directory to write one page per command to [default: one page for all commands, to standard output].
+    /// Directory to write one page per command to [default: one page for all commands, to standard
+    /// output].
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 }

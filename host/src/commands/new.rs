@@ -41,7 +41,8 @@ const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArguments {
-    /// Name of the plugin: lower-case letters, digits and hyphens. The project is created in a directory of this name, unless --path is given.
+    /// Name of the plugin: lower-case letters, digits and hyphens. The project is created in a
+    /// directory of this name, unless --path is given.
     #[arg(value_name = "NAME", value_parser = plugin_name)]
     name: String,
     /// Kind that the plugin reconciles [default: the name in CamelCase].

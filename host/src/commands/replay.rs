@@ -42,7 +42,8 @@ pub(crate) struct ReplayArguments {
     /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
-    /// Maximum number of differences to show line by line; for further differences, only the call is named.
+    /// Maximum number of differences to show line by line; for further differences, only the call
+    /// is named.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
     most_shown: usize,
     /// Print JSON, with every difference in full.

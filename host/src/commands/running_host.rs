@@ -20,8 +20,8 @@ pub(crate) struct HostArguments {
     /// URL of the host [default: this machine, with the port of --metrics-port].
     #[arg(long, value_name = "URL", value_parser = from)]
     from: Option<Uri>,
-    /// Port of the host on this machine, if --from is not given. The chart sets the environment variable in the
-    /// host's container.
+    /// Port of the host on this machine, if --from is not given. The chart sets the environment
+    /// variable in the host's container.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
     metrics_port: u16,
     /// Connect to this machine over TLS, if --from is not given.

@@ -35,18 +35,20 @@ pub(crate) struct HostArguments {
     pub(crate) admin: AdminArguments,
     #[command(flatten)]
     pub(crate) election: ElectionArguments,
-    /// Namespace that the host runs in. It keeps its Leases there and, if the deployment has a name, its inventory.
+    /// Namespace that the host runs in. It keeps its Leases there and, if the deployment has a
+    /// name, its inventory.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     pub(crate) home_namespace: String,
-    /// Allow `gyre record --secrets` to record the values of Secrets. Anyone who may forward a port of the host can then read them.
+    /// Allow `gyre record --secrets` to record the values of Secrets. Anyone who may forward a port
+    /// of the host can then read them.
     #[arg(
         long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
     )]
     pub(crate) record_secrets: bool,
-    /// How long a plugin stays mounted after its file disappears from the plugin directory, e.g. 90s or 10m; 0 unmounts it at once
-    /// [default: 5m]. Because of this delay, the host does not remove the finalizers of
-    /// all objects when the directory is empty for a moment.
+    /// How long a plugin stays mounted after its file disappears from the plugin directory, e.g.
+    /// 90s or 10m; 0 unmounts it at once [default: 5m]. Because of this delay, the host does not
+    /// remove the finalizers of all objects when the directory is empty for a moment.
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) plugin_dir_grace: Option<Duration>,
     #[command(flatten)]

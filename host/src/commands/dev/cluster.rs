@@ -22,10 +22,12 @@ pub(super) struct ClusterArguments {
     /// File to write the kubeconfig to [default: a temporary file].
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
-    /// How long the containers of Pods run before they succeed, in seconds; "never" leaves Pods pending.
+    /// How long the containers of Pods run before they succeed, in seconds; "never" leaves Pods
+    /// pending.
     #[arg(long, value_name = "SECONDS", default_value = "1")]
     pub(super) pods_run: PodsRun,
-    /// Run no controllers (namespaces, garbage collection, Jobs, CronJobs): only clients change objects.
+    /// Run no controllers (namespaces, garbage collection, Jobs, CronJobs): only clients change
+    /// objects.
     #[arg(long)]
     pub(super) no_controllers: bool,
     /// File to write the audit log of the API server to, in the format of kube-apiserver.

@@ -47,8 +47,9 @@ pub(crate) struct DiffArguments {
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
-    /// Path to the version that is mounted now; the output then includes the deletion of its children whose kinds the new version no
-    /// longer declares. Needed only if the host has no --name, and so no inventory. Can be repeated.
+    /// Path to the version that is mounted now; the output then includes the deletion of its
+    /// children whose kinds the new version no longer declares. Needed only if the host has no
+    /// --name, and so no inventory. Can be repeated.
     #[arg(long, value_name = "PLUGIN")]
     was: Vec<PathBuf>,
     /// Show the values of Secrets.

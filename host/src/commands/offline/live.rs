@@ -12,7 +12,8 @@ use crate::commands::connect::configuration;
 /// The live cluster.
 #[derive(Debug, Args)]
 pub(super) struct LiveArguments {
-    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service account of the Pod].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
+    /// account of the Pod].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context in the kubeconfig file [default: the current context].

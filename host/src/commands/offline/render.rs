@@ -51,10 +51,12 @@ pub(crate) struct RenderArguments {
     /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
-    /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
+    /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
+    /// Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "from_cluster")]
     files: Vec<PathBuf>,
-    /// Start with a copy of the objects of a live cluster, which is only read; the files are applied to the copy.
+    /// Start with a copy of the objects of a live cluster, which is only read; the files are
+    /// applied to the copy.
     #[arg(long)]
     from_cluster: bool,
     /// Show the values of Secrets that --from-cluster reads.

@@ -20,22 +20,26 @@ const SCOPES: &[(&str, &str, ElectionScope)] =
 /// Whether several replicas of this host run, and how they elect leaders.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ElectionArguments {
-    /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to date and write nothing.
+    /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to
+    /// date and write nothing.
     #[arg(
         long, value_name = "BOOL", env = "HA_ENABLED", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set, value_parser = boolean
     )]
     ha: bool,
-    /// Whether to elect one leader for all mounts, or one leader for each mount so that the replicas share the mounts.
+    /// Whether to elect one leader for all mounts, or one leader for each mount so that the
+    /// replicas share the mounts.
     #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_parser = one_of(SCOPES), default_value = "host")]
     ha_scope: ElectionScope,
     /// Name of this replica in Leases and logs [default: the hostname].
     #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]
     ha_node_id: Option<String>,
-    /// Name of the Lease, or prefix of the names of the Leases if there are several [default: the name of the deployment].
+    /// Name of the Lease, or prefix of the names of the Leases if there are several [default: the
+    /// name of the deployment].
     #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
     ha_lease_name: Option<String>,
-    /// Lease duration: how long other replicas wait before they take over a Lease that is not renewed.
+    /// Lease duration: how long other replicas wait before they take over a Lease that is not
+    /// renewed.
     #[arg(long, value_name = "DURATION", env = LEASE_DURATION.variable, default_value = LEASE_DURATION.default, value_parser = period)]
     ha_lease_duration: Duration,
     /// Renew deadline: how long a leader continues to write after it last renewed its Lease.

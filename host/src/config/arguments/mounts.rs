@@ -31,8 +31,8 @@ use crate::config::values::{label, mebibytes, milliseconds, whole};
 
 /// All flags that define mounts. Those that a command does not have are not set.
 ///
-/// A flag or its environment variable applies to each mount, and overrides `defaults` in the configuration file; the entry of a mount in
-/// the file overrides both.
+/// A flag or its environment variable applies to each mount, and overrides `defaults` in the
+/// configuration file; the entry of a mount in the file overrides both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
@@ -46,7 +46,8 @@ pub(crate) struct MountArguments {
 /// The mounts, from a file or from flags.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
-    /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir, --settings or --namespace.
+    /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir,
+    /// --settings or --namespace.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plugins", "plugin_dir", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
@@ -70,18 +71,20 @@ pub(crate) struct NamedArguments {
     namespaces: Vec<String>,
 }
 
-/// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot declare.
+/// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude
+/// each other, which these cannot declare.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArguments {
-    /// Take over (adopt) existing objects that have the name of a child, and neither a controller nor labels of gyre. Does not apply to
-    /// children with the strategy create-only.
+    /// Take over (adopt) existing objects that have the name of a child, and neither a controller
+    /// nor labels of gyre. Does not apply to children with the strategy create-only.
     #[arg(long)]
     adopt: bool,
-    /// Number of times that a failed reconcile is retried before the host waits until the object changes [default: unlimited].
+    /// Number of times that a failed reconcile is retried before the host waits until the object
+    /// changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
-    /// Stop calling a plugin about a namespace, except for probes (quarantine), after consecutive faults on N distinct objects of the
-    /// namespace; "never" disables this [default: 5].
+    /// Stop calling a plugin about a namespace, except for probes (quarantine), after consecutive
+    /// faults on N distinct objects of the namespace; "never" disables this [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
@@ -98,8 +101,9 @@ pub(crate) struct PolicyArguments {
 /// The name of a deployment, for hosts that keep an inventory.
 #[derive(Clone, Debug, Args)]
 struct NameArgument {
-    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a ConfigMap from which a later
-    /// start learns which mounts were removed, so that it can clean up after them [default: the name in the configuration file].
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a
+    /// ConfigMap from which a later start learns which mounts were removed, so that it can clean up
+    /// after them [default: the name in the configuration file].
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     name: Option<String>,
 }
@@ -115,8 +119,8 @@ struct WorkersArgument {
 /// Where compiled code is kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
-    /// Directory in which compiled plugins are cached for later starts; "off" disables the cache [default:
-    /// $XDG_CACHE_HOME/gyre/code, else ~/.cache/gyre/code].
+    /// Directory in which compiled plugins are cached for later starts; "off" disables the cache
+    /// [default: $XDG_CACHE_HOME/gyre/code, else ~/.cache/gyre/code].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
     code_cache: Option<PathBuf>,
     /// Additional, read-only directory of compiled plugins, e.g. in an image.

@@ -13,11 +13,12 @@ const FORMATS: &[(&str, &str, LogFormat)] =
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArguments {
-    /// Log filter: a level, or levels by target, e.g. "info,gyre=debug,plugin=trace" [default: info; for `gyre dev`, warnings and what
-    /// plugins log].
+    /// Log filter: a level, or levels by target, e.g. "info,gyre=debug,plugin=trace" [default:
+    /// info; for `gyre dev`, warnings and what plugins log].
     #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
     level: Option<String>,
-    /// Log format [default: text, or JSON if the environment variable ENV is set to another value than "local"].
+    /// Log format [default: text, or JSON if the environment variable ENV is set to another value
+    /// than "local"].
     #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_parser = one_of(FORMATS))]
     format: Option<LogFormat>,
     /// Environment in which the host runs, as for echoperator: "local", "production" or the like.
@@ -44,11 +45,12 @@ impl LogArguments {
     }
 }
 
-/// Where traces are sent. The variables are OpenTelemetry's own; so are `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, and those of
-/// the sampler and the batches.
+/// Where traces are sent. The variables are OpenTelemetry's own; so are `OTEL_SERVICE_NAME` and
+/// `OTEL_RESOURCE_ATTRIBUTES`, and those of the sampler and the batches.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TraceArguments {
-    /// URL of an OpenTelemetry collector that receives a trace of each reconcile, e.g. http://collector:4318 (OTLP over HTTP, JSON).
+    /// URL of an OpenTelemetry collector that receives a trace of each reconcile, e.g.
+    /// http://collector:4318 (OTLP over HTTP, JSON).
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = endpoint)]
     otlp_endpoint: Option<Uri>,
     /// Header to send to the collector. Can be repeated.
