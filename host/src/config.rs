@@ -116,17 +116,14 @@ pub struct Source {
     programs: Arc<[Program]>,
 }
 
-/// The result of reading everything once.
 struct Loaded {
     files: Files,
-    /// The state of the plugin directory if the result takes effect.
     directory: Directory,
     /// The changes of the plugin directory to log. A refused configuration unmounts no plugins.
     looked: Looked,
     result: Result<Arc<[Program]>, Problems>,
 }
 
-/// The parts that do not change while the process runs.
 struct Shared {
     arguments: MountArguments,
     sandbox: Sandbox,
@@ -137,7 +134,6 @@ struct Shared {
 struct Process {
     name: Option<String>,
     has_directory: bool,
-    /// The settings under `host` when the process started.
     host: Vec<Setting>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
@@ -156,7 +152,6 @@ impl Process {
         }
     }
 
-    /// Reports changes that need a restart.
     fn check(&self, configuration: &Configuration, problems: &mut Problems) {
         let Located { value: name, place } = &configuration.name;
         let renamed = match (&self.name, name) {
@@ -198,10 +193,6 @@ fn calls(configuration: &Configuration) -> u32 {
 
 impl Source {
     /// Like [`Self::open_host`], for commands without leader election.
-    ///
-    /// # Errors
-    ///
-    /// All problems of the configuration.
     #[cfg(any(test, feature = "tools"))]
     pub(crate) fn open(arguments: &MountArguments) -> Result<Self, Error> {
         Self::open_as(arguments, None)
@@ -211,7 +202,6 @@ impl Source {
     /// this leader election. Blocks: compiling takes about 100 ms per plugin.
     ///
     /// # Errors
-    ///
     /// All problems of the configuration, including invalid times of the election.
     pub(crate) fn open_host(arguments: &MountArguments, election: &ElectionArguments) -> Result<Self, Error> {
         Self::open_as(arguments, Some(election))
@@ -239,7 +229,6 @@ impl Source {
         Ok(Self { shared, files, directory, programs: programs.into() })
     }
 
-    /// Sets how long a plugin that vanished from the plugin directory stays mounted.
     #[must_use]
     pub(crate) fn with_grace(mut self, grace: Duration) -> Self {
         self.directory = self.directory.with_grace(grace);
@@ -279,7 +268,6 @@ impl Source {
     /// no problems. Ends when the receiver is dropped.
     ///
     /// # Guarantees
-    ///
     /// The programs come from a configuration without problems. A program whose plugin and
     /// configuration have not changed stays the same.
     pub async fn follow(mut self, every: Duration, wanted: channel::Sender<Arc<[Program]>>, report: impl Fn(Reload<'_>)) {
@@ -330,7 +318,6 @@ impl Source {
         }
     }
 
-    /// Waits until the files have changed, and then settled.
     async fn changed(&self, every: Duration) {
         loop {
             tokio::time::sleep(every).await;
@@ -404,7 +391,6 @@ fn tell(looked: &Looked, grace: Duration) {
     }
 }
 
-/// Waits until this time, or for ever without one.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -416,7 +402,6 @@ async fn until(time: Option<Instant>) {
 /// Public for fuzzing, without a process and arguments.
 ///
 /// # Errors
-///
 /// All problems of the file.
 #[doc(hidden)]
 pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Vec<Program>, Problems> {
@@ -427,7 +412,6 @@ pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Ve
     problems.or(loaded.programs)
 }
 
-/// Reads the configuration, and scans the plugin directory.
 fn read(
     arguments: &MountArguments,
     files: &mut Files,

@@ -16,7 +16,6 @@ use crate::plugins::files::Files;
 /// The largest plugin, in bytes. Components with an interpreter have about 20 MiB.
 pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
-/// Loads a plugin for a long-running process. Announces long compilations.
 pub(crate) fn load_file(
     sandbox: &Sandbox,
     path: &Path,
@@ -44,10 +43,8 @@ fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Pa
     }
 }
 
-/// The remedy for a file that is not a plugin.
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
 
-/// Reads and loads a plugin. Announces long compilations.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
     let bytes = read(path)?;
     let _shown = compiling::announce(sandbox, path, &bytes);
@@ -63,7 +60,6 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         .map_err(|error| anyhow!("cannot read the plugin {}: {}; {GIVE_A_COMPONENT}", path.display(), error_chain(&error)))
 }
 
-/// Loads a plugin, and compiles it if it is not in the cache.
 pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Plugin, gyre_sandbox::load::Error> {
     let plugin = sandbox.load(bytes)?;
     let manifest = plugin.manifest();

@@ -30,7 +30,6 @@ pub struct Case {
 /// The cases in a directory and its subdirectories, sorted by name; some lack the expected result.
 ///
 /// # Errors
-///
 /// When a directory cannot be listed.
 pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
@@ -81,7 +80,6 @@ impl CaseInput {
     /// Reads the case in a directory.
     ///
     /// # Errors
-    ///
     /// When one of its files cannot be read, or is invalid.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let time = match text(folder, TIME)? {
@@ -102,7 +100,6 @@ impl CaseInput {
 /// Reads a file of a case, or returns `None` if it does not exist.
 ///
 /// # Errors
-///
 /// When it cannot be read.
 pub fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(folder.join(name)) {

@@ -48,7 +48,6 @@ use crate::plan::Subject;
 
 /// The number of other specs that each parent is changed to, and back.
 const MOST_SPECS: usize = 3;
-/// The most findings of one flaw that are printed; the others are counted.
 const MOST_SHOWN: usize = 3;
 
 /// The number of experiments, and their seed.
@@ -73,7 +72,6 @@ impl CheckSetup {
     /// Tries to break the plugins.
     ///
     /// # Errors
-    ///
     /// When there is nothing to check, or an experiment cannot be run.
     pub fn check(&self, options: CheckOptions) -> anyhow::Result<CheckReport> {
         let (mut found, converged) = self.undisturbed()?;
@@ -177,7 +175,6 @@ fn experiments(
     Ok(experiments)
 }
 
-/// Keeps some findings of each flaw, and returns the number of the others.
 fn thin_out(findings: &mut Vec<Finding>) -> usize {
     let mut kept: Vec<Finding> = Vec::new();
     let mut others = BTreeSet::new();

@@ -13,7 +13,6 @@ use crate::plan::{Action, Subject, Verb, uid};
 use crate::preview::Preview;
 use crate::selection::selects;
 
-/// The reasons why the host refuses a child without a request.
 const PLANNED: &[RefusalReason] = &[
     RefusalReason::UndeclaredKind,
     RefusalReason::KindNotGranted,
@@ -23,10 +22,8 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::ForeignObject,
     RefusalReason::ChildListFull,
 ];
-/// The reasons why the API server rejects a child, perhaps in a dry run.
 const APPLIED: &[RefusalReason] =
     &[RefusalReason::Conflict, RefusalReason::ImmutableField, RefusalReason::Rejected, RefusalReason::NamespaceTerminating];
-/// The reasons of events about failed calls.
 const FAILURES: &[&str] = &[
     "PluginTransient",
     "PluginRetryAfter",
@@ -111,7 +108,6 @@ fn change_of_event(event: &Action, changes: &[Change]) -> Option<Change> {
     Some(Change { verb, subject, refusal, message, parent, before: Value::Null, after: Value::Null })
 }
 
-/// `parents` are the existing parents, by UID.
 fn change(action: Action, parents: &BTreeMap<String, Subject>) -> Change {
     let parent = parent(&action, parents).map(Subject::to_string);
     let Action { verb, subject, states, refusal, .. } = action;

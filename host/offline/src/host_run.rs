@@ -77,7 +77,6 @@ impl HostRun {
         children.into_iter().map(|action| &action.object).collect()
     }
 
-    /// The name, status and requeue of each parent.
     pub(crate) fn statuses(&self) -> Vec<Value> {
         let of = |parent: &Value| {
             let subject = Subject::of(parent);

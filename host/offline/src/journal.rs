@@ -15,14 +15,12 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// A request to change something.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) content_type: String,
-    /// `Null` if there was none.
     pub(crate) body: Value,
     /// The object before the request, or `Null` if it did not exist.
     pub(crate) before: Value,
@@ -37,7 +35,6 @@ pub(crate) struct Journal {
     kept: Arc<Mutex<Kept>>,
 }
 
-/// A streamed body, or one that was read completely.
 type Answer = Either<service::Body, Full<Bytes>>;
 
 struct Kept {
@@ -54,7 +51,6 @@ impl Journal {
         std::mem::take(&mut self.kept().sent)
     }
 
-    /// Returns whether a recorded Event has this reason.
     pub(crate) fn has_event(&self, reason: &str) -> bool {
         let is_meant =
             |sent: &Sent| sent.path.ends_with("/events") && sent.body.get("reason").is_some_and(|said| said == reason);

@@ -24,9 +24,7 @@ use crate::plan::{Subject, uid};
 /// The undeclared kinds that children of each mount may have: those that earlier versions declared.
 pub(crate) type PreviousChildKinds = BTreeMap<String, BTreeSet<GroupVersionKind>>;
 
-/// The number of objects in a page of a list.
 const PAGE: u32 = 500;
-/// The number of concurrent requests.
 const AT_ONCE: usize = 16;
 /// The source of copies in messages, instead of a file name.
 const COPIED: &str = "the cluster";
@@ -43,9 +41,7 @@ pub struct LiveCluster {
 }
 
 pub(crate) struct Copies {
-    /// The objects, each with its source.
     pub(crate) objects: Vec<(String, Value)>,
-    /// The named namespaces that do not exist.
     pub(crate) absent: BTreeSet<String>,
     /// The parts that the programs need and the cluster lacks, each as part of a sentence.
     pub(crate) remarks: Vec<String>,
@@ -55,10 +51,6 @@ pub(crate) struct Copies {
 
 /// Copies the namespaces, CRDs, parents and children, and the objects that the programs read. Also
 /// reads namespaces that mounts name.
-///
-/// # Errors
-///
-/// When a request to the API server fails.
 pub(crate) async fn copies(
     client: &Client,
     programs: &[Program],
@@ -122,7 +114,6 @@ fn not_served(manifest: &Manifest, kind: &GroupVersionKind) -> Option<String> {
     Some(format!("the cluster does not serve {} {}: apply {what} first", kind.kind, kind.api_version()))
 }
 
-/// The remark about a definition that differs from the one that the plugin contains.
 fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> {
     let name = definition.pointer("/metadata/name")?.as_str()?;
     let is_same = |crd: &&Value| crd.pointer("/metadata/name").and_then(Value::as_str) == Some(name);
@@ -137,10 +128,6 @@ fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> 
 }
 
 /// Copies of the objects with these names, as from [`copies`].
-///
-/// # Errors
-///
-/// As for [`copies`].
 pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyhow::Result<Vec<(String, Value)>> {
     let mut resources = BTreeMap::new();
     for subject in subjects {
@@ -164,12 +151,7 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
 }
 
 /// The undeclared kinds that children may have: from the inventories of hosts that have mounted
-/// these plugins, and from the previous versions.
-///
-/// # Errors
-///
-/// When a request to the API server fails. Without permission to list ConfigMaps, no inventories
-/// are read.
+/// these plugins, and from the previous versions. Reads no inventories without permission.
 pub(crate) async fn previous_child_kinds(
     client: &Client,
     programs: &[Program],
@@ -240,7 +222,6 @@ fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a N
     }
 }
 
-/// The CustomResourceDefinition of a kind, if it has one that may be read.
 async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Option<Value>> {
     // A group without a dot is built in. The names of others do not tell.
     if !resource.api.group.contains('.') {
@@ -257,7 +238,6 @@ async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Opti
     }
 }
 
-/// All pages of a list. Shows the progress on a terminal.
 pub(crate) async fn list(
     client: &Client,
     resource: &Resource,

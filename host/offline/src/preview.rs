@@ -48,11 +48,9 @@ pub fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<Str
 /// runs a host on it. Children of kinds that previous versions declared are copied, too.
 ///
 /// # Guarantees
-///
 /// The live cluster is only read.
 ///
 /// # Errors
-///
 /// When the cluster cannot be read; or an error about an object, after the name of its file.
 pub fn preview(
     threads: &Runtime,
@@ -105,16 +103,13 @@ fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 
-/// Objects that are applied to a copy.
 #[derive(Clone, Copy)]
 struct Files<'a> {
     objects: &'a [(String, Value)],
-    /// The namespace of objects that have none.
     namespace: &'a str,
     absent: &'a BTreeSet<String>,
 }
 
-/// The namespaces in use, without those that the files create.
 fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &str) -> BTreeSet<String> {
     let of_mounts = programs.iter().filter_map(|program| match &program.namespaces {
         Namespaces::Only(names) => Some(names.iter().map(ToString::to_string)),
@@ -144,7 +139,6 @@ async fn run_on_copy(
     simulation.run(programs).await
 }
 
-/// The namespace that all programs are restricted to, if there is one.
 fn only_namespace(programs: &[Program]) -> Option<String> {
     let mut namespaces = programs.iter().map(|program| match &program.namespaces {
         Namespaces::Only(names) if names.len() == 1 => names.iter().next(),

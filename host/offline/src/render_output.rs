@@ -42,7 +42,6 @@ impl RenderOutput {
     /// Hides the values of Secrets: of `seen`, as JSON, and of those that the plugin returns.
     ///
     /// # Errors
-    ///
     /// When there are too many values to search for.
     pub fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
         let Self { host_run, invented, remarks, .. } = self;
@@ -88,7 +87,6 @@ impl RenderOutput {
     /// The children for kubectl, and the rest as comments.
     ///
     /// # Errors
-    ///
     /// When an object cannot be written as YAML.
     pub fn yaml(&self) -> anyhow::Result<String> {
         let host_run = &self.host_run;
@@ -155,7 +153,6 @@ fn commented(text: &mut String, prefix: &str, lines: &str) {
     lines.lines().for_each(|line| text.push_str(&format!("{prefix}{line}\n")));
 }
 
-/// An action with its object. A deletion sends none.
 fn step(action: &Action) -> Value {
     let mut step = action.json();
     if let Some(fields) = step.as_object_mut().filter(|_| action.verb != Verb::Delete) {

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::plan::Subject;
 
-/// The most objects that are named; the others are counted.
 const MOST_SHOWN: usize = 10;
 
 pub(crate) fn selects(program: &Program, object: &Value) -> bool {

@@ -36,7 +36,6 @@ const QUIET: Duration = Duration::from_secs(2);
 /// A host that still writes after this time never converges.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The field manager that applies files to existing objects.
 const FIELD_MANAGER: &str = "kubectl";
 
 /// A simulated cluster, and the tools to run a host on it.
@@ -58,10 +57,6 @@ pub enum Subresource {
 }
 
 /// Runs a future in a [`simulated`] runtime.
-///
-/// # Errors
-///
-/// When the runtime cannot be created.
 pub(crate) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(simulated()?.block_on(simulation))
 }
@@ -70,7 +65,6 @@ pub(crate) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result
 /// run.
 ///
 /// # Errors
-///
 /// When the runtime cannot be created.
 pub fn simulated() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -88,7 +82,6 @@ impl Simulation {
     /// runtime.
     ///
     /// # Errors
-    ///
     /// When a CRD is invalid.
     pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
         let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
@@ -99,10 +92,6 @@ impl Simulation {
     }
 
     /// Creates an inventory with the previous kinds of children, for the host to read.
-    ///
-    /// # Errors
-    ///
-    /// When the ConfigMap cannot be created.
     pub(crate) fn put_inventory(
         &mut self,
         programs: &[Program],
@@ -117,7 +106,6 @@ impl Simulation {
     /// Creates the CRDs of these programs.
     ///
     /// # Errors
-    ///
     /// When a CRD is invalid.
     pub fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
         for program in programs {
@@ -131,7 +119,6 @@ impl Simulation {
     /// Stores an object unchanged.
     ///
     /// # Errors
-    ///
     /// When its kind does not allow it.
     pub fn put(&self, object: Value) -> anyhow::Result<()> {
         self.restore(Origin::Written, object)
@@ -158,7 +145,6 @@ impl Simulation {
     /// rejects.
     ///
     /// # Errors
-    ///
     /// As for [`Self::put`], after the name of the file.
     pub fn put_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         for (file, object) in in_order(objects) {
@@ -169,10 +155,6 @@ impl Simulation {
 
     /// Applies objects like `kubectl apply --server-side --force-conflicts`, then their statuses.
     /// `namespace` is for objects that have none. Objects in `absent` namespaces are errors.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::put`], after the name of the file.
     pub(crate) async fn apply_all(
         &self,
         objects: Vec<(String, Value)>,
@@ -225,7 +207,6 @@ impl Simulation {
     /// The current parents of the programs.
     ///
     /// # Errors
-    ///
     /// When they cannot be listed.
     pub async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
         let mut parents = Vec::new();
@@ -241,7 +222,6 @@ impl Simulation {
     /// The current objects of a kind, or an empty list if it is not served.
     ///
     /// # Errors
-    ///
     /// When they cannot be listed.
     pub async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
         let client = self.client();
@@ -250,10 +230,6 @@ impl Simulation {
     }
 
     /// Creates an object, or replaces it if it has a resource version. Unknown fields are dropped.
-    ///
-    /// # Errors
-    ///
-    /// When the API server rejects it.
     pub(crate) async fn write(&self, object: Value) -> anyhow::Result<()> {
         let subject = Subject::of(&object);
         let api = self.api(&subject).await?.with_context(|| format!("{} is not served", subject.kind))?;
@@ -269,7 +245,6 @@ impl Simulation {
     /// Deletes an object, like kubectl.
     ///
     /// # Errors
-    ///
     /// When the API server rejects it.
     pub async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
         let Some(api) = self.api(subject).await? else { return Ok(()) };
@@ -280,7 +255,6 @@ impl Simulation {
     /// The current object, or `None` if it does not exist or its kind is not served.
     ///
     /// # Errors
-    ///
     /// When the API server rejects it.
     pub async fn get(&self, subject: &Subject) -> anyhow::Result<Option<Value>> {
         let Some(api) = self.api(subject).await? else { return Ok(None) };
@@ -291,7 +265,6 @@ impl Simulation {
     /// Replaces an object by this one, like kubectl.
     ///
     /// # Errors
-    ///
     /// When the API server rejects it.
     pub async fn replace(&self, subresource: Subresource, object: &Value) -> anyhow::Result<()> {
         let subject = Subject::of(object);
@@ -309,7 +282,6 @@ impl Simulation {
     /// The `apiVersion` of each group that has a kind of this name.
     ///
     /// # Errors
-    ///
     /// When the API server rejects it.
     pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
         let discovery = Discovery::new(self.client()).run().await.context("cannot list the kinds that are served")?;
@@ -343,7 +315,6 @@ impl Simulation {
         Client::new(Service::new(self.cluster.clone()), "default")
     }
 
-    /// Runs a host with these programs until it converges.
     pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<HostRun> {
         let (recordings, requeues) = (Recordings::default(), Arc::<Mutex<RequeueTimes>>::default());
         let noted = Arc::clone(&requeues);
@@ -376,7 +347,6 @@ impl Simulation {
         Ok(false)
     }
 
-    /// Runs a host with these programs until `meanwhile` ends.
     pub(crate) async fn with_host<T>(
         &self,
         programs: &[Program],
@@ -444,7 +414,6 @@ pub fn remove_managed_fields(object: &mut Value) {
     }
 }
 
-/// Removes shadows: they do not write.
 fn without_shadows(programs: &[Program]) -> Vec<Program> {
     programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
 }
@@ -460,8 +429,8 @@ fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     objects
 }
 
-/// Removes fields of a printed object that cannot be applied or are out of date. Owners without
-/// UIDs stay as in the cluster.
+/// Removes fields that cannot be applied or are out of date. Owners without UIDs stay as in the
+/// cluster.
 fn as_applied(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {

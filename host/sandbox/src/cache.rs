@@ -61,7 +61,6 @@ impl Cache {
         Self { path }
     }
 
-    /// Returns the compiled component, if there is a trustworthy one.
     pub(crate) fn load(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
         match self.try_load(engine, digest) {
             Ok(found) => found,
@@ -107,7 +106,6 @@ impl Cache {
         write(&directory, &format!("{name}.sha256"), hex(&Sha256::digest(&code)).as_bytes())
     }
 
-    /// Returns `None` if the directory does not exist.
     fn open_directory(&self) -> Result<Option<OwnedFd>, Error> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
         match rustix::fs::openat(CWD, self.path.join(DIRECTORY), flags, Mode::empty()) {

@@ -11,7 +11,6 @@ use crate::limits::Limits;
 use crate::state::State;
 use crate::wasi::Exit;
 
-/// The number of functions of a backtrace that are reported.
 const FUNCTIONS: usize = 8;
 
 /// The reported bytes of a function's name: the component chooses it, at any length. It is not
@@ -31,12 +30,9 @@ const RECURSION: usize = 24;
 /// An access at most this far below address zero counts as a stack overflow. Frames are smaller.
 const BELOW_ZERO: u64 = 16 << 20;
 
-/// The phase of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The instance is being made.
     Start,
-    /// The instance is answering.
     Call,
 }
 
@@ -77,7 +73,6 @@ fn message(root: String, state: &State) -> String {
     }
 }
 
-/// The innermost functions, without repetitions.
 fn backtrace(error: &wasmtime::Error) -> Vec<String> {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
     let mut frames: Vec<&FrameInfo> = backtrace.frames().iter().collect();

@@ -36,7 +36,6 @@ impl Drop for Linked {
 }
 
 impl Linked {
-    /// Makes one call, in a fresh instance or in an idle one.
     pub(crate) fn run<T>(
         &self,
         context: Context<'_>,
@@ -86,7 +85,6 @@ impl Linked {
         Limits { memory_bytes: limits.memory_bytes.min(self.shared.max_memory_bytes), ..limits.clone() }
     }
 
-    /// Returns an idle instance that fits the limits, or a new store.
     fn place(&self, limits: &Limits) -> Place {
         let warm = match limits.reuse {
             Reuse::Never => None,
@@ -114,7 +112,6 @@ impl Linked {
     }
 }
 
-/// The store in which a call runs, with the instance if it has one.
 struct Place {
     store: Store<State>,
     instance: Option<Instance>,

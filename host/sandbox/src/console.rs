@@ -7,7 +7,6 @@ use crate::limits::Limits;
 /// The bytes of stderr that are kept for the message of a trap. A Rust panic takes about 100.
 pub(crate) const LAST_WORDS: usize = 1_024;
 
-/// The line that follows a panic.
 const ADVICE: &str = "note: run with `RUST_BACKTRACE=1`";
 
 /// Returns the place in a panic message of Rust, e.g. `thread 'main' (1) panicked at
@@ -29,7 +28,6 @@ pub(crate) enum Stream {
     Stderr,
 }
 
-/// Splits streams into lines, and counts bytes and lines.
 #[derive(Debug, Default)]
 pub(crate) struct Console {
     max_bytes: usize,
@@ -74,7 +72,6 @@ impl Console {
         }
     }
 
-    /// The bytes that may still be logged.
     pub(crate) fn room(&self) -> usize {
         self.max_bytes.saturating_sub(self.bytes)
     }
@@ -86,7 +83,6 @@ impl Console {
         self.emit(line, imports)
     }
 
-    /// Adds bytes to a stream, and emits its complete lines.
     pub(crate) fn write(
         &mut self,
         stream: Stream,

@@ -20,7 +20,6 @@ impl Digest {
     }
 }
 
-/// Prints 64 hexadecimal digits.
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))

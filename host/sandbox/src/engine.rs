@@ -7,7 +7,6 @@ use crate::options::{Error, Options};
 /// The native stack of a plugin. Interpreters recurse natively for each call in their language.
 const MAX_STACK: usize = 512 << 10;
 
-/// The limit of 32-bit addresses.
 const MOST_MEMORY: usize = 1 << 32;
 
 /// The bytes of a released table that are zeroed instead of unmapped: all of a small plugin's. This

@@ -34,7 +34,6 @@ enum Ticking {
     Ended,
 }
 
-/// A permission to run, until it is dropped.
 pub(crate) struct Permit<'a>(&'a Gate);
 
 impl Gate {
@@ -47,7 +46,6 @@ impl Gate {
         }
     }
 
-    /// Waits until another call may run, for at most `patience`.
     pub(crate) fn enter(&self, patience: Duration) -> Option<Permit<'_>> {
         let mut state = self.state.lock();
         self.left.wait_while_for(&mut state, |state| state.running >= self.capacity, patience);
@@ -96,7 +94,6 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// The thread that advances the epoch. Ends when dropped.
 pub(crate) struct Ticker {
     gate: Arc<Gate>,
     thread: Option<JoinHandle<()>>,

@@ -69,23 +69,17 @@ pub struct LogLine {
 ///
 /// # Assumptions
 /// The methods answer from memory, so that the plugin's deadline does not pass inside them.
+///
+/// # Errors
+/// The error of a read is the one that the plugin gets.
 pub trait HostImports: Any + Send {
     /// The existing children of the parent of this kind, by namespace and name.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError>;
 
     /// An object of a kind that the manifest reads, or `None` if it does not exist.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError>;
 
     /// The objects of a kind that the manifest reads, by namespace and name.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
     fn list(
         &mut self,
         kind: &GroupVersionKind,

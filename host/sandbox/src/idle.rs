@@ -8,7 +8,6 @@ use wasmtime::Store;
 use crate::state::State;
 use crate::wit::latest::Instance;
 
-/// An idle instance.
 pub(crate) struct Warm {
     pub(crate) plugin: u64,
     pub(crate) store: Store<State>,
@@ -27,7 +26,6 @@ impl Idle {
         Self { instances: Mutex::default(), capacity: usize::try_from(capacity).unwrap_or(usize::MAX) }
     }
 
-    /// Takes the instance that the plugin used last.
     pub(crate) fn take(&self, plugin: u64) -> Option<Warm> {
         let mut instances = self.lock();
         let index = instances.iter().rposition(|warm| warm.plugin == plugin)?;

@@ -8,9 +8,7 @@ const PROBLEM: usize = 1_024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum JsonError {
-    /// It nests deeper than the limit.
     TooDeep,
-    /// It is not what was expected.
     Invalid(String),
 }
 

@@ -20,7 +20,6 @@ impl Limiter {
         *self = Self { limit, held: self.held, peak: self.held, granted: 0, refused: false };
     }
 
-    /// The most bytes held since the call began.
     pub(crate) fn peak(&self) -> usize {
         self.peak
     }

@@ -99,14 +99,10 @@ impl Error {
     }
 }
 
-/// The first bytes of any WebAssembly binary.
 const MAGIC: &[u8; 4] = b"\0asm";
-/// The version of core modules, which follows the magic bytes.
 const CORE: &[u8; 4] = &[1, 0, 0, 0];
-/// The version of components.
 const COMPONENT: &[u8; 4] = &[0x0d, 0, 1, 0];
 
-/// Rejects bytes that do not begin like a component.
 pub(crate) fn check_header(bytes: &[u8]) -> Result<(), Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);

@@ -47,15 +47,9 @@ pub trait Native: Send + Sync + 'static {
     fn validate_settings(&self, settings: &[u8]) -> Result<(), String>;
 
     /// Like `reconcile`.
-    ///
-    /// # Errors
-    /// The plugin's own.
     fn reconcile(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Response, types::Failure>;
 
     /// Like `finalize`.
-    ///
-    /// # Errors
-    /// The plugin's own.
     fn finalize(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Teardown, types::Failure>;
 }
 
@@ -147,7 +141,6 @@ impl Code {
         self.run(closed(), limits, |native, _| native.validate_settings(settings), |_, raw, _| Ok(latest::checked(raw))).result
     }
 
-    /// Makes a call, and reads the answer.
     pub(crate) fn run<Raw, T>(
         &self,
         context: Context<'_>,

@@ -22,10 +22,8 @@ const SELECTOR: usize = 4 << 10;
 /// The memory of a selector's requirement beside its text, in bytes: two strings and a list.
 const REQUIREMENT: usize = 128;
 
-/// The longest name in Kubernetes, in bytes.
 const NAME: usize = 253;
 
-/// The time that all clocks show during a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     now: Duration,
@@ -44,7 +42,6 @@ impl Clock {
     }
 }
 
-/// Whether a call may read the cluster, and through which imports.
 pub(crate) enum Access {
     /// For `describe` and `validate-settings`.
     Closed,
@@ -77,7 +74,6 @@ pub(crate) struct State {
     access: Access,
 }
 
-/// A function of `cluster`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Children,
@@ -96,7 +92,6 @@ impl Read {
 }
 
 impl State {
-    /// The state of a new store, before [`CallState::begin`].
     pub(crate) fn new() -> Self {
         Self {
             limiter: Limiter::default(),
@@ -112,7 +107,6 @@ impl State {
         }
     }
 
-    /// Begins a call: nothing of an earlier one remains.
     pub(crate) fn begin(&mut self, seed: &str, now: SystemTime, limits: &Limits, access: Access) {
         self.limiter.arm(limits.memory_bytes);
         self.console = Console::new(limits);
@@ -125,7 +119,6 @@ impl State {
         self.access = access;
     }
 
-    /// Ends a call: flushes the log, and returns the imports.
     pub(crate) fn end(&mut self) -> Option<Box<dyn HostImports>> {
         let mut access = std::mem::replace(&mut self.access, Access::Closed);
         match &mut access {
@@ -135,7 +128,6 @@ impl State {
         access.into_imports()
     }
 
-    /// The console, and the receiver of its lines.
     pub(crate) fn console(&mut self) -> (&mut Console, Option<&mut dyn HostImports>) {
         let imports = match &mut self.access {
             Access::Open { imports, .. } => Some(imports.as_mut()),
@@ -155,8 +147,8 @@ impl State {
         Ok(self.read(Read::Children, kind)?.and_then(|imports| imports.children(kind)))
     }
 
-    /// Answers `cluster.get`, with errors like [`Self::children`]. Does not pass on impossible
-    /// names: there is no such object, so nothing needs to be kept.
+    /// Answers `cluster.get` like [`Self::children`]. For an impossible name, there is nothing to
+    /// ask or keep.
     pub(crate) fn get(
         &mut self,
         kind: &GroupVersionKind,
@@ -173,8 +165,7 @@ impl State {
         Ok(self.imports().and_then(|imports| imports.get(kind, namespace, name)))
     }
 
-    /// Answers `cluster.list`, with errors like [`Self::children`]. An impossible namespace is
-    /// empty.
+    /// Answers `cluster.list` like [`Self::children`]. An impossible namespace is empty.
     pub(crate) fn list(
         &mut self,
         kind: &GroupVersionKind,
@@ -198,7 +189,6 @@ impl State {
         Ok(self.imports().and_then(|imports| imports.list(kind, namespace, label_selector)))
     }
 
-    /// Counts a read, and returns the imports if the manifest declares the kind.
     fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn HostImports, ReadError>, Error> {
         let Access::Open { manifest, .. } = &self.access else {
             return Err(Error::ClusterNotAllowed { function: read.name() });

@@ -34,7 +34,6 @@ impl HasData for Table {
     type Data<'a> = &'a mut ResourceTable;
 }
 
-/// Links WASI 0.2.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     type Own = HasSelf<State>;
     fn own(state: &mut State) -> &mut State {

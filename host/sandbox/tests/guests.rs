@@ -145,7 +145,6 @@ fn sleeper() {
     assert!(call.usage.duration < std::time::Duration::from_secs(60 * 60), "{:?}", call.usage);
 }
 
-/// The message is within the limit of an answer, and is cut.
 #[test]
 fn loud_failure() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::LOUD_FAILURE);
@@ -170,14 +169,12 @@ fn many_refusals() {
     assert_eq!(check_answer(gyre_artifacts::guests::MANY_REFUSALS).children.unwrap().len(), 9_900);
 }
 
-/// The host limits the frequency of calls.
 #[test]
 fn restless_clock() {
     let answer = check_answer(gyre_artifacts::guests::RESTLESS_CLOCK);
     assert_eq!((answer.conditions.len(), answer.requeue_after), (1, Some(std::time::Duration::from_millis(1))));
 }
 
-/// The sandbox accepts a failure with a changing message.
 #[test]
 fn restless_failure() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::RESTLESS_FAILURE);
@@ -185,7 +182,6 @@ fn restless_failure() {
     assert_eq!((error.reason(), error.fault()), ("TransientFailure", Fault::Neither));
 }
 
-/// The sandbox accepts a changing answer.
 #[test]
 fn restless_status() {
     assert!(check_answer(gyre_artifacts::guests::RESTLESS_STATUS).status.unwrap().contains_key("seen"));

@@ -5,7 +5,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 pub(super) const TOOLS: [&str; 9] = ["render", "test", "check", "diff", "new", "completions", "man", "dev", "replay"];
 
-/// Explains where a missing command is available.
 pub(super) fn explained(error: clap::Error, mut commands: Command) -> clap::Error {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) if TOOLS.contains(&name.as_str()) => commands.error(

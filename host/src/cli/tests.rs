@@ -10,14 +10,12 @@ use clap::error::ErrorKind;
 
 use super::*;
 
-/// The commands of `gyre`, without clap's own `help`.
 fn commands() -> Vec<clap::Command> {
     let mut command = Gyre::command();
     command.build();
     command.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect()
 }
 
-/// The programs of a command line with their arguments, split like in a shell.
 fn programs(line: &str) -> Vec<Vec<String>> {
     let mut programs = vec![Vec::new()];
     let mut word: Option<String> = None;
@@ -46,7 +44,6 @@ fn programs(line: &str) -> Vec<Vec<String>> {
     programs
 }
 
-/// The arguments of each `gyre` in a command line, also within a container.
 fn gyres(line: &str) -> Vec<Vec<String>> {
     let arguments = |words: Vec<String>| {
         let is_gyre = |word: &String| ["gyre", "/gyre"].contains(&word.as_str());
@@ -211,9 +208,7 @@ fn every_gyre_command_in_the_documents_parses() {
     assert!(count > 40, "the documents show {count} commands");
 }
 
-/// Flags of other programs that the documents name.
 const OTHER_FLAGS: [&str; 6] = ["--take-ownership", "--show-managed-fields", "--cascade", "--set-file", "--help", "--version"];
-/// Variables of other programs.
 const OTHER_VARIABLES: [&str; 6] =
     ["KUBEBUILDER_ASSETS", "USE_EXISTING_CLUSTER", "PROPTEST_RNG_SEED", "GYRE_BLESS", "KUBECONFIG", "RUSTUP_AUTO_INSTALL"];
 

@@ -49,7 +49,6 @@ pub(super) enum Tool {
 }
 
 impl Tool {
-    /// Runs the command, with exit codes like [`main`](super::main).
     pub(super) fn run(self) -> ExitCode {
         match self {
             Self::Render(arguments) => compared(offline::render(*arguments)),

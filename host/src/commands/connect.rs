@@ -9,10 +9,6 @@ use kube::Config;
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 /// The configuration for a cluster, by default that of kubectl, or of the Pod.
-///
-/// # Errors
-///
-/// When there is none, or it is invalid.
 pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let mut configuration = match kubeconfig {
         Some(path) => from(Kubeconfig::read_from(path), context).await.map_err(|error| {
@@ -39,7 +35,6 @@ async fn from(read: Result<Kubeconfig, KubeconfigError>, context: Option<&str>) 
     Config::from_custom_kubeconfig(read?, &options).await
 }
 
-/// Describes an error in a kubeconfig, sometimes more plainly than kube.
 fn wrong(error: &KubeconfigError, name: &str) -> String {
     match error {
         KubeconfigError::ReadConfig(error, _) => error_chain(error),
@@ -52,7 +47,6 @@ fn wrong(error: &KubeconfigError, name: &str) -> String {
     }
 }
 
-/// The reason why no cluster was found.
 fn nowhere(error: &InferConfigError) -> String {
     // In a Pod, only the part about the service account matters.
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {

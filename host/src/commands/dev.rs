@@ -148,8 +148,6 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the host, applies the manifests, and shows changes until `--once` is satisfied, or for
-    /// ever.
     async fn run(&self, source: Source) -> anyhow::Result<()> {
         let first = source.programs();
         apply::install_crds(&self.client, &first).await?;

@@ -45,7 +45,6 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
 }
 
-/// Describes what an interface allows. The sandbox offers no others.
 fn allows(import: &str) -> &'static str {
     let interface = import.split('@').next().unwrap_or(import);
     match interface {

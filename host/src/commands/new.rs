@@ -13,7 +13,6 @@ Examples:
   gyre new greeter --sdk ../gyre/sdk
   gyre new greeter --sdk ../gyre/sdk --kind Greeting --group example.org";
 
-/// The files of the project. Names in double braces are replaced.
 const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("new/template/Cargo.toml.txt")),
     (".gitignore", include_str!("new/template/gitignore.txt")),
@@ -140,7 +139,6 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(cannot)
 }
 
-/// Converts `my-plugin` to `MyPlugin`.
 fn camel_case(name: &str) -> String {
     let capitalised = |word: &str| {
         let mut letters = word.chars();

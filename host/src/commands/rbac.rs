@@ -66,7 +66,6 @@ pub(crate) enum Error {
 }
 
 impl Known {
-    /// The built-in kinds, and those of these CustomResourceDefinitions, among other objects.
     pub(crate) fn new<'a>(definitions: impl Iterator<Item = &'a Value>) -> Self {
         Self { custom: definitions.filter_map(custom).collect() }
     }
@@ -75,7 +74,6 @@ impl Known {
         self.served(kind).ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })
     }
 
-    /// The scope of a kind, or `None` if the kind is not known.
     pub(crate) fn scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
         self.served(kind).map(|served| served.scope)
     }
@@ -164,7 +162,6 @@ pub(crate) enum CrossNamespaceChildren {
     Unexpected,
 }
 
-/// A deployment without its programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
     pub(crate) inventory: Option<Place>,
@@ -173,7 +170,6 @@ pub(crate) struct Deployment {
     pub(crate) cross_namespace_children: CrossNamespaceChildren,
 }
 
-/// Whether the API server authenticates and authorizes clients of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reviews {
     Asked,
@@ -181,11 +177,6 @@ pub(crate) enum Reviews {
 }
 
 impl Permissions {
-    /// The permissions of these programs in this deployment.
-    ///
-    /// # Errors
-    ///
-    /// A kind whose resource is not known.
     pub(crate) fn of(programs: &[Program], known: &Known, deployment: &Deployment) -> Result<Self, Error> {
         let mut permissions = Self::default();
         for program in programs {
@@ -323,11 +314,6 @@ impl Permissions {
         rules.entry((group.to_owned(), plural.to_owned(), names)).or_default().extend(verbs);
     }
 
-    /// Checks that Roles are sufficient.
-    ///
-    /// # Errors
-    ///
-    /// When a ClusterRole is needed.
     pub(crate) fn check_namespaced(&self) -> Result<(), Error> {
         let everywhere = self.0.iter().find(|((_, place), _)| *place == Where::Everywhere);
         let Some((_, rules)) = everywhere else { return Ok(()) };
@@ -425,7 +411,6 @@ fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
     together.into_iter().map(rule).collect()
 }
 
-/// The common parts of the resources of a rule: group, names, verbs.
 type Same<'a> = (&'a String, &'a Vec<String>, &'a BTreeSet<&'static str>);
 
 #[cfg(test)]

@@ -76,10 +76,6 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// Records until a limit is reached, or until a signal.
-///
-/// # Errors
-///
-/// When the host does not answer with a recording, or the file cannot be written.
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     threads()?.block_on(async {
         let stop = stop_signal()?;
@@ -117,7 +113,6 @@ async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The output of a recording, and its size for messages.
 struct Sink {
     output: Box<dyn Write>,
     bytes: u64,

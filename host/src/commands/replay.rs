@@ -53,11 +53,6 @@ pub(crate) struct ReplayArguments {
     code: CodeArguments,
 }
 
-/// Repeats the calls, and reports how the answers differ.
-///
-/// # Errors
-///
-/// When there is nothing to compare.
 pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
     let plugin = plugin(arguments)?;
     let name = arguments.file.display().to_string();
@@ -148,14 +143,11 @@ struct Report<'a> {
     not_asked: u64,
     /// The calls that read something that the recording does not contain.
     unanswered: u64,
-    /// Those of them whose answers differ.
     differ_unanswered: u64,
     redacted: u64,
-    /// The program of the last compared call.
     program: Option<Arc<ProgramLine>>,
     differences: Vec<Value>,
     ending: Option<Ending>,
-    /// The calls that were recorded with the same plugin.
     same_plugin: u64,
 }
 
@@ -261,7 +253,6 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Remarks that explain the numbers.
     fn notes(&self, plugin: &Plugin) -> Vec<String> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;

@@ -30,7 +30,6 @@ pub(crate) struct HostArguments {
     metrics_secure: bool,
 }
 
-/// Parses the name of a mount, for clap.
 pub(crate) fn mount(text: &str) -> Result<String, String> {
     let remedy = "expected the name of a mount: lower-case letters, digits and hyphens";
     if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
@@ -47,10 +46,6 @@ const REFUSAL: &str = "text/plain";
 
 impl HostArguments {
     /// Sends GET, and returns the body of an answer with this media type.
-    ///
-    /// # Errors
-    ///
-    /// When no host answers, another program answers, or the host refuses.
     pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
         let scheme = if self.metrics_secure { "https" } else { "http" };
         let local =
@@ -87,10 +82,6 @@ impl HostArguments {
 }
 
 /// Reads at most this many bytes of a body.
-///
-/// # Errors
-///
-/// When the connection ends early.
 pub(crate) async fn whole(body: &mut Body, most: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     while let Some(chunk) = chunk(body).await? {
@@ -109,10 +100,6 @@ fn is_this_machine(uri: &Uri) -> bool {
 }
 
 /// The next piece of a body, or `None` at its end.
-///
-/// # Errors
-///
-/// When the connection ends within the body.
 pub(crate) async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes>> {
     loop {
         match std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
@@ -134,7 +121,6 @@ mod tests {
 
     use super::*;
 
-    /// The result for a server that answers like this.
     async fn asked(answer: &'static str) -> Result<Vec<u8>, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let from = format!("http://{}", listener.local_addr().unwrap());

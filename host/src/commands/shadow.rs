@@ -48,11 +48,6 @@ pub(crate) struct ShadowArguments {
     output: Format,
 }
 
-/// Runs `gyre shadow`.
-///
-/// # Errors
-///
-/// When the host does not answer with a report.
 pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
     let answer = threads()?.block_on(async {
         let query = arguments.mount.iter().map(|mount| format!("?mount={mount}")).collect::<String>();

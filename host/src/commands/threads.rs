@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// Starts the threads of a host, except those of plugin calls.
 pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -21,7 +21,6 @@ use gyre_sandbox::Digest;
 /// enough to wait for after an intended removal.
 pub(crate) const PLUGIN_DIR_GRACE: Duration = Duration::from_secs(5 * 60);
 
-/// The plugins of the directory, with a grace period of zero by default.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
     grace: Duration,
@@ -29,11 +28,9 @@ pub(super) struct Directory {
     mounted: BTreeMap<PathBuf, Digest>,
     /// The plugins that this or an earlier configuration mounted, while they are mounted or listed.
     remembered: BTreeSet<PathBuf>,
-    /// The missing plugins, and the time since when.
     missing: BTreeMap<PathBuf, Time>,
 }
 
-/// The result of a scan of the directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Looked {
     /// Missing, and still mounted, with their digests.
@@ -50,7 +47,6 @@ impl Directory {
         Self { grace, ..self }
     }
 
-    /// Returns whether this or an earlier configuration mounted this plugin from the directory.
     pub(super) fn has_mounted(&self, plugin: &Path) -> bool {
         self.remembered.contains(plugin)
     }
@@ -86,14 +82,12 @@ impl Directory {
         looked
     }
 
-    /// Records that a configuration takes effect that mounts these plugins.
     pub(super) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
         self.missing.retain(|path, _| mounted.contains_key(path));
         self.remembered.extend(mounted.keys().cloned());
         self.mounted = mounted;
     }
 
-    /// The end of the next grace period after this time.
     pub(super) fn next_end(&self, after: Time) -> Option<Time> {
         self.missing.values().map(|since| *since + self.grace).filter(|end| *end > after).min()
     }
@@ -120,7 +114,6 @@ mod tests {
         Time::from_duration(Duration::from_secs(seconds))
     }
 
-    /// Scans, and mounts the plugins that are present or kept.
     fn look(directory: &mut Directory, there: &BTreeSet<u8>, now: Time) -> Looked {
         let paths = there.iter().map(|number| path(*number)).collect();
         let looked = directory.look(Path::new(FOLDER), &paths, now);

@@ -11,7 +11,6 @@ use crate::plugins::files::Files;
 /// The most bytes of a document. A ConfigMap contains at most 1 MiB.
 const LARGEST_DOCUMENT: u64 = 4 << 20;
 
-/// Reads a document from a file, which `named_at` refers to.
 pub(crate) fn read_document(
     files: &mut Files,
     path: &Path,

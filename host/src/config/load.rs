@@ -52,17 +52,14 @@ pub(crate) struct Loader<'a> {
     pub(crate) sandbox: &'a Sandbox,
     /// The directory in which another process may store compiled code.
     pub(crate) cache: Option<&'a Path>,
-    /// The current programs. Unchanged plugins are reused.
     pub(crate) current: &'a [Program],
     pub(crate) files: &'a mut Files,
     pub(crate) problems: &'a mut Problems,
     plugins: HashMap<Digest, Plugin>,
 }
 
-/// The programs of a configuration.
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
-    /// The plugins of the plugin directory.
     pub(crate) of_directory: BTreeMap<PathBuf, Digest>,
 }
 
@@ -188,7 +185,6 @@ impl<'a> Loader<'a> {
         self.current.iter().find(|current| current.is_same(&program)).cloned().unwrap_or(program)
     }
 
-    /// The mount's program with the plugin and the settings of the shadow.
     fn shadow(
         &mut self,
         shadow: &PluginSpec,
@@ -260,7 +256,6 @@ impl<'a> Loader<'a> {
         Some(document)
     }
 
-    /// Reports grants that the manifest does not declare.
     fn check_grant<'k>(
         &mut self,
         spec: &MountSpec,
@@ -355,7 +350,6 @@ fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> 
         .with_adoption(spec.policy.adoption)
 }
 
-/// The objects that only one mount may write.
 struct Claim<'a> {
     plugin: &'a str,
     parent: &'a GroupVersionKind,
@@ -385,7 +379,6 @@ impl Claim<'_> {
     }
 }
 
-/// Returns whether both may contain the same namespace.
 fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
     match (one, other) {
         (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),

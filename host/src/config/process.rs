@@ -25,7 +25,6 @@ use crate::config::arguments::telemetry::{LogArguments, TraceArguments};
 use crate::config::values::{label, period};
 use crate::plugins::files::Files;
 
-/// The key of these settings in the file.
 pub(super) const KEY: &str = "host";
 
 /// The arguments of the host itself.
@@ -63,7 +62,6 @@ fn grace(text: &str) -> Result<Duration, String> {
     if is_none { Ok(Duration::ZERO) } else { period(text).map_err(expected) }
 }
 
-/// The word for no path.
 const OFF: &str = "off";
 /// The keyword of the schema that names a flag, whose parser checks the values.
 pub(super) const FLAG: &str = "x-gyre-flag";
@@ -74,7 +72,6 @@ pub(super) struct Flag {
     argument: Arg,
 }
 
-/// The flags with keys in the file.
 pub(super) fn flags() -> Vec<Flag> {
     let command = CodeArguments::augment_args(HostArguments::augment_args(Command::new("host")));
     let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
@@ -96,7 +93,6 @@ pub(super) fn schema() -> Value {
     flags().into_iter().map(|flag| (flag.key.clone(), flag.schema())).collect()
 }
 
-/// The valid settings of the process in a file.
 pub(super) fn settings(host: &Map<String, Value>) -> Vec<Setting> {
     let setting = |flag: Flag| {
         let text = host.get(&flag.key).and_then(text)?;
@@ -105,7 +101,6 @@ pub(super) fn settings(host: &Map<String, Value>) -> Vec<Setting> {
     flags().into_iter().filter_map(setting).collect()
 }
 
-/// A value as on the command line.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -203,7 +198,6 @@ mod tests {
 
     use super::*;
 
-    /// The arguments that result from a file and flags.
     fn parse(file: &str, flags: &[&str]) -> HostArguments {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("gyre.yaml");

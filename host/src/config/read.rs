@@ -58,7 +58,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns whether a value or a part of it is invalid.
     fn is_wrong(&self, part: &Part) -> bool {
         let at = part.pointer();
         let mut below = self.wrong.range(at.to_owned()..).map_while(|wrong| wrong.strip_prefix(at));

@@ -47,11 +47,6 @@ fn without_line_ends(schema: &mut Schema) {
     }
 }
 
-/// The validator of a schema.
-///
-/// # Errors
-///
-/// When the schema is invalid, which is a defect.
 pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
     let flags = process::flags();
     jsonschema::options()
@@ -69,7 +64,6 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A keyword that a function decides.
 struct Accepts<F>(F);
 
 impl<'i, F: Fn(&Value) -> bool + Send + Sync> Keyword<'i> for Accepts<F> {

@@ -94,7 +94,6 @@ fn remedy(schema: &Value, value: &Value) -> String {
     flag.and_then(|flag| flag.refusal(value)).or(own).unwrap_or_else(|| format!("write {}", expected(schema)))
 }
 
-/// Describes the values that a schema accepts, if it has no remedy of its own.
 fn expected(schema: &Value) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let parts = |keyword: &str| schema.get(keyword).and_then(Value::as_array);

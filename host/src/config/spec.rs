@@ -12,7 +12,6 @@ use gyre_sandbox::{Digest, Limits};
 
 use super::keys::Mount;
 
-/// The default name of a deployment.
 pub(crate) const NAME: &str = "gyre";
 
 #[derive(Clone, Debug)]
@@ -24,19 +23,16 @@ pub(crate) struct Located<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) key: String,
-    /// The value as on the command line.
     pub(crate) text: String,
 }
 
 #[derive(Debug)]
 pub(crate) struct Configuration {
-    /// The document, or the flag that replaces it.
     pub(crate) part: Part,
     pub(crate) name: Located<Option<String>>,
     pub(crate) host: Vec<Setting>,
     pub(crate) defaults: Policy,
     pub(crate) mounts: Vec<MountSpec>,
-    /// A directory whose plugins are mounted, too.
     pub(crate) directory: Option<Located<PathBuf>>,
     /// The default settings of plugins, by name; the last one wins.
     pub(crate) settings: Vec<(String, Part)>,
@@ -49,13 +45,11 @@ pub(crate) struct MountSpec {
     pub(crate) policy: Policy,
     /// The shadow, whose default settings are the mount's.
     pub(crate) shadow: Option<PluginSpec>,
-    /// The limits, grants and other keys.
     pub(crate) keys: Mount,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct PluginSpec {
-    /// The part of the document that names the plugin.
     pub(crate) part: Part,
     pub(crate) plugin: PathBuf,
     pub(crate) settings: SettingsFrom,
@@ -75,26 +69,22 @@ impl Configuration {
     }
 }
 
-/// The origin of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An entry in the configuration file, or a flag.
     File,
-    /// A plugin in the plugin directory.
     Directory,
     /// A plugin that vanished from the plugin directory recently.
     Kept(Digest),
 }
 
 impl MountSpec {
-    /// A mount of a plugin without further settings.
     pub(crate) fn of(plugin: PathBuf, part: Part, policy: Policy) -> Self {
         let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
         Self { origin: Origin::File, source, policy, shadow: None, keys: Mount::default() }
     }
 }
 
-/// The settings of both `defaults` and mounts.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     /// `None` if they could not be read.
@@ -136,6 +126,5 @@ pub(crate) enum SettingsFrom {
     Inline(Part),
     /// A file, and the part of the document that names it.
     File(PathBuf, Part),
-    /// The settings are invalid.
     Unknown,
 }

@@ -29,7 +29,6 @@ fn arguments(arguments: &[&str]) -> MountArguments {
     Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount.into()
 }
 
-/// Opens a configuration file like `gyre run`, with these flags.
 fn open(file: &Path, flags: &[&str]) -> Result<Source, Error> {
     let fixed = ["gyre", "--code-cache", "off", "--config", file.to_str().unwrap()];
     let command = with_defaults(Arguments::command(), file);
@@ -38,7 +37,6 @@ fn open(file: &Path, flags: &[&str]) -> Result<Source, Error> {
     Source::open_host(&mount.into(), &election)
 }
 
-/// A directory with the cases, and with several kinds of plugins.
 fn stage(cases: &Path) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let plugins = directory.path().join("plugins");
@@ -64,14 +62,12 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     directory
 }
 
-/// Replaces a text within a component by one of the same length.
 fn patch(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let at = component.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
     [&component[..at], to.as_bytes(), &component[at + to.len()..]].concat()
 }
 
-/// The programs or problems of a configuration, without the path of the directory.
 fn outcome(directory: &Path, source: Result<Source, Error>) -> String {
     let text = match source {
         Ok(source) => {
@@ -306,7 +302,6 @@ fn flags_result_in_programs() {
     check(&["--config", "none.yaml"], "--config: cannot read none.yaml: No such file or directory");
 }
 
-/// A configuration that is reloaded when it changes.
 struct Followed {
     directory: tempfile::TempDir,
     programs: channel::Receiver<Arc<[Program]>>,
@@ -337,14 +332,12 @@ impl Followed {
         Self { directory, programs, reports }
     }
 
-    /// Replaces a file, like an editor.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.directory.path();
         fs::write(path.join("new"), content).unwrap();
         fs::rename(path.join("new"), path.join(name)).unwrap();
     }
 
-    /// The next report, without the path of the directory.
     async fn report(&mut self) -> String {
         let report = tokio::time::timeout(Duration::from_secs(600), self.reports.recv()).await.unwrap().unwrap();
         report.replace(&format!("{}/", self.directory.path().display()), "")

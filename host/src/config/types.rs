@@ -40,7 +40,6 @@ impl Check {
     /// Checks a value.
     ///
     /// # Errors
-    ///
     /// The reason why the value is invalid, if it is known.
     pub(super) fn check(&self, value: &Value) -> Result<(), Option<String>> {
         let text = value.as_str().unwrap_or_default();

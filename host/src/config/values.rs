@@ -10,7 +10,6 @@ use gyre_core::{milliseconds, names};
 
 use crate::config::quantity::parse_duration;
 
-/// Arguments that contradict each other, with the exit code of invalid arguments.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongArguments(pub(crate) String);
@@ -22,7 +21,6 @@ pub(crate) struct MissingArgument {
     pub(crate) argument: &'static str,
 }
 
-/// Parses a whole number within bounds, for clap.
 pub(crate) fn whole<N, R>(range: R) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
 where
     N: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
@@ -38,19 +36,16 @@ where
     }
 }
 
-/// Parses milliseconds within bounds, for clap.
 pub(crate) fn milliseconds(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
     let number = whole(milliseconds::of(*range.start())..=milliseconds::of(*range.end()));
     move |text| number(text).map(Duration::from_millis)
 }
 
-/// Parses MiB within bounds into bytes, for clap.
 pub(crate) fn mebibytes(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
     let number = whole((*range.start() >> 20) as usize..=(*range.end() >> 20) as usize);
     move |text| number(text).map(|mebibytes| mebibytes << 20)
 }
 
-/// Parses one of these words, each with its help, for clap.
 pub(crate) fn one_of<T>(words: &'static [(&'static str, &'static str, T)]) -> impl TypedValueParser<Value = T>
 where
     T: Clone + Send + Sync + 'static,
@@ -71,7 +66,6 @@ pub(crate) fn period(text: &str) -> Result<Duration, String> {
     found.ok_or_else(|| "expected a duration such as 15s, 1500ms or 1m".to_owned())
 }
 
-/// Parses a DNS label, e.g. a namespace, for clap.
 pub(crate) fn label(text: &str) -> Result<String, String> {
     let remedy = "expected lower-case letters, digits and hyphens, at most 63";
     if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }

@@ -25,16 +25,11 @@ enum Look {
         modified: (i64, i64),
         changed: (i64, i64),
     },
-    /// The plugins in the directory.
     Directory(Vec<PathBuf>),
 }
 
 impl Files {
-    /// Reads a whole file.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read, or is larger than `limit` bytes.
+    /// Reads a whole file of at most `limit` bytes.
     pub(crate) fn read(&mut self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         self.0.insert(path.to_owned(), look(path));
         let file = fs::File::open(path)?;
@@ -51,10 +46,6 @@ impl Files {
     }
 
     /// The plugins in a directory, sorted by name.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be listed.
     pub(crate) fn list(&mut self, path: &Path) -> io::Result<Vec<PathBuf>> {
         self.0.insert(path.to_owned(), look(path));
         plugins_in(path)

@@ -84,7 +84,6 @@ impl Reconciler for Indiscreet {
     }
 }
 
-/// Decodes base64 of texts.
 fn decoded(value: &str) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();

@@ -22,7 +22,6 @@ use crate::replay::show;
 /// The most calls of one case that are repeated; further ones are similar.
 const MOST_REPEATED: usize = 40;
 
-/// The most lines of a difference; to see more, repeat the call.
 const MOST_LINES: usize = 40;
 
 /// Held while an instance is reused: experiments share a plugin's idle instances, so that results
@@ -37,7 +36,6 @@ pub(super) struct Remark {
     pub(super) what: String,
 }
 
-/// Checks the calls of a case, and counts those that were repeated.
 pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     for call in calls {
@@ -103,7 +101,6 @@ fn soon(call: &CallRecord) -> Option<Duration> {
     response.requeue_after.filter(|after| *after < SOON && !response.done)
 }
 
-/// Returns whether two calls had equal inputs, except for the time, and equal answers.
 fn is_alike(one: &CallRecord, other: &CallRecord) -> bool {
     let is_seen = (&one.parent, &one.children, &one.reads) == (&other.parent, &other.children, &other.reads);
     is_seen && one.answer.texts == other.answer.texts

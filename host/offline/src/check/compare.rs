@@ -6,13 +6,11 @@ use crate::plan::{Action, Subject, Verb};
 
 const MOST_SHOWN: usize = 10;
 
-/// A value, cut to the length of a line.
 pub(super) fn brief(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 100 { text } else { text.chars().take(100).collect::<String>() + "…" }
 }
 
-/// The fields that differ, each with both values.
 pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -59,7 +57,6 @@ pub fn flapping(actions: &[Action]) -> String {
     lines.join("\n")
 }
 
-/// The desired fields that have lost their value.
 pub(super) fn lost(desired: &Value, before: &Value, after: &Value) -> Vec<String> {
     let mut lost = Vec::new();
     find_lost(desired, before, after, "", &mut lost);

@@ -32,7 +32,6 @@ pub(super) struct Disturbed {
     pub(super) disturbance: Disturbance,
 }
 
-/// A change by another client.
 #[derive(Clone, Debug)]
 pub(super) enum Disturbance {
     Removed,
@@ -41,7 +40,6 @@ pub(super) enum Disturbance {
         pointer: String,
         value: Value,
     },
-    /// The child has finished, or is available.
     Finished {
         word: &'static str,
         status: Value,
@@ -59,7 +57,6 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// The changes to children that can be tried after the host has converged.
 pub(super) fn disturbances(converged: &ConvergedState) -> Vec<Disturbed> {
     let mut disturbances = Vec::new();
     for child in converged.children.iter().take(MOST_CHILDREN) {
@@ -118,7 +115,6 @@ fn ends(child: &ConvergedChild) -> Vec<Disturbance> {
     statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
 }
 
-/// The judgement of the host's reaction to a change.
 enum Verdict {
     Fine,
     Unsure,
@@ -244,7 +240,6 @@ impl CheckSetup {
         Ok(found)
     }
 
-    /// The differences between the children now and before.
     async fn differs(&self, simulation: &Simulation, before: &ConvergedState, log: &CallLog) -> anyhow::Result<Vec<String>> {
         let owned = self.owned(simulation).await?;
         let calls = log.calls();
@@ -355,7 +350,6 @@ impl CheckSetup {
         Ok(notes)
     }
 
-    /// The objects of a deleted parent that still exist.
     async fn left(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
         for object in simulation.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {

@@ -17,14 +17,11 @@ use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
 use crate::simulation::simulate;
 
-/// The number of generated parents that share a cluster.
 const BATCH: usize = 10;
-/// The most specs that are generated to find one that is accepted.
 const MOST_REFUSED: usize = 10;
 /// If this many generated specs are all equal, the schema allows only one.
 const TRIES: usize = 20;
 
-/// The definition of a program's parents, if a plugin or the files contain one.
 pub(super) fn definition<'a>(setup: &'a CheckSetup, program: &Program) -> Option<&'a Value> {
     let parent = &program.manifest().parent;
     let brought = setup.programs.iter().flat_map(|program| &program.manifest().crds);
@@ -108,7 +105,6 @@ pub(super) fn worlds(
     })?
 }
 
-/// A parent like the sample, with another name and spec.
 pub(super) fn parent(sample: &Value, api_version: &str, number: usize, spec: Value) -> Value {
     let subject = Subject::of(sample);
     let mut metadata = json!({ "name": format!("drawn-{number}") });
@@ -162,9 +158,7 @@ impl CheckSetup {
     }
 }
 
-/// The objects of a cluster, without those that the plugin creates.
 struct World<'a> {
-    /// The objects of the files, except parents.
     others: Vec<Value>,
     drawn: Vec<&'a Value>,
 }

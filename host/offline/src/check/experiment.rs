@@ -12,13 +12,9 @@ use crate::simulation::simulate;
 
 pub(super) enum Experiment {
     Disturbed(Disturbed),
-    /// The parent's spec is changed, and changed back.
     Restored { parent: Subject, other: Value },
-    /// The parent is deleted.
     TornDown(Subject),
-    /// Parents were stored as another version of their kind.
     Stored(Box<Stored>),
-    /// The parents are replaced by generated ones.
     Drawn(Vec<Value>),
 }
 

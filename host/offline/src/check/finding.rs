@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Lists the flaws in the order of the output, each with its printed name and its remedy.
 macro_rules! flaws {
     ($($(#[$documentation:meta])* $flaw:ident, $name:literal, $remedy:expr;)*) => {
         /// A kind of finding. See [`Flaw::name`].
@@ -57,7 +56,6 @@ flaws! {
     Stack, "stack", BOUND;
     LogFlood, "log-flood", BOUND;
     TooManyReads, "too-many-reads", BOUND;
-    /// Any other fault of the plugin.
     BadAnswer, "bad-answer", BOUND;
     OutsideManifest, "outside-manifest", "Declare the kind in the manifest.";
     InvalidChild, "invalid-child", "Return the child as its kind requires: the API server names the wrong field. `names::dns_label` turns any text into a valid name.";
@@ -66,7 +64,6 @@ flaws! {
 }
 
 impl Flaw {
-    /// The flaw for the [`reason`](gyre_sandbox::call::Error::reason) of a plugin's fault.
     pub(super) fn of_fault(reason: &str) -> Self {
         match reason {
             "Trapped" => Self::Trap,
@@ -142,7 +139,6 @@ impl Finding {
     }
 }
 
-/// The number of experiments of each kind, in the order in which they are printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(BTreeMap<Tried, usize>);
 

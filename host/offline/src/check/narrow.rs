@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::setup::{CheckSetup, OWNER_UID, is_named};
 use crate::plan::Subject;
 
-/// The parents that an experiment is about.
 #[derive(Clone, Copy)]
 pub(super) enum Focus<'a> {
     All,
@@ -18,7 +17,6 @@ pub(super) enum Focus<'a> {
 }
 
 impl CheckSetup {
-    /// The setup without the parents that the experiment does not need, and without their children.
     pub(super) fn narrowed(&self, focus: Focus<'_>) -> Self {
         let objects = needed(&self.objects, focus, |object| self.is_unread_parent(object));
         let objects = objects.unwrap_or_else(|| self.objects.clone());
@@ -128,7 +126,6 @@ mod tests {
         json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata })
     }
 
-    /// The objects that are left if the focus is on the parent `it`.
     fn left(objects: &[Value]) -> Option<Vec<String>> {
         let it = Subject::of(&object("Parent", "it", &[]));
         let objects: Vec<(String, Value)> = objects.iter().map(|object| (String::new(), object.clone())).collect();

@@ -40,30 +40,23 @@ pub struct CheckSetup {
     pub objects: Vec<(String, Value)>,
 }
 
-/// The result of an experiment.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) findings: Vec<Finding>,
     pub(super) tally: Tally,
-    /// Sentences about what was left out, or done differently than expected.
     pub(super) notes: Vec<String>,
 }
 
-/// A child after the host has converged.
 #[derive(Clone)]
 pub(super) struct ConvergedChild {
-    /// The parent for which the plugin returned it.
     pub(super) parent: Subject,
     pub(super) subject: Subject,
     pub(super) strategy: Strategy,
-    /// As the plugin returned it.
     pub(super) desired: Value,
-    /// As it is in the cluster.
     pub(super) live: Value,
 }
 
 impl ConvergedChild {
-    /// Returns whether the host reverts changes to the child.
     pub(super) fn is_restored(&self) -> bool {
         match self.strategy {
             Strategy::Apply | Strategy::Recreate => true,
@@ -72,7 +65,6 @@ impl ConvergedChild {
     }
 }
 
-/// The objects and calls after the host has converged.
 #[derive(Default)]
 pub(super) struct ConvergedState {
     pub(super) parents: Vec<Value>,
@@ -101,7 +93,6 @@ impl Found {
         self.judge(setup, log, case);
     }
 
-    /// Adds a finding if the host never stopped writing.
     pub(super) fn judge_end(&mut self, end: End, case: &str, actions: &[Action], objects: impl FnOnce() -> Vec<Value>) {
         if end == End::NonConverging {
             self.add(Flaw::KeepsWriting, case, compare::flapping(actions), objects());
@@ -131,7 +122,6 @@ impl CheckSetup {
         Ok(simulation)
     }
 
-    /// The children of all parents.
     pub(super) async fn owned(&self, simulation: &Simulation) -> anyhow::Result<BTreeMap<Subject, Value>> {
         let mut owned = BTreeMap::new();
         let parameters = ListParams::default().labels(OWNER_UID_LABEL);
@@ -148,7 +138,6 @@ impl CheckSetup {
         declared.find(|child| child.kind == kind).map(|child| child.strategy)
     }
 
-    /// The objects after the host has converged, and the last calls.
     pub(super) async fn converged_state(
         &self,
         simulation: &Simulation,
@@ -172,7 +161,6 @@ impl CheckSetup {
     }
 }
 
-/// The last call about each parent.
 pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallRecord>> {
     calls.iter().map(|call| (parent_of(call), call)).collect()
 }

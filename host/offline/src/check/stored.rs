@@ -23,17 +23,14 @@ use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
 use crate::simulation::Simulation;
 
-/// The most specs that are generated from the schema of each other version.
 const MOST_DRAWN: usize = 10;
 const MOST_SHOWN: usize = 10;
 
-/// An experiment with parents that were stored as another version.
 pub(super) struct Stored {
     program: Program,
     definition: Value,
     /// The version in which they were stored.
     version: String,
-    /// Generated parents in this version, in addition to those of the files.
     drawn: Vec<Value>,
     /// The last calls about the unchanged parents of the files.
     calls: BTreeMap<Subject, Arc<CallRecord>>,

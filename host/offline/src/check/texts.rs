@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::dice::Dice;
 
-/// Texts that plugins may not expect.
 const TEXTS: [&str; 16] = [
     "",
     "a",
@@ -34,7 +33,6 @@ const MOST_REPEATED: u64 = 3;
 const MOST_BYTES: usize = 1 << 14;
 /// How deep a pattern may nest. Go's limit is 1000.
 const DEEPEST: u32 = 100;
-/// The most texts that are generated from a pattern to find one of the right length.
 const TRIES: usize = 20;
 
 /// A text that the schema allows, as far as this module can tell, or `None` if it generated none.
@@ -166,7 +164,6 @@ fn may_grow(pattern: &Hir) -> bool {
     properties.minimum_len().is_some() && properties.maximum_len() != Some(0)
 }
 
-/// A character of a class, preferably one that can be typed.
 fn one_of(class: &Class, dice: &mut Dice) -> Option<char> {
     let ranges: Vec<(u32, u32)> = match class {
         Class::Unicode(class) => class.iter().map(|range| (range.start().into(), range.end().into())).collect(),

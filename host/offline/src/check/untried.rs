@@ -9,10 +9,8 @@ use super::drawn;
 use super::setup::{CheckSetup, ConvergedState, MOST_PARENTS};
 use crate::plan::Subject;
 
-/// The most parents that are named; the others are counted.
 const MOST_NAMED: usize = 5;
 
-/// Sentences about parents and children that the experiments leave out.
 pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes = Vec::new();
     let parents = converged.parents.len();
@@ -32,7 +30,6 @@ pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<Strin
     notes
 }
 
-/// Notes about parents without a child that could be changed.
 fn childless(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes: Vec<String> = converged.parents.iter().filter_map(|parent| of_parent(setup, converged, parent)).collect();
     let others = notes.len().saturating_sub(MOST_NAMED);

@@ -8,7 +8,6 @@ use wasmtime_wasi::p2::{DynPollable, SocketError, SocketResult, TcpSocket, UdpSo
 use super::streams::READY;
 use crate::state::State;
 
-/// The handle of the only network.
 const NETWORK: u32 = 0;
 
 impl network::Host for State {

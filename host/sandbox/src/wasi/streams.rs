@@ -9,13 +9,9 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, StreamErro
 use crate::console::Stream;
 use crate::state::State;
 
-/// An input stream at its end.
 pub(super) const STDIN: u32 = 0;
-/// The output stream with lines of the level info.
 pub(super) const STDOUT: u32 = 1;
-/// The output stream with lines of the level warn.
 pub(super) const STDERR: u32 = 2;
-/// A pollable that is always ready.
 pub(super) const READY: u32 = 0;
 
 /// The bytes that one write may have, as reported to programs: more than a log line.

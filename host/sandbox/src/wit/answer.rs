@@ -15,22 +15,18 @@ const MANIFEST_DEPTH: usize = 127;
 /// Event.
 pub(super) const TEXT: usize = 4 << 10;
 
-/// Counts the bytes of an answer, and parses its JSON.
 pub(super) struct Answer {
     pub(super) bytes: usize,
     max_bytes: usize,
     max_depth: usize,
-    /// The bytes of text that may still be kept.
     text_bytes: usize,
 }
 
 impl Answer {
-    /// For an answer about an object.
     pub(super) fn new(limits: &Limits) -> Self {
         Self { bytes: 0, max_bytes: limits.output_bytes, max_depth: limits.output_depth, text_bytes: limits.text_bytes }
     }
 
-    /// For an answer of `describe`.
     pub(super) fn manifest(limits: &Limits) -> Self {
         Self { bytes: 0, max_bytes: limits.output_bytes, max_depth: MANIFEST_DEPTH, text_bytes: limits.text_bytes }
     }
@@ -40,7 +36,6 @@ impl Answer {
         if self.bytes > self.max_bytes { Err(Error::OutputTooLarge { limit: self.max_bytes }) } else { Ok(()) }
     }
 
-    /// Counts a text, and cuts it.
     pub(super) fn text(&mut self, text: String) -> Result<String, Error> {
         self.count(text.len())?;
         let kept = cut_owned(text, TEXT.min(self.text_bytes));

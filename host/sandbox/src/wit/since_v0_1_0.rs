@@ -31,7 +31,6 @@ pub(crate) const VERSION: &str = "0.1.0";
 
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
-/// A linked component with known exports.
 pub(crate) struct Prepared(PluginPre<State>);
 
 impl Prepared {
@@ -87,12 +86,10 @@ impl Instance {
     }
 }
 
-/// Converts the result of `validate-settings`.
 pub(crate) fn checked(raw: Result<(), String>) -> Result<(), String> {
     raw.map_err(|message| cut_owned(message, TEXT))
 }
 
-/// Converts the result of `reconcile`.
 pub(crate) fn reconciled(
     state: &mut State,
     raw: Result<types::Response, types::Failure>,
@@ -110,7 +107,6 @@ pub(crate) fn reconciled(
     read
 }
 
-/// Converts the result of `finalize`.
 pub(crate) fn finalized(
     state: &mut State,
     raw: Result<types::Teardown, types::Failure>,
@@ -123,7 +119,6 @@ pub(crate) fn finalized(
     reconciled(state, raw, limits).map(|response| core_response::Response { done, ..response })
 }
 
-/// Links the imports of the contract.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     add_cluster_to_linker(linker)
@@ -203,7 +198,6 @@ fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
     own.chain(of_children).chain(of_reads)
 }
 
-/// Converts the result of `describe`.
 pub(crate) fn manifest(raw: types::Manifest, limits: &Limits) -> Result<core_manifest::Manifest, Error> {
     let mut answer = Answer::manifest(limits);
     let documents = raw.settings_schema.iter().chain(&raw.crds).map(Vec::len);
@@ -250,7 +244,6 @@ fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
     }
 }
 
-/// The JSON texts for [`crate::HostImports::answered`].
 fn texts(raw: &types::Response) -> Vec<&[u8]> {
     let applied = raw.children.iter().flatten().filter_map(|child| match child {
         types::Child::Apply(bytes) => Some(bytes.as_slice()),

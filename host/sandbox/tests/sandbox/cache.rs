@@ -10,7 +10,6 @@ use tempfile::TempDir;
 use crate::probe::MIRROR;
 use crate::stage::{limits, reconcile};
 
-/// Loads and calls the probe with this cache, and returns the source of its code.
 fn source(directory: &Path) -> CodeSource {
     source_with(Options { cache_dir: Some(directory.to_owned()), ..Options::default() })
 }
@@ -129,7 +128,6 @@ fn code_of_another_engine_is_not_loaded() {
     );
 }
 
-/// As in an image with a mounted volume that is empty at first.
 #[test]
 fn a_read_only_cache_is_used_and_not_written_to() {
     let (image, volume) = (TempDir::new().unwrap(), TempDir::new().unwrap());

@@ -21,7 +21,6 @@ fn core_kind([group, version, kind]: [&str; 3]) -> gyre_core::object::GroupVersi
 
 type Answer = Result<types::Response, types::Failure>;
 
-/// A plugin whose reconcile is the closure of a test.
 struct Code<F>(F);
 
 impl<F: Fn(&Imports) -> Answer + Send + Sync + 'static> Native for Code<F> {
@@ -110,7 +109,6 @@ fn its_answers_are_held_to_the_limits() {
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// Asks these questions in a call in which each finds an object, and returns its result.
 fn asked(limits: &Limits, ask: impl Fn(&Imports) + Send + Sync + 'static) -> Result<Response, Error> {
     let plugin = Plugin::native(
         "code",

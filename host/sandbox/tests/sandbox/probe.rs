@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// The world with all imports of probes.
 const WORLD: &str = r"
 package test:probe;
 
@@ -53,7 +52,6 @@ package wasi:http@0.2.0 {
 }
 ";
 
-/// The address of the constants, and those that functions write to.
 const CONSTANTS: u32 = 1_024;
 const RESULT: u32 = 32_768;
 const OUTPUT: u32 = 40_960;
@@ -68,11 +66,8 @@ const OUTPUT: u32 = 40_960;
 /// - the constants `scratch` at 49152, and `kind` (the strings "", "v1", "ConfigMap") at 1024
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
-    /// Imports and definitions.
     pub(crate) imports: &'static str,
-    /// Runs before `describe` answers.
     pub(crate) describe: &'static str,
-    /// The body of `reconcile`, which leaves a result.
     pub(crate) reconcile: &'static str,
 }
 
@@ -163,14 +158,12 @@ fn encode(module: &str, world: &str) -> Vec<u8> {
     ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
 }
 
-/// The constant part of memory.
 #[derive(Default)]
 struct Image {
     bytes: Vec<u8>,
 }
 
 impl Image {
-    /// Writes the manifest, and returns its address.
     fn manifest(&mut self) -> u32 {
         // The kind that probes read, at a known address.
         let read_kind_at = self.bytes.len();
@@ -187,7 +180,6 @@ impl Image {
         self.put(&[head, parent, tail].concat())
     }
 
-    /// Returns the pointer and length.
     fn string(&mut self, text: &str) -> Vec<u8> {
         let at = self.put(text.as_bytes());
         [at.to_le_bytes(), u32::try_from(text.len()).unwrap().to_le_bytes()].concat()

@@ -61,7 +61,6 @@ const COUNTER: Probe = Probe {
         (call $say)",
 };
 
-/// Logs, and returns the discriminants of what `get` answers.
 const READER: Probe = Probe {
     imports: r#"
         (import "gyre:plugin/cluster@0.1.0" "get"

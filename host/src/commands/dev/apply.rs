@@ -36,7 +36,6 @@ pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyho
     Ok(())
 }
 
-/// Applies objects in order, each with the name of its file.
 pub(super) async fn apply(client: &Client, objects: &[(String, Value)]) -> anyhow::Result<Vec<Applied>> {
     let mut applied = Vec::new();
     for (file, object) in objects {

@@ -18,7 +18,6 @@ use tokio::sync::Notify;
 
 use super::apply::Applied;
 
-/// The watched kinds, and the start of the printed time.
 pub(super) struct Show {
     started: Instant,
     informers: Informers,
@@ -33,7 +32,6 @@ struct Followed {
 }
 
 impl Show {
-    /// Watches `kinds`, and all Events.
     pub(super) async fn start(client: &Client, started: Instant, kinds: &[GroupVersionKind]) -> anyhow::Result<Arc<Self>> {
         let metrics = Arc::new(Metrics::default());
         let show = Arc::new(Self {
@@ -81,7 +79,6 @@ impl Show {
         self.followed.lock()
     }
 
-    /// Prints the time since the start, and a line.
     pub(super) fn say(&self, line: &str) {
         // A closed output is not a reason to stop.
         let _ = writeln!(std::io::stdout(), "{:>8.2}s  {line}", self.started.elapsed().as_secs_f64());
@@ -108,7 +105,6 @@ impl Show {
         })
     }
 
-    /// Prints the objects of each kind like `kubectl get`.
     pub(super) async fn tables(&self, client: &Client) -> anyhow::Result<()> {
         let resources: Vec<Resource> = self.followed().values().map(|followed| followed.resource.clone()).collect();
         for resource in resources.iter().filter(|resource| resource.api.kind != "Event") {
@@ -191,7 +187,6 @@ fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
     lines
 }
 
-/// Returns whether every namespace has this object.
 fn is_everywhere(kind: &str, name: &str) -> bool {
     kind == "ConfigMap" && name == "kube-root-ca.crt"
 }
@@ -234,7 +229,6 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A table as text. The first column is the namespace.
 fn table_text(kind: &str, table: &Value) -> String {
     let list = |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let columns = list(table, "columnDefinitions");

@@ -27,10 +27,6 @@ impl LiveArguments {
     }
 
     /// Connects to the cluster, within a runtime.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such kubeconfig or context.
     pub(super) async fn connect(&self) -> anyhow::Result<LiveCluster> {
         let configuration = configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let (namespace, url) = (configuration.default_namespace.clone(), configuration.cluster_url.to_string());

@@ -80,7 +80,6 @@ enum Format {
     Json,
 }
 
-/// The namespace of objects in files that have none, without a kubeconfig.
 const DEFAULT_NAMESPACE: &str = "default";
 
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
@@ -133,17 +132,13 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     Ok(verdict)
 }
 
-/// The parents that no mount reconciles, and why.
 struct Selection {
-    /// A sentence for each parent.
     why: Vec<String>,
     is_given: GivenParents,
 }
 
-/// Whether the files contain parents, and whether the mounts select them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GivenParents {
-    /// No parents.
     Nothing,
     /// At least one selected parent.
     Selected,
@@ -152,7 +147,6 @@ enum GivenParents {
 }
 
 impl Selection {
-    /// Compares the resulting parents with the files, whose default namespace is `namespace`.
     fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
         let unselected = unselected(programs, parents);
         let is_unselected = |file: &Value| {

@@ -63,11 +63,8 @@ struct Outcome {
 
 enum Verdict {
     AsExpected,
-    /// The expected result was rewritten.
     Updated,
-    /// The difference.
     Differs(String),
-    /// The reason why the case could not be run.
     Failed(String),
 }
 
@@ -131,7 +128,6 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
     }
 }
 
-/// The same programs with other settings, which are validated like those of a mount.
 fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     for program in programs {
@@ -144,7 +140,6 @@ fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value)
     }
 }
 
-/// Prints the results, and returns the number of failed cases.
 fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
     let mut output = std::io::stdout().lock();
     let mut failed = 0;

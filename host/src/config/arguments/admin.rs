@@ -48,7 +48,6 @@ pub(crate) struct SecureArguments {
 }
 
 impl AdminArguments {
-    /// The options of the admin server, or `None` if it is off.
     pub(crate) fn options(self) -> Option<Options> {
         let address = match self.listen {
             Some(Listen(address)) => address?,
@@ -72,7 +71,6 @@ fn path(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address to listen on, or `None` for "off".
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
 

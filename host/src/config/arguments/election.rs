@@ -50,10 +50,8 @@ pub(crate) struct ElectionArguments {
     ha_retry_period: Duration,
 }
 
-/// A time of an election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeFlag {
-    /// The flag without its hyphens.
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
     pub(crate) default: &'static str,
@@ -86,10 +84,6 @@ impl fmt::Display for TimeFlag {
 
 impl ElectionArguments {
     /// The scope and options of the election, or `None` without one.
-    ///
-    /// # Errors
-    ///
-    /// When the times contradict each other.
     pub(crate) fn options(
         &self,
         namespace: &str,
@@ -112,7 +106,6 @@ impl ElectionArguments {
         Ok(Some((self.ha_scope, options)))
     }
 
-    /// The invalid times, if there is an election.
     pub(crate) fn wrong_times(&self) -> Option<WrongTimes> {
         if self.ha { self.timing().err() } else { None }
     }

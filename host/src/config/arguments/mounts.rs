@@ -29,10 +29,9 @@ use crate::config::keys::NEVER;
 use crate::config::spec::{Configuration, Located, MountSpec, Policy, set};
 use crate::config::values::{label, mebibytes, milliseconds, whole};
 
-/// All flags that define mounts. Those that a command does not have are not set.
-///
-/// A flag or its environment variable applies to each mount, and overrides `defaults` in the
-/// configuration file; the entry of a mount in the file overrides both.
+/// All flags that define mounts. Those that a command does not have are not set. A flag or its
+/// environment variable overrides `defaults` in the configuration file; the entry of a mount in the
+/// file overrides both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
@@ -171,7 +170,6 @@ impl From<RbacMounts> for MountArguments {
 struct Settings {
     plugin: String,
     json: String,
-    /// The name of the settings in messages.
     place: String,
 }
 
@@ -211,7 +209,6 @@ impl MountArguments {
         Self { config: Some(config), ..Self::default() }
     }
 
-    /// Returns whether there is nothing to mount.
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.named.plugins.is_empty() && self.named.plugin_dir.is_none()
     }
@@ -220,7 +217,6 @@ impl MountArguments {
         self.name.as_deref()
     }
 
-    /// Overrides a policy with the flags that apply to each mount.
     pub(crate) fn override_policy(&self, policy: &mut Policy) {
         let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } =
             &self.policy;
@@ -236,7 +232,6 @@ impl MountArguments {
         set(&mut policy.limits.memory_bytes, *call_memory);
     }
 
-    /// The configuration of the flags, without a file.
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
         let flag = |flag: &str, path: &Path| Part::flag(&format!("{flag} {}", path.display()));
         let mut configuration = Configuration::empty(Part::flag("--name"));
@@ -258,7 +253,6 @@ impl MountArguments {
 }
 
 impl CodeArguments {
-    /// A sandbox for reading manifests.
     pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
         Sandbox::new(self.options()).context("cannot set up the sandbox")
     }

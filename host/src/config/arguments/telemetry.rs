@@ -26,7 +26,6 @@ pub(crate) struct LogArguments {
     environment: Option<String>,
 }
 
-/// Parses a filter for clap.
 fn level(text: &str) -> Result<String, String> {
     log::check_filter(text).map(|()| text.to_owned())
 }
@@ -34,10 +33,6 @@ fn level(text: &str) -> Result<String, String> {
 impl LogArguments {
     /// Starts logging with the filter of the arguments or `default`, and tracing if traces are
     /// sent.
-    ///
-    /// # Errors
-    ///
-    /// Like [`log::start`].
     pub(crate) fn start(&self, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
         let filter = self.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
         let is_local = self.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
@@ -75,11 +70,6 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 }
 
 impl TraceArguments {
-    /// The sender of traces of this host, if the arguments enable it.
-    ///
-    /// # Errors
-    ///
-    /// Like [`Traces::to`].
     pub(crate) fn traces(&self, instance: &str) -> anyhow::Result<Option<Traces>> {
         let Some(endpoint) = &self.otlp_endpoint else { return Ok(None) };
         Traces::to(endpoint.clone(), self.otlp_headers.clone(), instance).map(Some)

@@ -88,7 +88,6 @@ impl PluginMounts {
 }
 
 impl MountArguments {
-    /// Replaces the settings of a plugin. `place` is their name in messages.
     pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
         self.named.settings.retain(|settings| settings.plugin != plugin);
         self.named.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
