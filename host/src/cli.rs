@@ -98,8 +98,7 @@ Terms:
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 
-/// The interval at which the files of the configuration and the plugins are polled. The kubelet
-/// takes a minute to update a ConfigMap.
+/// The polling interval of files. The kubelet takes a minute to update a ConfigMap.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
 const RUN_EXAMPLES: &str = "\
@@ -191,8 +190,8 @@ struct PluginArguments {
     code: CodeArguments,
 }
 
-/// Runs the command in the arguments, which begin with the program's name. Exit codes: 0 success, 1
-/// failure, 2 invalid arguments.
+/// Runs a command, from arguments that begin with the program's name. Returns 0 for success, 1 for
+/// failure, 2 for invalid arguments.
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
     let command = match parse(arguments.into_iter().map(Into::into).collect()) {
         Ok(Gyre { command }) => command,

@@ -71,11 +71,9 @@ const MOST_WAITS: u32 = 25;
 /// kubelet replaces all files of a ConfigMap at once, by one link.
 const MOST_READS: u32 = 25;
 
-/// The most concurrent calls of a host. A few per core are enough, and each may use its memory
-/// limit.
+/// The most concurrent calls of a host: a few per core, because each may use its memory limit.
 const MOST_CALLS: u32 = 256;
-/// The fewest concurrent calls, so that workers can be added later. Each reserves addresses and
-/// about 30 KiB of memory.
+/// The fewest concurrent calls, so that workers can be added. Each takes about 30 KiB of memory.
 const FEWEST_CALLS: u32 = 16;
 
 /// The reason why a configuration cannot be loaded.
@@ -235,8 +233,7 @@ impl Source {
         self
     }
 
-    /// The time that a start waits before it cleans up after removed mounts: the plugin directory
-    /// may still be filled.
+    /// How long a start waits for the plugin directory before it cleans up after removed mounts.
     pub(crate) fn patience(&self) -> Duration {
         if self.shared.process.has_directory { self.directory.grace() } else { Duration::ZERO }
     }
@@ -246,9 +243,8 @@ impl Source {
         self.shared.process.name.as_deref().unwrap_or(NAME)
     }
 
-    /// The inventory of the deployment in this namespace, or `None` if it has no name. Deployments
-    /// that share an inventory would remove each other's finalizers, so the default name is not
-    /// enough.
+    /// The inventory of the deployment, or `None` without a name: deployments that share an
+    /// inventory would remove each other's finalizers.
     pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
         let name = self.shared.process.name.as_ref()?;
         Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}{}", inventory::SUFFIX) })
@@ -283,8 +279,7 @@ impl Source {
             let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
             // Compiling would block other tasks of this thread.
             let loaded = tokio::task::spawn_blocking(move || shared.load(&current, &directory, now)).await;
-            // Also after a panic: otherwise, an expired grace period would be due at once, again
-            // and again.
+            // Also after a panic: an expired grace period would be due again and again.
             last = now;
             let Ok(Loaded { files, directory, looked, result }) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
@@ -436,8 +431,7 @@ fn read(
                     if !known.has_mounted(plugin) {
                         return true;
                     }
-                    // A dangling link that was mounted has vanished. Its target may return without
-                    // a change of the directory.
+                    // A vanished link. Its target may return without a change of the directory.
                     files.note(plugin);
                     plugin.exists()
                 });
@@ -465,8 +459,7 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
     }
 }
 
-/// Mounts the plugins of a directory with the defaults, unless a mount names them, and those that
-/// vanished recently.
+/// Mounts plugins of a directory that no mount names, and those that vanished recently.
 fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.source.plugin)).collect();

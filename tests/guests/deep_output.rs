@@ -1,5 +1,4 @@
-//! Returns a ConfigMap that nests 100 levels deep: below the 128 of parsers, above the limit of a
-//! host.
+//! Returns a ConfigMap that nests 100 levels deep, above the limit of a host, but not of parsers.
 
 use gyre_guests::CONFIG_MAP;
 use gyre_sdk::{Child, Response, Strategy};

@@ -1,6 +1,6 @@
-//! Golden cases: each directory with objects is a case. `expected.yaml` contains the expected
-//! result, `settings.yaml` the settings of the plugin, `time.txt` the simulated time, and each
-//! other YAML or JSON file objects.
+//! Golden cases: each directory with objects is a case. `expected.yaml` is the expected result,
+//! `settings.yaml` the plugin's settings, `time.txt` the time; other YAML and JSON files are
+//! objects.
 
 use std::path::{Path, PathBuf};
 

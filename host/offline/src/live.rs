@@ -26,7 +26,6 @@ pub(crate) type PreviousChildKinds = BTreeMap<String, BTreeSet<GroupVersionKind>
 
 const PAGE: u32 = 500;
 const AT_ONCE: usize = 16;
-/// The source of copies in messages, instead of a file name.
 const COPIED: &str = "the cluster";
 const DEFINITION: &str = "CustomResourceDefinition";
 
@@ -49,8 +48,8 @@ pub(crate) struct Copies {
     pub(crate) lacks_parents: bool,
 }
 
-/// Copies the namespaces, CRDs, parents and children, and the objects that the programs read. Also
-/// reads namespaces that mounts name.
+/// Copies the objects that the programs use, their CRDs, and all namespaces, also those that only
+/// mounts name.
 pub(crate) async fn copies(
     client: &Client,
     programs: &[Program],
@@ -176,8 +175,8 @@ pub(crate) async fn previous_child_kinds(
     Ok(kinds)
 }
 
-/// All namespaces, and the named ones that do not exist. Without permission to list: those that can
-/// be read; a forbidden one is assumed to exist.
+/// All namespaces, and the named ones that do not exist. Without permission to list, it reads the
+/// named ones, and assumes that forbidden ones exist.
 async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Result<(Vec<Value>, BTreeSet<String>)> {
     let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else {
         // Any web server may answer with 404.

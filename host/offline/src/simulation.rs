@@ -30,8 +30,7 @@ use crate::journal::Journal;
 use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
 
-/// A host without a write request for this time has converged: failing objects are retried several
-/// times within it.
+/// A host that has not written for this time has converged: retries come several times within it.
 const QUIET: Duration = Duration::from_secs(2);
 /// A host that still writes after this time never converges.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,6 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FIELD_MANAGER: &str = "kubectl";
 
 /// A simulated cluster, and the tools to run a host on it.
+///
+/// # Errors
+/// Functions fail when the API server rejects a request, or an object, which the error names.
 pub struct Simulation {
     cluster: Cluster,
     journal: Journal,
@@ -61,8 +63,7 @@ pub(crate) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result
     Ok(simulated()?.block_on(simulation))
 }
 
-/// A runtime whose clock advances only while it runs, and jumps to the next timer when no task can
-/// run.
+/// A runtime whose clock stands still unless it runs, and jumps to the next timer when idle.
 ///
 /// # Errors
 /// When the runtime cannot be created.
@@ -78,11 +79,7 @@ impl Simulation {
         Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
     }
 
-    /// An empty cluster with these options and the CRDs of these programs, within a [`simulated`]
-    /// runtime.
-    ///
-    /// # Errors
-    /// When a CRD is invalid.
+    /// An empty cluster with these options and CRDs, within a [`simulated`] runtime.
     pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
         let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
@@ -104,9 +101,6 @@ impl Simulation {
     }
 
     /// Creates the CRDs of these programs.
-    ///
-    /// # Errors
-    /// When a CRD is invalid.
     pub fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
         for program in programs {
             for crd in &program.manifest().crds {
@@ -117,9 +111,6 @@ impl Simulation {
     }
 
     /// Stores an object unchanged.
-    ///
-    /// # Errors
-    /// When its kind does not allow it.
     pub fn put(&self, object: Value) -> anyhow::Result<()> {
         self.restore(Origin::Written, object)
     }
@@ -140,12 +131,8 @@ impl Simulation {
         })
     }
 
-    /// Stores objects, each with the name of its file, owners before dependents: files may name
-    /// owners without UIDs. [`Origin::Stored`] allows fields and values that this API server
-    /// rejects.
-    ///
-    /// # Errors
-    /// As for [`Self::put`], after the name of the file.
+    /// Stores objects with the names of their files, owners first: files may name these without
+    /// UIDs. [`Origin::Stored`] allows fields and values that this API server rejects.
     pub fn put_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         for (file, object) in in_order(objects) {
             self.restore(origin, object).context(file)?;
@@ -205,9 +192,6 @@ impl Simulation {
     }
 
     /// The current parents of the programs.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
         let mut parents = Vec::new();
         for program in programs {
@@ -220,9 +204,6 @@ impl Simulation {
     }
 
     /// The current objects of a kind, or an empty list if it is not served.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
         let client = self.client();
         let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
@@ -243,9 +224,6 @@ impl Simulation {
     }
 
     /// Deletes an object, like kubectl.
-    ///
-    /// # Errors
-    /// When the API server rejects it.
     pub async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
         let Some(api) = self.api(subject).await? else { return Ok(()) };
         api.delete(&subject.name, &DeleteParams::background()).await.with_context(|| format!("cannot delete {subject}"))?;
@@ -253,9 +231,6 @@ impl Simulation {
     }
 
     /// The current object, or `None` if it does not exist or its kind is not served.
-    ///
-    /// # Errors
-    /// When the API server rejects it.
     pub async fn get(&self, subject: &Subject) -> anyhow::Result<Option<Value>> {
         let Some(api) = self.api(subject).await? else { return Ok(None) };
         let found = api.get_opt(&subject.name).await.with_context(|| format!("cannot read {subject}"))?;
@@ -263,9 +238,6 @@ impl Simulation {
     }
 
     /// Replaces an object by this one, like kubectl.
-    ///
-    /// # Errors
-    /// When the API server rejects it.
     pub async fn replace(&self, subresource: Subresource, object: &Value) -> anyhow::Result<()> {
         let subject = Subject::of(object);
         let no_kind = || anyhow!("cannot change {subject}: its kind is not served");
@@ -280,9 +252,6 @@ impl Simulation {
     }
 
     /// The `apiVersion` of each group that has a kind of this name.
-    ///
-    /// # Errors
-    /// When the API server rejects it.
     pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
         let discovery = Discovery::new(self.client()).run().await.context("cannot list the kinds that are served")?;
         let served = discovery.groups().flat_map(|group| group.recommended_resources());
@@ -429,8 +398,7 @@ fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     objects
 }
 
-/// Removes fields that cannot be applied or are out of date. Owners without UIDs stay as in the
-/// cluster.
+/// Removes fields that cannot be applied or are out of date, and owners without UIDs.
 fn as_applied(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {
@@ -442,8 +410,7 @@ fn as_applied(object: &mut Value) {
     }
 }
 
-/// Removes refused attempts that were repeated, with or without success. An Event whose name was
-/// taken is created again with another name.
+/// Removes refused attempts that were repeated, also under another name if it is an Event.
 fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     let is_kept = |(index, action): (usize, &Action)| {
         let (earlier, later) = actions.split_at(index);

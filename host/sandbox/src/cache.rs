@@ -2,13 +2,11 @@
 //!
 //! Machine code is not sandboxed: it has the host's rights. So it is loaded only if the file and
 //! its directory belong to our user or to root, nobody else may write to them, and the checksum
-//! matches. Otherwise the entry is ignored, a warning is logged, and the component is compiled
-//! again. Some directories are only read: an image has one that belongs to root with the code of
-//! its plugins.
+//! matches. Otherwise, a warning is logged, and the component is compiled again. Some directories
+//! are only read: an image has one of root with the code of its plugins.
 //!
 //! Each component has two files: `<component>-<engine>.cwasm`, as wasmtime maps it, and
-//! `<component>-<engine>.sha256`. The checks are made on the opened file, because a name may change
-//! its meaning.
+//! `<component>-<engine>.sha256`. Checks use the open file: names may change their meaning.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -130,8 +128,7 @@ impl Cache {
     }
 }
 
-/// A name for the component, and all that its machine code depends on: wasmtime's version and
-/// settings, and the CPU.
+/// A name for the component and all that its code depends on: wasmtime's version, settings, CPU.
 fn name(engine: &Engine, digest: &Digest) -> String {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -210,9 +207,8 @@ fn deserialize(engine: &Engine, code: &File) -> Result<Component, Error> {
     let path = format!("/proc/self/fd/{}", code.as_raw_fd());
     // SAFETY: the contents must come from `Component::serialize`, and must not change while they
     // are mapped. The file is regular, belongs to our user or to root, is writable by its owner
-    // alone, and matches the stored checksum. This program replaces such files by renaming, and
-    // never writes to their final name. Our user and root could break this, but they could also
-    // change this process itself.
+    // alone, and matches the stored checksum. This program replaces such files by renaming, never
+    // by writing. Our user and root could break this, but could change this process, too.
     let component = unsafe { Component::deserialize_file(engine, path) };
     component.map_err(|error| Error::Unloadable(format!("{error:#}")))
 }

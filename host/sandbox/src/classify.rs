@@ -17,8 +17,7 @@ const FUNCTIONS: usize = 8;
 /// demangled, because a mangled C++ name can expand a million times.
 const FUNCTION_NAME: usize = 256;
 
-/// The reported bytes of an error's text: the canonical ABI quotes the component, and a chain of
-/// errors contains the whole backtrace.
+/// The reported bytes of an error's text, which may quote the component or have a backtrace.
 const ERROR_TEXT: usize = 1_024;
 
 /// The bytes of an error's text that are searched: the texts in question are at its beginning.
@@ -89,10 +88,9 @@ fn function(frame: &FrameInfo) -> String {
 
 /// Returns whether an access out of bounds was a stack overflow.
 ///
-/// wasmtime guards the native stack, but programs keep addressable values on a stack of their own.
-/// Compilers put it at the beginning of memory, growing down, so an overflow reaches an address
-/// below zero: close to 4 GiB in 32 bits. Only single loads and stores report the address; for
-/// others, recursion decides.
+/// wasmtime guards the native stack, but programs have another for addressable values. Compilers
+/// put it at the beginning of memory, growing down, so an overflow reaches an address below zero:
+/// nearly 4 GiB. If an access does not report its address, recursion decides.
 fn left_the_stack(error: &wasmtime::Error) -> bool {
     const FOUR_GIB: u64 = 1 << 32;
     // The backtrace comes first. It is skipped, because its text could demangle names.

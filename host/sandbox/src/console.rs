@@ -9,15 +9,13 @@ pub(crate) const LAST_WORDS: usize = 1_024;
 
 const ADVICE: &str = "note: run with `RUST_BACKTRACE=1`";
 
-/// Returns the place in a panic message of Rust, e.g. `thread 'main' (1) panicked at
-/// src/lib.rs:5:36:`.
+/// Returns the place in a line such as `thread 'main' (1) panicked at src/lib.rs:5:36:`.
 fn place_of_panic(line: &str) -> Option<&str> {
     let (thread, place) = line.split_once(" panicked at ")?;
     thread.starts_with("thread '").then(|| place.trim_end_matches(':'))
 }
 
-/// Blank lines, such as the first of a panic, and advice that does not apply: plugins have no
-/// environment.
+/// Blank lines, e.g. before a panic, and advice about variables, which plugins do not have.
 fn says_nothing(line: &str) -> bool {
     line.is_empty() || line.starts_with(ADVICE)
 }
@@ -38,7 +36,6 @@ pub(crate) struct Console {
     stderr: Vec<u8>,
     /// The last output on stderr; of a panic, the beginning.
     last_words: String,
-    /// Whether a panic has begun: the rest of stderr belongs to it.
     is_panicking: bool,
 }
 
@@ -55,8 +52,7 @@ impl Console {
         self.lines
     }
 
-    /// A line about the end of the call: the place and first line of a panic, or the last line of
-    /// stderr.
+    /// How the call ended: the place and first line of a panic, or the last line of stderr.
     pub(crate) fn last_words(&self) -> Option<String> {
         let mut lines = self.last_words.lines().filter(|line| !line.trim().is_empty());
         let panicked = lines.clone().find_map(place_of_panic).filter(|_| self.is_panicking);

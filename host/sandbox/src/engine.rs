@@ -9,13 +9,11 @@ const MAX_STACK: usize = 512 << 10;
 
 const MOST_MEMORY: usize = 1 << 32;
 
-/// The bytes of a released table that are zeroed instead of unmapped: all of a small plugin's. This
-/// saves a fifth of a fresh call. For memories, it would save as much, and keep megabytes in each
-/// slot.
+/// The bytes of a released table that are zeroed instead of unmapped, which saves a fifth of a
+/// fresh call. For memories, it would save as much, but keep megabytes per slot.
 const TABLE_KEEP_RESIDENT: usize = 512 << 10;
 
-/// The most memories, tables and core instances of a component: interpreters consist of dozens of
-/// modules.
+/// The most memories, tables and core instances of a component: interpreters have dozens.
 const MEMORIES: u32 = 8;
 const TABLES: u32 = 64;
 const CORE_INSTANCES: u32 = 200;
@@ -73,8 +71,7 @@ fn base() -> Config {
     config
 }
 
-/// Sizes for the output of componentize-js and componentize-py, with room. They reserve addresses,
-/// not memory.
+/// Sizes for the output of componentize-js and componentize-py. They reserve only addresses.
 fn pool(options: &Options) -> PoolingAllocationConfig {
     let slots = slots(options);
     let mut pool = PoolingAllocationConfig::new();

@@ -10,8 +10,7 @@ use wasmtime::Engine;
 /// The interval at which deadlines are checked. A call ends within two ticks of its deadline.
 pub const TICK: Duration = Duration::from_millis(10);
 
-/// Ticks without a running call before ticking stops: a busy host does not wake the thread for each
-/// call, and on an idle host it sleeps.
+/// Idle ticks before ticking stops: calls rarely wake the thread, and an idle host sleeps.
 const IDLE_TICKS: u32 = 100;
 
 /// A limit on concurrent calls. They wait here, because the instance pool would fail instead.
@@ -64,8 +63,7 @@ impl Gate {
         let mut idle = 0;
         let mut state = self.state.lock();
         loop {
-            // Counted from now: after a pause of the machine, a burst of ticks would end calls
-            // early.
+            // Counted from now: after a pause, a burst of ticks would end calls early.
             let next = Instant::now() + TICK;
             while state.ticking != Ticking::Ended {
                 let Some(rest) = next.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) else { break };
@@ -116,7 +114,6 @@ impl Drop for Ticker {
         self.gate.state.lock().ticking = Ticking::Ended;
         self.gate.clock.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic here could not be handled anyway.
             let _ = thread.join();
         }
     }

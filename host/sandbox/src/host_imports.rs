@@ -90,8 +90,7 @@ pub trait HostImports: Any + Send {
     /// Takes a log line, at most [`crate::Limits::log_lines`] in a call.
     fn log(&mut self, line: LogLine);
 
-    /// Takes the JSON texts of the answer, before they are parsed or checked: those of the children
-    /// to apply, in order, then the status.
+    /// Takes the JSON texts of the answer before any check: children to apply, then the status.
     fn answered(&mut self, texts: &[&[u8]]) {
         let _ = texts;
     }

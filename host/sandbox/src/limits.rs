@@ -19,11 +19,9 @@ pub enum Reuse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Limits {
-    /// The linear memories and tables of an instance together, in bytes, at most
-    /// [`crate::Options::max_memory_bytes`].
+    /// The bytes of memories and tables, at most [`crate::Options::max_memory_bytes`].
     pub memory_bytes: usize,
-    /// The time that the plugin may run, in steps of [`crate::TICK`]. A wait for a free instance
-    /// may take as long again.
+    /// The time to run, in steps of [`crate::TICK`]. The wait for an instance has the same limit.
     #[serde(rename = "deadlineMs", with = "gyre_core::milliseconds")]
     pub deadline: Duration,
     /// The bytes of JSON and text in an answer.
@@ -40,8 +38,7 @@ pub struct Limits {
     pub reads: usize,
     /// The bytes of these questions: kinds, namespaces, names and label selectors.
     pub read_bytes: usize,
-    /// The bytes of texts in an answer: in conditions, events, and the message of a failure. Longer
-    /// texts are cut.
+    /// The bytes of texts in conditions, events and failures. Longer texts are cut.
     pub text_bytes: usize,
     /// The logged bytes in a call, with stdout and stderr.
     pub log_bytes: usize,
@@ -88,8 +85,7 @@ impl Default for Limits {
             reads: 1_000,
             // 1,000 questions with names of 200 bytes, which are rare.
             read_bytes: 256 << 10,
-            // The maximum number of events, each with the longest message of the API server (1
-            // KiB).
+            // All events, each with the longest message of the API server (1 KiB).
             text_bytes: 64 << 10,
             // A stack trace or two. More per call would flood the host's own log.
             log_bytes: 64 << 10,

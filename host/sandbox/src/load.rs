@@ -6,8 +6,6 @@ use wasmtime::component::{Component, Linker};
 use crate::call;
 use crate::state::State;
 use crate::wit::latest::{self, Prepared};
-
-/// The most bytes of an error message, which may quote long names of the component.
 const MESSAGE: usize = 4 << 10;
 
 /// The reason why bytes are not a plugin.

@@ -53,7 +53,8 @@ pub trait Native: Send + Sync + 'static {
     fn finalize(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Teardown, types::Failure>;
 }
 
-/// The imports of native code. Clones share the call; after it, they have no effect.
+/// The imports of native code. Clones share the call; after it, they have no effect. The errors of
+/// reads are those that the plugin gets.
 #[derive(Clone)]
 pub struct Imports(Rc<RefCell<State>>);
 
@@ -62,25 +63,16 @@ struct Ended(call::Error);
 
 impl Imports {
     /// Like `cluster.children`.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
     pub fn children(&self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         self.read(|state| state.children(kind))
     }
 
     /// Like `cluster.get`.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
     pub fn get(&self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
         self.read(|state| state.get(kind, namespace, name))
     }
 
     /// Like `cluster.list`.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
     pub fn list(
         &self,
         kind: &GroupVersionKind,

@@ -38,8 +38,7 @@ pub struct CompileReport {
     pub duration: Duration,
 }
 
-/// A component that is compiled, linked and described, or native code in tests. Cheap to clone;
-/// allows concurrent calls.
+/// A component, or native code in tests, that is loaded and described. Cheap to clone.
 #[derive(Clone)]
 pub struct Plugin(Arc<Inner>);
 
@@ -131,8 +130,7 @@ impl Plugin {
 
     /// Asks for the desired children and status of a parent that is not being deleted.
     ///
-    /// Blocks the thread for at most twice [`Limits::deadline`]: for a free instance, and for the
-    /// answer.
+    /// Blocks the thread for at most twice [`Limits::deadline`]: for an instance, and an answer.
     ///
     /// # Guarantees
     /// The result depends only on `input`, `limits` and the answers of `imports`, unless instances

@@ -2,8 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// A stream of bytes that follows from the seed: SHA-256 in counter mode. It is not secret: the
-/// seed is the parent's UID.
+/// Pseudorandom bytes: SHA-256 in counter mode. They are not secret: the parent's UID is the seed.
 pub(crate) struct Random {
     seed: Box<str>,
     counter: u64,

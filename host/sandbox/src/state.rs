@@ -67,9 +67,7 @@ pub(crate) struct State {
     pub(crate) random: Random,
     pub(crate) undeclared_read: Option<GroupVersionKind>,
     pub(crate) output_bytes: usize,
-    /// The reads that are left, and the limit.
     reads: (usize, usize),
-    /// The bytes that further reads may take, and the limit.
     read_bytes: (usize, usize),
     access: Access,
 }
@@ -147,8 +145,7 @@ impl State {
         Ok(self.read(Read::Children, kind)?.and_then(|imports| imports.children(kind)))
     }
 
-    /// Answers `cluster.get` like [`Self::children`]. For an impossible name, there is nothing to
-    /// ask or keep.
+    /// Answers `cluster.get` like [`Self::children`]. An impossible name is not passed on.
     pub(crate) fn get(
         &mut self,
         kind: &GroupVersionKind,

@@ -1,5 +1,4 @@
-//! The versions of the contract. Only their modules know their types; others use those of
-//! gyre-core, and call the latest.
+//! The versions of the contract. No other module knows their types; others call the latest.
 
 mod answer;
 pub(crate) mod since_v0_1_0;

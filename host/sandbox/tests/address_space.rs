@@ -1,5 +1,4 @@
-//! Without address space for a pool, plugins run within the same limits. Runs in its own process,
-//! whose address space it limits.
+//! Without address space for a pool, limits hold. Its own process, whose address space it limits.
 
 #[cfg(test)]
 mod stage;

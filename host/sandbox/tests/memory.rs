@@ -1,8 +1,6 @@
-//! The host frees all memory of calls, whatever plugins do. Runs in its own process, because it
-//! counts allocations.
+//! The host frees all memory of calls. Its own process, because it counts allocations.
 //!
-//! Linear memories are not on the heap: the unit tests of [`Sandbox`](gyre_sandbox::Sandbox) check
-//! them.
+//! Linear memories are not on the heap: see the unit tests of [`Sandbox`](gyre_sandbox::Sandbox).
 
 #[cfg(test)]
 mod stage;

@@ -4,8 +4,6 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::config::values::MissingArgument;
-
-/// Reports that an argument of one of these commands is missing, as clap does, and exits.
 pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, mut all: Command) -> ! {
     let message = format!("the following required arguments were not provided:\n  {argument}");
     all.build();

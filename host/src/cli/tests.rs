@@ -1,5 +1,4 @@
-//! Commands in `--help` and in documents parse, and completions and manual pages cover all
-//! commands.
+//! Commands in `--help` and documents parse; completions and manual pages cover all commands.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,4 @@
-//! The commands of the feature `tools`: for authors of plugins and for operators, not for a
-//! cluster.
+//! The commands of the feature `tools`: for authors of plugins and operators.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,6 @@
 //! `gyre dev`: runs an in-memory cluster with plugins, and shows the changes.
 //!
-//! The cluster is `gyre_devcluster`, served over HTTP on loopback for kubectl and other clients.
-//! The host is that of `gyre run`.
+//! `gyre_devcluster` serves HTTP on loopback, for kubectl. The host is that of `gyre run`.
 
 mod apply;
 mod cluster;
@@ -45,8 +44,7 @@ Examples:
 
 For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
-/// The default log filter: plugins, warnings, and compilations, which may take minutes. Other
-/// changes are shown as they happen.
+/// The default log filter: plugins, warnings, and compilations, which may take minutes.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
 /// The interval at which plugin files are polled: short, for a person who has just compiled one.

@@ -86,7 +86,6 @@ fn as_json(plugin: &Plugin, bytes: u64) -> Value {
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
         "manifest": plugin.manifest(),
-        // The defaults of a mount.
         "defaultGrants": { "readNamespaces": "parent", "writeNamespaces": "parent" },
     })
 }

@@ -31,8 +31,6 @@ const TAKEN_NAMES: &[&str] = &[
     "override", "priv", "proc-macro", "pub", "ref", "return", "self", "serde", "serde-json", "static", "std", "struct", "super", "test", "trait",
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
-
-/// The plugin's child kind, so its own kind needs another name.
 const CHILD: &str = "ConfigMap";
 
 /// CRDs in these groups need the annotation `api-approved.kubernetes.io`.

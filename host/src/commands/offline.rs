@@ -1,5 +1,4 @@
-//! The arguments and output of previews on files or copies of a live cluster. [`gyre_offline`] has
-//! the simulation.
+//! The arguments and output of previews. [`gyre_offline`] has the simulation.
 
 use jiff::Timestamp;
 

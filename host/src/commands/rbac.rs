@@ -84,8 +84,7 @@ impl Known {
     }
 }
 
-/// The kinds of Kubernetes, one per line: apiVersion, kind, plural, `cluster` or `namespaced`, and
-/// `status` if it is a subresource.
+/// One kind per line: apiVersion, kind, plural, `cluster` or `namespaced`, perhaps `status`.
 const BUILTIN: &str = include_str!("rbac/kinds.txt");
 
 fn builtin(kind: &GroupVersionKind) -> Option<Served> {
@@ -113,8 +112,6 @@ fn custom(definition: &Value) -> Option<((String, String), Served)> {
     };
     Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
 }
-
-/// The account that gets permissions. The host sorts first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     Host,
@@ -137,7 +134,6 @@ pub(crate) struct Permissions(BTreeMap<(Subject, Where), BTreeMap<Resource, BTre
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
     pub(crate) namespace: String,
-    /// The name of the Lease, or the prefix of the names of all Leases.
     pub(crate) name: String,
     pub(crate) scope: ElectionScope,
 }
@@ -329,8 +325,7 @@ impl Permissions {
     pub(crate) fn objects(&self, name: &str, host: Option<&ServiceAccount>) -> Vec<Value> {
         let mut objects = Vec::new();
         for ((subject, place), rules) in &self.0 {
-            // Distinguishes accounts of two namespaces. The names are unique, because namespaces
-            // contain no dots.
+            // Unique, because namespaces contain no dots.
             let name = match subject {
                 Subject::Host => name.to_owned(),
                 Subject::Impersonated(account) => format!("{name}-{}.{}", account.name, account.namespace),
@@ -394,8 +389,6 @@ fn places(namespaces: &Namespaces, scope: Scope) -> Vec<Where> {
         _ => vec![Where::Everywhere],
     }
 }
-
-/// Merges rules that differ only in their resources.
 fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
     let mut together: BTreeMap<Same<'_>, Vec<&String>> = BTreeMap::new();
     for ((group, plural, names), verbs) in rules {

@@ -17,8 +17,7 @@ use std::time::Duration;
 use gyre_core::queue::Time;
 use gyre_sandbox::Digest;
 
-/// The default grace period: longer than filling a volume or pulling an image takes, and short
-/// enough to wait for after an intended removal.
+/// The default grace period: enough to fill a volume or pull an image.
 pub(crate) const PLUGIN_DIR_GRACE: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Clone, Debug, Default)]
@@ -61,8 +60,7 @@ impl Directory {
         self.grace
     }
 
-    /// Scans a directory with these plugins. Gives up plugins of another directory at once, because
-    /// the operator has changed the configuration.
+    /// Scans a directory with these plugins. Gives up plugins of another directory at once.
     pub(super) fn look(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> Looked {
         let mut looked = Looked::default();
         self.missing.retain(|path, _| !there.contains(path));

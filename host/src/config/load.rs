@@ -81,8 +81,7 @@ impl<'a> Loader<'a> {
         Self { sandbox, cache, current, files, problems, plugins }
     }
 
-    /// Loads the programs of the mounts, and adds problems. Blocks: compiling takes about 100 ms
-    /// per plugin.
+    /// Loads the programs of the mounts. Blocks: compiling takes about 100 ms per plugin.
     pub(crate) fn load(mut self, configuration: Configuration) -> Programs {
         let mut loaded: Vec<Loaded> = Vec::new();
         for spec in configuration.mounts {
@@ -104,9 +103,8 @@ impl<'a> Loader<'a> {
         Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
     }
 
-    /// Returns a plugin that vanished from the directory, as it was loaded. `None` if another mount
-    /// has its name, e.g. after a renaming, or the same plugin for some of its namespaces: both
-    /// together would be refused.
+    /// Returns a plugin that vanished from the directory, as it was loaded. `None` if it would
+    /// clash with a mount of the same name, or of the same plugin in the same namespaces.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
         self.files.note(&spec.source.plugin);
         let plugin = self.plugins.get(digest)?.clone();
@@ -363,8 +361,7 @@ fn claim(mount: &Loaded) -> Claim<'_> {
 }
 
 impl Claim<'_> {
-    /// Returns the conflict between two mounts, if any. Ignores selectors, because labels can
-    /// change.
+    /// Returns the conflict between mounts, if any. Ignores selectors: labels can change.
     fn clash(&self, other: &Self) -> Option<&'static str> {
         if !overlap(self.namespaces?, other.namespaces?) || !is_same_kind(self.parent, other.parent) {
             None

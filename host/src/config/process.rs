@@ -1,9 +1,7 @@
-//! The settings of the process, unlike those of mounts: arguments, and keys under `host` in the
-//! file.
+//! The settings of the process: its arguments, and keys under `host` in the file.
 //!
 //! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The
-//! file sets the defaults of flags, so a flag or its environment variable overrides it. It is read
-//! once: these settings do not change while the process runs.
+//! file sets the defaults of flags, so flags and their variables override it. It is read once.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -148,8 +146,7 @@ impl Flag {
     }
 }
 
-/// Reports times of an election in the file that contradict each other. Those of flags are reported
-/// when arguments are parsed.
+/// Reports contradictory times of an election in the file. Parsing reports those of flags.
 pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, problems: &mut Problems) {
     // A flag with the value of the file counts as set by the file.
     let said = |(time, value): &(TimeFlag, Duration)| {
@@ -169,8 +166,7 @@ pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, pro
     problems.add(place, wrong.error.to_string(), format!("change {}", names.join(" or ")));
 }
 
-/// Makes the settings of a file the defaults of a command's arguments. [`super::Source::open`]
-/// reports problems of the file.
+/// Makes the settings of a file the defaults of arguments. [`super::Source::open`] reports errors.
 pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
     let source = Source::File(file.display().to_string().into());
     let whole = Place::whole(&file.display().to_string().into());

@@ -23,8 +23,7 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     Quantity::parse(text).ok()?.whole().and_then(|bytes| u64::try_from(bytes).ok())
 }
 
-/// A duration in Go's notation: `500ms`, `2s`, `1m30s`. kube's own `Duration` panics if it is too
-/// long.
+/// A duration in Go's notation: `500ms`, `2s`, `1m30s`. kube's `Duration` may panic.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut nanoseconds: u64 = 0;

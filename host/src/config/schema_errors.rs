@@ -17,9 +17,8 @@ use super::keys::File;
 use super::types::{CHECK, Check, REMEDY};
 use super::{process, schema};
 
-/// Reports the schema errors of a configuration file. Returns the valid rest, and pointers to
-/// invalid values. The reader of the keys reports rules about several keys, because it describes
-/// them better.
+/// Reports the schema errors of a file. Returns the valid rest, and pointers to invalid values. Not
+/// rules about several keys, which the reader of the keys describes better.
 pub(super) fn check(root: &Part, problems: &mut Problems) -> (Option<File>, BTreeSet<String>) {
     let mut report = Report { root, schema: schema::schema(), problems, wrong: BTreeSet::new() };
     let mut json = root.node().map(Node::to_json).unwrap_or_default();

@@ -74,7 +74,6 @@ pub(crate) enum Origin {
     /// An entry in the configuration file, or a flag.
     File,
     Directory,
-    /// A plugin that vanished from the plugin directory recently.
     Kept(Digest),
 }
 
@@ -124,7 +123,6 @@ pub(crate) enum SettingsFrom {
     /// The mount sets none; a flag may set them by the name of the plugin.
     Default,
     Inline(Part),
-    /// A file, and the part of the document that names it.
     File(PathBuf, Part),
     Unknown,
 }

@@ -1,5 +1,4 @@
-//! Configurations as data: each file has its programs or problems beside it. `GYRE_BLESS=1`
-//! rewrites them, for review.
+//! Each configuration has its programs or problems beside it. `GYRE_BLESS=1` rewrites them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

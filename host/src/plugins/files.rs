@@ -1,7 +1,6 @@
 //! Reads files, and detects their changes.
 //!
-//! Files are polled: this works on every file system, for files that are overwritten or replaced,
-//! and for the links of a ConfigMap.
+//! They are polled: this works on every file system, for overwritten, replaced and linked files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,8 +8,6 @@ use std::fs::{self, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// Files and directories, with their states just before they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files(BTreeMap<PathBuf, Look>);
 

@@ -1,5 +1,4 @@
-//! Has a status without a subresource: writing the status raises the generation of the object.
-//! Wants `seen: <spec.text>` in it.
+//! Has a status with `seen: <spec.text>`, but no subresource: status writes raise the generation.
 
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response};
 use serde::Deserialize;

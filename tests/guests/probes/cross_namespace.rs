@@ -1,6 +1,5 @@
-//! Creates a ConfigMap in the namespace `spec.namespace` and, if `spec.clusterScoped` is true, a
-//! ClusterRole, both `<namespace>-<name>` and out of reach of the garbage collector; and a
-//! ConfigMap `<name>` in its own namespace.
+//! Creates a ConfigMap in `spec.namespace` and, if `spec.clusterScoped` is true, a ClusterRole,
+//! both `<namespace>-<name>` and not garbage-collected; and a ConfigMap `<name>` in its namespace.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

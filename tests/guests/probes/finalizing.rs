@@ -1,6 +1,5 @@
-//! Creates the ConfigMaps `<name>-a` and `<name>-b`, and deletes `-a` first: it wants `-b` until
-//! then. If `spec.finalize` is `fail`, teardown fails each time; `trap` panics; `never` is never
-//! done.
+//! Creates the ConfigMaps `<name>-a` and `<name>-b`, and wants `-b` until `-a` is deleted. If
+//! `spec.finalize` is `fail`, teardown fails; `trap` panics; `never` is never done.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, Metadata, NoSettings, NoStatus, Object, Reconciler, Response, Strategy, Teardown};

@@ -1,7 +1,7 @@
-//! Reveals Secrets in every way: the Secret `spec.secret` of its own namespace, and all in a list.
+//! Reveals Secrets in every way: the Secret `spec.secret` of its namespace, and all in a list.
 //!
-//! Each value is in a ConfigMap, in a Secret (base64), in an annotation (backwards), in the status,
-//! a condition, an event and the log; with `spec.refuses` in a failure, and with `spec.panics` in a
+//! Each value is in a ConfigMap, a Secret (base64), an annotation (backwards), the status, a
+//! condition, an event and the log; with `spec.refuses` in a failure, with `spec.panics` in a
 //! panic.
 
 use gyre_guests::{CONFIG_MAP, SECRET};

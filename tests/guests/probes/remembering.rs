@@ -1,6 +1,5 @@
-//! Counts its calls in memory, and writes the number into its ConfigMap `<name>`: not a pure
-//! function. `spec.secret`, with the number, is also in a Secret `<name>`, and as `copy` in the
-//! ConfigMap.
+//! Counts its calls in memory, and writes the number into its ConfigMap `<name>`: not pure. If
+//! `spec.secret` is set, a Secret `<name>` has both, and the ConfigMap has a `copy`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

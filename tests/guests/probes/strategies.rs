@@ -1,5 +1,4 @@
-//! Creates a child for each strategy, all `<name>`: a ConfigMap (apply), a Job (recreate) and a
-//! Secret (create-only).
+//! Creates a ConfigMap (apply), a Job (recreate) and a Secret (create-only), all `<name>`.
 //!
 //! `spec.text` is in the ConfigMap and the Secret, and `spec.image` is the Job's. With `spec.keep`,
 //! the ConfigMap is kept: neither created nor changed.

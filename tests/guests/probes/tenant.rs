@@ -1,9 +1,7 @@
-//! Creates a ConfigMap `<name>` with `spec.text`, as one of a hundred plugins: `tenant-00`
-//! reconciles the kind `Tenant00`, and so on.
+//! Creates a ConfigMap `<name>` with `spec.text`. `tenant-00` reconciles the kind `Tenant00` etc.
 //!
 //! `gyre_artifacts::tenant` replaces the two digits in the bytes of the component, so that tests
-//! get many plugins without compiling them. The `black_box` keeps the compiler from moving them; a
-//! test in `gyre-artifacts` checks that they exist once.
+//! get many plugins without compiling them. The `black_box` keeps the compiler from moving them.
 
 use std::hint::black_box;
 

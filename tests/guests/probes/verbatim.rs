@@ -1,5 +1,4 @@
-//! Wants the objects in `spec.children` unchanged: Secrets, Deployments, HorizontalPodAutoscalers,
-//! and Jobs, which are recreated.
+//! Wants the objects in `spec.children` unchanged. Jobs are recreated.
 
 use gyre_guests::SECRET;
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

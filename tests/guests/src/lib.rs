@@ -45,16 +45,13 @@ pub fn manifest(crate_name: &str, kind: &'static str) -> Manifest {
         .crd(crd("guests.gyre.dev", "v1", kind))
 }
 
-/// The manifest of a probe with this parent kind, whose name is that kind in kebab case, without
-/// children.
+/// The manifest of a probe with this parent kind, named in kebab case, without children.
 pub fn probe(kind: &'static str) -> Manifest {
     probe_with_version(kind, |_| {})
 }
 
-/// Like [`probe`], with a change of the only version of its CRD.
-///
-/// All names are derived from the kind at run time, so a test may replace the kind in the
-/// component's bytes.
+/// Like [`probe`], with a change of the only version of its CRD. All names are derived at run time,
+/// so a test may replace the kind in the component's bytes.
 pub fn probe_with_version(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
     let mut only = version(Kind::new(API_VERSION, kind).version());
     change(&mut only);
@@ -147,8 +144,7 @@ pub fn read_error(error: &ReadError) -> String {
     }
 }
 
-/// Exports a misbehaving plugin, from its parent kind, optionally its additions to the manifest,
-/// and its `reconcile`.
+/// Exports a misbehaving plugin, from its kind, additions to the manifest, and `reconcile`.
 #[macro_export]
 macro_rules! guest {
     ($kind:ident, $reconcile:expr) => {

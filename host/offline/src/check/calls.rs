@@ -24,8 +24,7 @@ const MOST_REPEATED: usize = 40;
 
 const MOST_LINES: usize = 40;
 
-/// Held while an instance is reused: experiments share a plugin's idle instances, so that results
-/// would vary with the timing.
+/// Held while an instance is reused: experiments share idle instances, which affects results.
 static SERVED: Mutex<()> = Mutex::new(());
 
 /// A plugin that repeatedly requests a requeue sooner than this keeps a worker busy for nothing.
@@ -50,8 +49,6 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
     tally.add(Tried::NotCalled, answered.len().saturating_sub(MOST_REPEATED));
     remarks
 }
-
-/// The fault of the plugin that ended a call, if one did.
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
     Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent_of(call)) })

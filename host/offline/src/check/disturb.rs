@@ -321,8 +321,7 @@ impl CheckSetup {
         Ok(found)
     }
 
-    /// Removes the finalizers that the files set, because no controller here handles them. Returns
-    /// notes about them.
+    /// Removes finalizers of the files, which no controller here handles. Returns notes about them.
     async fn without_others(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
         let mut notes = Vec::new();

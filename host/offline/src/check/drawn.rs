@@ -60,8 +60,7 @@ pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Opt
     (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
 }
 
-/// Generates parents, grouped by cluster. Those that the API server rejects are counted and
-/// replaced.
+/// Generates parents, grouped by cluster. Counts and replaces those that the API server rejects.
 pub(super) fn worlds(
     setup: &CheckSetup,
     parents: &[Value],
@@ -145,8 +144,7 @@ impl CheckSetup {
         let all = || world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
         found.judge_end(end, "specs generated from the schema", &actions, all);
         for action in actions.iter().filter(|action| is_of_child(action)) {
-            // A spec may request impossible things, but the plugin is responsible for names and
-            // labels.
+            // A spec may ask for anything, but names and labels are up to the plugin.
             let Some(refusal) = action.refusal.as_ref().filter(|said| is_about_form(said) && is_about_metadata(said)) else {
                 continue;
             };

@@ -34,8 +34,7 @@ impl CheckSetup {
     }
 }
 
-/// The objects without the parents outside the focus and their children, or `None` if all are
-/// needed.
+/// The objects without parents out of focus and their children; `None` if all are needed.
 fn needed(
     objects: &[(String, Value)],
     focus: Focus<'_>,

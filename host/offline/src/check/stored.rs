@@ -136,8 +136,7 @@ impl CheckSetup {
         self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, subject))
     }
 
-    /// Describes how the answer differs from the one about the same parent, stored as the plugin
-    /// reads it.
+    /// Describes how the answer differs from that about the same parent, stored as it is read.
     fn other(&self, stored: &Stored, subject: &Subject, object: &Value, is_old: bool, call: &CallRecord) -> Option<String> {
         let before = stored.calls.get(subject)?;
         if before.answer.result.is_err() {

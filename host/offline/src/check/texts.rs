@@ -112,8 +112,7 @@ fn parse(pattern: &str) -> Option<Hir> {
     ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()
 }
 
-/// A text that matches, apart from assertions such as word boundaries: the API server rejects texts
-/// that violate them.
+/// A text that matches except for word boundaries and the like, which the API server checks.
 fn matching(pattern: &Hir, dice: &mut Dice) -> String {
     let mut text = String::new();
     append(pattern, &mut text, dice);
@@ -131,7 +130,6 @@ fn append(pattern: &Hir, text: &mut String, dice: &mut Dice) {
         HirKind::Repetition(repetition) => {
             let least = u64::from(repetition.min);
             let spread = repetition.max.map_or(MOST_REPEATED, |most| u64::from(most).saturating_sub(least).min(MOST_REPEATED));
-            // Sometimes the maximum.
             let count = match repetition.max {
                 Some(most) if dice.in_percent(10) => u64::from(most),
                 _ => least + dice.below(spread + 1),

@@ -90,8 +90,7 @@ fn name_of(object: &Text) -> Option<String> {
     (!subject.kind.is_empty() && !subject.name.is_empty()).then(|| subject.to_string())
 }
 
-/// The difference of two named answers, line by line: as YAML, or as written if they are equal as
-/// YAML.
+/// The difference of two named answers, line by line, as YAML or, if that is equal, as written.
 pub fn difference((one_name, one): (&str, &AnswerLine), (other_name, other): (&str, &AnswerLine)) -> String {
     let hunks = unified(&yaml(one), &yaml(other));
     if !hunks.is_empty() {

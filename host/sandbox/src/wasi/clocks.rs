@@ -8,8 +8,7 @@ use wasmtime_wasi::p2::bindings::sync::random::{insecure, insecure_seed, random}
 use super::streams::READY;
 use crate::state::State;
 
-/// The most random bytes in a request. Programs need tens, and the host allocates them before the
-/// plugin's memory grows.
+/// The most random bytes in a request. The host allocates them; programs need tens.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
 impl wall_clock::Host for State {

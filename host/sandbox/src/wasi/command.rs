@@ -1,5 +1,4 @@
-//! An empty environment without arguments, terminal and directories; and an exit that ends the
-//! call.
+//! An empty environment, without arguments, terminal and directories; exits end the call.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sync::cli::{

@@ -7,12 +7,10 @@ use crate::call::Error;
 use crate::json::{self, JsonError};
 use crate::limits::Limits;
 
-/// The depth of a manifest's JSON: CRD schemas nest deeper than objects. serde_json has the same
-/// limit.
+/// The depth of a manifest's JSON: CRD schemas are deeper than objects. serde_json's limit, too.
 const MANIFEST_DEPTH: usize = 127;
 
-/// The longest text that is kept, in bytes. It is logged whole; the API server accepts 1 KiB in an
-/// Event.
+/// The longest kept text, in bytes. It is logged; Events have at most 1 KiB.
 pub(super) const TEXT: usize = 4 << 10;
 
 pub(super) struct Answer {

@@ -49,8 +49,7 @@ pub(crate) fn is_exported_by(component: &Component) -> bool {
     component.get_export_index(None, EXPORT).is_some()
 }
 
-/// An instance in a store. Its functions return an [`Error`] if the plugin answered, and wasmtime's
-/// otherwise.
+/// An instance. Its functions return an [`Error`] if the plugin answered, else wasmtime's.
 pub(crate) struct Instance(Plugin);
 
 impl Instance {

@@ -191,8 +191,7 @@ fn is_everywhere(kind: &str, name: &str) -> bool {
     kind == "ConfigMap" && name == "kube-root-ca.crt"
 }
 
-/// The changed fields, except the status, which conditions describe, and fields that change with
-/// each write.
+/// The changed fields, without the status and fields that change with each write.
 fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
     const NOT_SHOWN: [&str; 7] = [
         "metadata",

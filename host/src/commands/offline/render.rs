@@ -140,9 +140,7 @@ struct Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GivenParents {
     Nothing,
-    /// At least one selected parent.
     Selected,
-    /// Only parents that are not selected.
     Unselected,
 }
 

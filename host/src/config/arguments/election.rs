@@ -63,7 +63,6 @@ const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA
 
 #[derive(Debug)]
 pub(crate) struct WrongTimes {
-    /// One invalid time, or the times that contradict each other.
     pub(crate) times: Vec<(TimeFlag, Duration)>,
     pub(crate) error: election::Error,
 }

@@ -29,9 +29,8 @@ use crate::config::keys::NEVER;
 use crate::config::spec::{Configuration, Located, MountSpec, Policy, set};
 use crate::config::values::{label, mebibytes, milliseconds, whole};
 
-/// All flags that define mounts. Those that a command does not have are not set. A flag or its
-/// environment variable overrides `defaults` in the configuration file; the entry of a mount in the
-/// file overrides both.
+/// All flags that define mounts; a command sets those that it has. Flags and their variables
+/// override `defaults` in the configuration file; the entry of a mount in the file overrides both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,

@@ -31,8 +31,7 @@ fn level(text: &str) -> Result<String, String> {
 }
 
 impl LogArguments {
-    /// Starts logging with the filter of the arguments or `default`, and tracing if traces are
-    /// sent.
+    /// Starts logging with the filter of the arguments or `default`, and tracing.
     pub(crate) fn start(&self, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
         let filter = self.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
         let is_local = self.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
