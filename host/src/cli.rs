@@ -258,7 +258,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let metrics = Arc::new(Metrics::default());
         if !arguments.no_reload {
             let metrics = Arc::clone(&metrics);
-            tokio::spawn(source.follow(RELOAD_EVERY, sender, move |reload| {
+            tokio::spawn(source.reload_on_changes(RELOAD_EVERY, sender, move |reload| {
                 match reload {
                     Reload::Taken => metrics.configuration_taken(),
                     Reload::Refused(_) => metrics.configuration_refused(),

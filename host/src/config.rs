@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! gyre.yaml ─ document ─▶ tree with positions ─ schema_errors ─▶ keys ─ read ─▶ Configuration
-//!                                                      ▲ schema                   ▲    ▲    │ load
-//! flags ───────────────────────── arguments ──────────────────────────────────────┘    │    ▼
-//!                                                                          plugin directory programs
+//!                                                      ▲ schema                 ▲   ▲   │ load
+//! flags ───────────────────────── arguments ────────────────────────────────────┘   │   ▼
+//!                                                                    plugin directory  programs
 //! ```
 //!
 //! The types in `keys` define the file: the schema is derived from them (`gyre config-schema`),
@@ -52,7 +52,7 @@ use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
 pub(crate) use self::directory::PLUGIN_DIR_GRACE;
-use self::directory::{Directory, Looked};
+use self::directory::{Directory, DirectoryScan};
 use self::document::read_document;
 use self::load::{Loader, Programs};
 pub(crate) use self::process::{HostArguments, with_defaults};
@@ -118,7 +118,7 @@ struct Loaded {
     files: Files,
     directory: Directory,
     /// The changes of the plugin directory to log. A refused configuration unmounts no plugins.
-    looked: Looked,
+    scan: DirectoryScan,
     result: Result<Arc<[Program]>, Problems>,
 }
 
@@ -266,14 +266,19 @@ impl Source {
     /// # Guarantees
     /// The programs come from a configuration without problems. A program whose plugin and
     /// configuration have not changed stays the same.
-    pub async fn follow(mut self, every: Duration, wanted: channel::Sender<Arc<[Program]>>, report: impl Fn(Reload<'_>)) {
+    pub async fn reload_on_changes(
+        mut self,
+        every: Duration,
+        wanted: channel::Sender<Arc<[Program]>>,
+        report: impl Fn(Reload<'_>),
+    ) {
         let (mut is_refused, origin, mut last) = (false, Instant::now(), Time::default());
         loop {
             let end = self.directory.next_end(last).map(|end| origin + end.as_duration());
             tokio::select! {
                 () = wanted.closed() => return,
                 () = self.changed(every) => {}
-                () = until(end) => {}
+                () = sleep_until(end) => {}
             }
             let now = Time::from_duration(origin.elapsed());
             let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
@@ -281,14 +286,14 @@ impl Source {
             let loaded = tokio::task::spawn_blocking(move || shared.load(&current, &directory, now)).await;
             // Also after a panic: an expired grace period would be due again and again.
             last = now;
-            let Ok(Loaded { files, directory, looked, result }) = loaded else {
+            let Ok(Loaded { files, directory, scan, result }) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
-                self.files = self.files.look_again();
+                self.files = self.files.with_current_states();
                 continue;
             };
             self.files = files;
             self.directory = directory;
-            tell(&looked, self.directory.grace());
+            log_missing_plugins(&scan, self.directory.grace());
             match result {
                 Ok(programs) => {
                     let is_same = programs.len() == self.programs.len()
@@ -316,13 +321,13 @@ impl Source {
     async fn changed(&self, every: Duration) {
         loop {
             tokio::time::sleep(every).await;
-            let mut seen = self.files.look_again();
+            let mut seen = self.files.with_current_states();
             if seen == self.files {
                 continue;
             }
             for _ in 0..MOST_WAITS {
                 tokio::time::sleep(SETTLED_AFTER).await;
-                let now = seen.look_again();
+                let now = seen.with_current_states();
                 if now == seen {
                     break;
                 }
@@ -337,12 +342,12 @@ impl Shared {
     fn load(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         for _ in 1..MOST_READS {
             let loaded = self.load_once(current, directory, now);
-            if loaded.files == loaded.files.look_again() {
+            if loaded.files == loaded.files.with_current_states() {
                 return loaded;
             }
         }
         let loaded = self.load_once(current, directory, now);
-        if loaded.files == loaded.files.look_again() {
+        if loaded.files == loaded.files.with_current_states() {
             return loaded;
         }
         let mut problems = Problems::default();
@@ -353,12 +358,12 @@ impl Shared {
         };
         problems.add(Place::whole(&place.into()), what, "write each file once, or replace it atomically");
         // Drops the scan of the directory: the next one reports the changes.
-        Loaded { files: loaded.files, directory: directory.clone(), looked: Looked::default(), result: Err(problems) }
+        Loaded { files: loaded.files, directory: directory.clone(), scan: DirectoryScan::default(), result: Err(problems) }
     }
 
     fn load_once(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), directory.clone());
-        let (configuration, mut looked) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
+        let (configuration, mut scan) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
         self.process.check(&configuration, &mut problems);
         let cache = self.arguments.code.cache();
         let loaded = Loader::new(&self.sandbox, cache.as_deref(), current, &mut files, &mut problems).load(configuration);
@@ -368,25 +373,25 @@ impl Shared {
         });
         if result.is_err() {
             // A refused configuration changes nothing, so these stay mounted.
-            looked.given_up.clear();
+            scan.given_up.clear();
         }
-        Loaded { files, directory, looked, result }
+        Loaded { files, directory, scan, result }
     }
 }
 
-fn tell(looked: &Looked, grace: Duration) {
-    for path in &looked.vanished {
+fn log_missing_plugins(scan: &DirectoryScan, grace: Duration) {
+    for path in &scan.vanished {
         warn!(
             plugin = %path.display(), grace = ?grace,
             "the file disappeared from the plugin directory: the plugin stays mounted for the grace period (--plugin-dir-grace)"
         );
     }
-    for path in &looked.given_up {
+    for path in &scan.given_up {
         warn!(plugin = %path.display(), "the file has been missing from the plugin directory for the grace period: unmounting the plugin");
     }
 }
 
-async fn until(time: Option<Instant>) {
+async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
@@ -413,8 +418,8 @@ fn read(
     known: &mut Directory,
     now: Time,
     problems: &mut Problems,
-) -> (Configuration, Looked) {
-    let mut looked = Looked::default();
+) -> (Configuration, DirectoryScan) {
+    let mut scan = DirectoryScan::default();
     let mut configuration = match &arguments.config {
         Some(path) => read_file(path, arguments, files, problems),
         None => arguments.configuration(problems),
@@ -432,12 +437,12 @@ fn read(
                         return true;
                     }
                     // A vanished link. Its target may return without a change of the directory.
-                    files.note(plugin);
+                    files.watch(plugin);
                     plugin.exists()
                 });
                 let there: BTreeSet<PathBuf> = plugins.iter().cloned().collect();
-                looked = known.look(&directory.value, &there, now);
-                add_directory(&mut configuration, plugins, &looked);
+                scan = known.scan(&directory.value, &there, now);
+                add_directory(&mut configuration, plugins, &scan);
             }
             Err(error) => {
                 let what = format!("cannot list the directory {}: {}", directory.value.display(), error_chain(&error));
@@ -445,7 +450,7 @@ fn read(
             }
         }
     }
-    (configuration, looked)
+    (configuration, scan)
 }
 
 fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
@@ -460,11 +465,11 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
 }
 
 /// Mounts plugins of a directory that no mount names, and those that vanished recently.
-fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
+fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, scan: &DirectoryScan) {
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.source.plugin)).collect();
     let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));
-    let kept = looked.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
+    let kept = scan.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
     for (plugin, origin) in there.chain(kept).filter(|(plugin, _)| !listed.contains(&canonical(plugin))) {
         let part = Part::flag(&plugin.display().to_string());
         let spec = MountSpec::of(plugin, part, configuration.defaults.clone());

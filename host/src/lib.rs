@@ -15,7 +15,7 @@
 //! |---|---|
 //! | [`cli`] | the command line: parses arguments, connects modules, prints errors |
 //! | `commands` | the commands other than `run` |
-//! | [`config`], `plugins` | the configuration and arguments; plugin files; the resulting programs |
+//! | [`config`], `plugins` | configuration and arguments; plugin files; the resulting programs |
 //!
 //! The feature `tools`, on by default, adds commands that the program in a cluster does not need.
 //!

@@ -27,7 +27,7 @@ pub struct RequeueTimes(BTreeMap<Subject, Duration>);
 
 impl RequeueTimes {
     /// Records what a call requested.
-    pub fn note(&mut self, call: &CallRecord) {
+    pub fn record_call(&mut self, call: &CallRecord) {
         let time = call.answer.result.as_ref().ok().and_then(|response| response.requeue_after);
         if self.0.is_empty() && time.is_none() {
             return;

@@ -72,7 +72,7 @@ impl Journal {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
         let before =
-            if parts.method == Method::POST { Value::Null } else { self.look(path.trim_end_matches("/status")).await? };
+            if parts.method == Method::POST { Value::Null } else { self.read_object(path.trim_end_matches("/status")).await? };
         let body = body.collect_bytes().await?;
         let header = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let mut sent = Sent {
@@ -97,7 +97,7 @@ impl Journal {
         Ok(Response::from_parts(parts, Either::Right(Full::new(body))))
     }
 
-    async fn look(&mut self, path: &str) -> Result<Value, BoxError> {
+    async fn read_object(&mut self, path: &str) -> Result<Value, BoxError> {
         let response = self.forward(Request::get(path).body(Body::empty())?).await?;
         if !response.status().is_success() {
             return Ok(Value::Null);

@@ -137,7 +137,7 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
             resources.insert(kind, resource);
         }
     }
-    let look = subjects.iter().filter_map(|subject| {
+    let requests = subjects.iter().filter_map(|subject| {
         let resource = resources.get(&(subject.api_version.as_str(), subject.kind.as_str()))?;
         Some(async move {
             let api: Api<DynamicObject> = resource.api(client, subject.namespace.as_deref());
@@ -145,7 +145,7 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
             found.map(|object| value(object, resource)).transpose()
         })
     });
-    let found: Vec<Option<Value>> = futures::stream::iter(look).buffered(AT_ONCE).try_collect().await?;
+    let found: Vec<Option<Value>> = futures::stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
     Ok(found.into_iter().flatten().map(|object| (COPIED.to_owned(), object)).collect())
 }
 

@@ -287,7 +287,7 @@ impl Simulation {
     pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<HostRun> {
         let (recordings, requeues) = (Recordings::default(), Arc::<Mutex<RequeueTimes>>::default());
         let noted = Arc::clone(&requeues);
-        let _listening = recordings.listen(None, move |call| noted.lock().note(call));
+        let _listening = recordings.listen(None, move |call| noted.lock().record_call(call));
         let lacks_status = self.lacks_status(programs).await?;
         let until_converged = async {
             if lacks_status {

@@ -8,7 +8,7 @@ use wasmtime::{FrameInfo, PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use crate::call::Error;
 use crate::limits::Limits;
-use crate::state::State;
+use crate::state::CallState;
 use crate::wasi::Exit;
 
 const FUNCTIONS: usize = 8;
@@ -35,7 +35,7 @@ pub(crate) enum Phase {
     Call,
 }
 
-pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &State, limits: &Limits, waited: Duration) -> Error {
+pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &CallState, limits: &Limits, waited: Duration) -> Error {
     if let Some(error) = error.downcast_ref::<Error>() {
         return error.clone();
     }
@@ -63,7 +63,7 @@ pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &State, limits
     Error::Trapped { message: message(root, state), backtrace: backtrace(error) }
 }
 
-fn message(root: String, state: &State) -> String {
+fn message(root: String, state: &CallState) -> String {
     match state.console.last_words() {
         // The cause of a panic says more than the trap in which it ends.
         Some(words) if words.starts_with("it panicked") => words,

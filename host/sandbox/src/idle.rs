@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use parking_lot::{Mutex, MutexGuard};
 use wasmtime::Store;
 
-use crate::state::State;
+use crate::state::CallState;
 use crate::wit::latest::Instance;
 
 pub(crate) struct Warm {
     pub(crate) plugin: u64,
-    pub(crate) store: Store<State>,
+    pub(crate) store: Store<CallState>,
     pub(crate) instance: Instance,
     pub(crate) calls: u32,
 }

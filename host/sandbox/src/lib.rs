@@ -17,13 +17,13 @@
 //! | module | what it does |
 //! |---|---|
 //! | `sandbox`, `options` | loads plugins; how the sandbox is configured |
-//! | `engine`, `shared` | shared by all plugins: the wasmtime engine, and the limit on parallel calls |
+//! | `engine`, `shared` | shared by all plugins: wasmtime's engine, and the limit on calls |
 //! | `load`, `cache` | from bytes to a plugin; compiled code on disk |
 //! | `plugin`, `execution` | a plugin, component or native; the context and result of its calls |
 //! | `component`, `idle` | calls of components; instances that are reused if a mount allows it |
 //! | [`native`] | plugins as native code, for tests: the same calls without WebAssembly |
 //! | `gate` | how many calls run at a time; the thread that enforces deadlines |
-//! | `state`, `limiter`, `console`, `random`, `handles` | the state of a call: memory, log, clock, WASI |
+//! | `state`, `limiter`, `console`, `random`, `handles` | the state of a call |
 //! | `wit` | one module per version of the contract; no other module knows its types |
 //! | `wasi` | WASI without files, sockets or environment |
 //! | `classify` | the meaning of a trap |

@@ -4,8 +4,9 @@ use gyre_core::text::displayed;
 use wasmtime::component::{Component, Linker};
 
 use crate::call;
-use crate::state::State;
+use crate::state::CallState;
 use crate::wit::latest::{self, Prepared};
+
 const MESSAGE: usize = 4 << 10;
 
 /// The reason why bytes are not a plugin.
@@ -124,7 +125,7 @@ pub(crate) fn compile_error(error: &wasmtime::Error) -> Error {
     if pool.iter().any(|text| message.contains(text)) { Error::TooLarge { message } } else { Error::Corrupt { message } }
 }
 
-pub(crate) fn link(linker: &Linker<State>, component: &Component) -> Result<Prepared, Error> {
+pub(crate) fn link(linker: &Linker<CallState>, component: &Component) -> Result<Prepared, Error> {
     if !latest::is_exported_by(component) {
         return Err(Error::NotAPlugin { export: latest::EXPORT, message: "there is no such export".to_owned() });
     }

@@ -1,10 +1,10 @@
 //! Plugins as native code, for tests: with a debugger, without WebAssembly.
 //!
 //! ```text
-//!   Input ──▶ State (log, clock, reads, limits) ──▶ Native ──▶ answer ──▶ wit: within limits ──▶ Call
-//!                                                    │  ▲
-//!                                                    ▼  │ Imports
-//!                                                  HostImports
+//!   Input ──▶ CallState (log, clock, limits) ──▶ Native ──▶ answer ──▶ wit ──▶ Call
+//!                                                │  ▲
+//!                                                ▼  │ Imports
+//!                                              HostImports
 //! ```
 //!
 //! The calls have the same state as those of a component. Native code gets [`Imports`], and answers
@@ -31,7 +31,7 @@ use crate::execution::{Context, Execution};
 use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
 use crate::load;
-use crate::state::{Access, State};
+use crate::state::{Access, CallState};
 use crate::wit::latest;
 pub use crate::wit::latest::types;
 
@@ -56,7 +56,7 @@ pub trait Native: Send + Sync + 'static {
 /// The imports of native code. Clones share the call; after it, they have no effect. The errors of
 /// reads are those that the plugin gets.
 #[derive(Clone)]
-pub struct Imports(Rc<RefCell<State>>);
+pub struct Imports(Rc<RefCell<CallState>>);
 
 /// The payload that unwinds a call, as a trap would.
 struct Ended(call::Error);
@@ -97,7 +97,7 @@ impl Imports {
         SystemTime::UNIX_EPOCH.checked_add(since_1970).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    fn read<T>(&self, ask: impl FnOnce(&mut State) -> Result<Result<T, ReadError>, call::Error>) -> Result<T, ReadError> {
+    fn read<T>(&self, ask: impl FnOnce(&mut CallState) -> Result<Result<T, ReadError>, call::Error>) -> Result<T, ReadError> {
         let mut state = self.0.borrow_mut();
         let answer = ask(&mut state);
         drop(state);
@@ -138,11 +138,11 @@ impl Code {
         context: Context<'_>,
         limits: &Limits,
         ask: impl FnOnce(&dyn Native, &Imports) -> Raw,
-        read: impl FnOnce(&mut State, Raw, &Limits) -> Result<T, call::Error>,
+        read: impl FnOnce(&mut CallState, Raw, &Limits) -> Result<T, call::Error>,
     ) -> Execution<T> {
         let started = Instant::now();
         let Context { seed, now, access } = context;
-        let mut state = State::new();
+        let mut state = CallState::new();
         state.begin(seed, now, limits, access);
         let imports = Imports(Rc::new(RefCell::new(state)));
         // The state of an interrupted call is dropped with the call.

@@ -18,14 +18,14 @@ use crate::load;
 use crate::options::{Error, Options};
 use crate::plugin::{CodeSource, CompileReport, Plugin};
 use crate::shared::Shared;
-use crate::state::{Access, State};
+use crate::state::{Access, CallState};
 use crate::wasi;
 use crate::wit::latest;
 
 /// Runs plugins. Its thread ends with the sandbox and the last of its plugins.
 pub struct Sandbox {
     shared: Arc<Shared>,
-    linker: Linker<State>,
+    linker: Linker<CallState>,
     cache: Option<Cache>,
     /// The caches that are only read.
     compiled: Vec<Cache>,

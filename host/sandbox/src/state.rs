@@ -59,7 +59,7 @@ impl Access {
 }
 
 /// The state of a store. Each call replaces all but the limiter's count and the WASI handles.
-pub(crate) struct State {
+pub(crate) struct CallState {
     pub(crate) limiter: Limiter,
     pub(crate) handles: Handles,
     pub(crate) console: Console,
@@ -89,7 +89,7 @@ impl Read {
     }
 }
 
-impl State {
+impl CallState {
     pub(crate) fn new() -> Self {
         Self {
             limiter: Limiter::default(),
@@ -158,7 +158,7 @@ impl State {
         if !may_name_an_object(name) || !may_be_a_namespace(namespace) {
             return Ok(Ok(None));
         }
-        self.keep(kind, &[namespace.unwrap_or_default(), name])?;
+        self.count_question(kind, &[namespace.unwrap_or_default(), name])?;
         Ok(self.imports().and_then(|imports| imports.get(kind, namespace, name)))
     }
 
@@ -180,7 +180,7 @@ impl State {
         if !may_be_a_namespace(namespace) {
             return Ok(Ok(Vec::new()));
         }
-        self.keep(kind, &[namespace.unwrap_or_default(), selector])?;
+        self.count_question(kind, &[namespace.unwrap_or_default(), selector])?;
         // Each requirement is kept separately.
         self.count_read_bytes(selector.split(',').count() * REQUIREMENT)?;
         Ok(self.imports().and_then(|imports| imports.list(kind, namespace, label_selector)))
@@ -214,7 +214,7 @@ impl State {
     }
 
     /// Counts the bytes of a question. The kind is declared, so its name is bounded.
-    fn keep(&mut self, kind: &GroupVersionKind, texts: &[&str]) -> Result<(), Error> {
+    fn count_question(&mut self, kind: &GroupVersionKind, texts: &[&str]) -> Result<(), Error> {
         let texts = texts.iter().map(|text| text.len());
         self.count_read_bytes(kind.group.len() + kind.version.len() + kind.kind.len() + texts.sum::<usize>())
     }

@@ -170,16 +170,21 @@ impl Session<'_> {
             return result;
         }
         tokio::select! {
-            result = self.follow(source, wanted, &show) => result,
+            result = self.reload_plugins(source, wanted, &show) => result,
             result = &mut host => result.context("the host ended abnormally")?,
         }
     }
 
     /// Reloads changed plugins, and installs their CRDs. Ends only with an error.
-    async fn follow(&self, source: Source, wanted: watch::Sender<Arc<[Program]>>, show: &Arc<Show>) -> anyhow::Result<()> {
+    async fn reload_plugins(
+        &self,
+        source: Source,
+        wanted: watch::Sender<Arc<[Program]>>,
+        show: &Arc<Show>,
+    ) -> anyhow::Result<()> {
         let (changed, mut programs) = watch::channel(source.programs());
         let say = Arc::clone(show);
-        let _following = tokio::spawn(source.follow(RELOAD_EVERY, changed, move |reload| match reload {
+        let _reloading = tokio::spawn(source.reload_on_changes(RELOAD_EVERY, changed, move |reload| match reload {
             Reload::Taken => say.say("the plugins have changed: reloading them"),
             Reload::Refused(problems) => say.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
         }));
@@ -189,7 +194,7 @@ impl Session<'_> {
             }
             let programs = Arc::clone(&programs.borrow_and_update());
             apply::install_crds(&self.client, &programs).await?;
-            show.follow(&self.client, &kinds(&programs)).await?;
+            show.watch_kinds(&self.client, &kinds(&programs)).await?;
             wanted.send_replace(programs);
         }
     }

@@ -31,6 +31,7 @@ const TAKEN_NAMES: &[&str] = &[
     "override", "priv", "proc-macro", "pub", "ref", "return", "self", "serde", "serde-json", "static", "std", "struct", "super", "test", "trait",
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
+
 const CHILD: &str = "ConfigMap";
 
 /// CRDs in these groups need the annotation `api-approved.kubernetes.io`.

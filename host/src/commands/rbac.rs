@@ -54,15 +54,9 @@ pub(crate) struct Known {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     #[error("the mount {mount} needs {kind}, whose resource name is unknown: give its CustomResourceDefinition with --crd")]
-    UnknownKind {
-        mount: String,
-        kind: GroupVersionKind,
-    },
+    UnknownKind { mount: String, kind: GroupVersionKind },
     #[error("{what} needs a ClusterRole, which --namespaced excludes: {remedy}")]
-    NotNamespaced {
-        what: String,
-        remedy: &'static str,
-    },
+    NotNamespaced { what: String, remedy: &'static str },
 }
 
 impl Known {
@@ -112,6 +106,7 @@ fn custom(definition: &Value) -> Option<((String, String), Served)> {
     };
     Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
 }
+
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     Host,
@@ -389,6 +384,7 @@ fn places(namespaces: &Namespaces, scope: Scope) -> Vec<Where> {
         _ => vec![Where::Everywhere],
     }
 }
+
 fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
     let mut together: BTreeMap<Same<'_>, Vec<&String>> = BTreeMap::new();
     for ((group, plural, names), verbs) in rules {

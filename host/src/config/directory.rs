@@ -31,7 +31,7 @@ pub(super) struct Directory {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Looked {
+pub(super) struct DirectoryScan {
     /// Missing, and still mounted, with their digests.
     pub(super) kept: BTreeMap<PathBuf, Digest>,
     /// Present at the previous scan, and missing now.
@@ -61,23 +61,23 @@ impl Directory {
     }
 
     /// Scans a directory with these plugins. Gives up plugins of another directory at once.
-    pub(super) fn look(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> Looked {
-        let mut looked = Looked::default();
+    pub(super) fn scan(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> DirectoryScan {
+        let mut scan = DirectoryScan::default();
         self.missing.retain(|path, _| !there.contains(path));
         let is_of_it = |path: &Path| path.parent() == Some(directory);
         for (path, digest) in self.mounted.iter().filter(|(path, _)| is_of_it(path) && !there.contains(*path)) {
             let is_new = !self.missing.contains_key(path);
             let since = *self.missing.entry(path.clone()).or_insert(now);
             if now.saturating_since(since) >= self.grace {
-                looked.given_up.push(path.clone());
+                scan.given_up.push(path.clone());
                 continue;
             }
             if is_new {
-                looked.vanished.push(path.clone());
+                scan.vanished.push(path.clone());
             }
-            looked.kept.insert(path.clone(), *digest);
+            scan.kept.insert(path.clone(), *digest);
         }
-        looked
+        scan
     }
 
     pub(super) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
@@ -112,13 +112,13 @@ mod tests {
         Time::from_duration(Duration::from_secs(seconds))
     }
 
-    fn look(directory: &mut Directory, there: &BTreeSet<u8>, now: Time) -> Looked {
+    fn scan_and_mount(directory: &mut Directory, there: &BTreeSet<u8>, now: Time) -> DirectoryScan {
         let paths = there.iter().map(|number| path(*number)).collect();
-        let looked = directory.look(Path::new(FOLDER), &paths, now);
-        let mut mounted = looked.kept.clone();
+        let scan = directory.scan(Path::new(FOLDER), &paths, now);
+        let mut mounted = scan.kept.clone();
         mounted.extend(there.iter().map(|number| (path(*number), digest(*number))));
         directory.mount(mounted);
-        looked
+        scan
     }
 
     /// The mounted plugins are those that a scan within the last grace period found.
@@ -133,7 +133,7 @@ mod tests {
             for _ in 0..30 {
                 now += random.below(60);
                 let there: BTreeSet<u8> = (0..4).filter(|_| random.below(2) == 0).collect();
-                let looked = look(&mut directory, &there, at(now));
+                let scan = scan_and_mount(&mut directory, &there, at(now));
                 let mut vanished = Vec::new();
                 for (number, missing) in &mut model {
                     if there.contains(number) {
@@ -149,7 +149,7 @@ mod tests {
                 model.extend(there.iter().map(|number| (*number, None)));
                 let kept = model.iter().filter(|(_, since)| since.is_some());
                 let kept = kept.map(|(number, _)| (path(*number), digest(*number))).collect();
-                assert_eq!(looked, Looked { kept, vanished, given_up }, "seed {seed}");
+                assert_eq!(scan, DirectoryScan { kept, vanished, given_up }, "seed {seed}");
                 let ends = model.values().flatten().map(|since| at(*since) + GRACE).min();
                 assert_eq!(directory.next_end(at(now)), ends, "seed {seed}");
             }
@@ -159,17 +159,17 @@ mod tests {
     #[test]
     fn without_a_grace_period_a_missing_plugin_is_unmounted_at_once() {
         let mut directory = Directory::default();
-        look(&mut directory, &BTreeSet::from([1]), at(0));
-        let looked = look(&mut directory, &BTreeSet::new(), at(1));
-        assert_eq!(looked, Looked { given_up: vec![path(1)], ..Looked::default() });
+        scan_and_mount(&mut directory, &BTreeSet::from([1]), at(0));
+        let scan = scan_and_mount(&mut directory, &BTreeSet::new(), at(1));
+        assert_eq!(scan, DirectoryScan { given_up: vec![path(1)], ..DirectoryScan::default() });
         assert_eq!(directory.next_end(at(1)), None);
     }
 
     #[test]
     fn a_plugin_that_was_given_up_is_remembered_while_it_is_listed() {
         let mut directory = Directory::default();
-        look(&mut directory, &BTreeSet::from([1, 2]), at(0));
-        look(&mut directory, &BTreeSet::from([2]), at(1));
+        scan_and_mount(&mut directory, &BTreeSet::from([1, 2]), at(0));
+        scan_and_mount(&mut directory, &BTreeSet::from([2]), at(1));
         directory.forget_all_but(&BTreeSet::from([path(1)]));
         assert!(directory.has_mounted(&path(1)) && directory.has_mounted(&path(2)));
         directory.forget_all_but(&BTreeSet::new());
@@ -180,17 +180,17 @@ mod tests {
     #[test]
     fn a_change_to_another_directory_has_no_grace_period() {
         let mut directory = Directory::default().with_grace(GRACE);
-        look(&mut directory, &BTreeSet::from([1]), at(0));
-        assert_eq!(directory.look(Path::new("/others"), &BTreeSet::new(), at(1)), Looked::default());
+        scan_and_mount(&mut directory, &BTreeSet::from([1]), at(0));
+        assert_eq!(directory.scan(Path::new("/others"), &BTreeSet::new(), at(1)), DirectoryScan::default());
     }
 
     #[test]
     fn a_grace_period_that_ended_while_the_configuration_was_refused_causes_no_further_wakeup() {
         let mut directory = Directory::default().with_grace(GRACE);
-        look(&mut directory, &BTreeSet::from([1]), at(0));
-        directory.look(Path::new(FOLDER), &BTreeSet::new(), at(10));
+        scan_and_mount(&mut directory, &BTreeSet::from([1]), at(0));
+        directory.scan(Path::new(FOLDER), &BTreeSet::new(), at(10));
         assert_eq!(directory.next_end(at(10)), Some(at(110)));
-        let looked = directory.look(Path::new(FOLDER), &BTreeSet::new(), at(110));
-        assert_eq!((looked.given_up, directory.next_end(at(110))), (vec![path(1)], None));
+        let scan = directory.scan(Path::new(FOLDER), &BTreeSet::new(), at(110));
+        assert_eq!((scan.given_up, directory.next_end(at(110))), (vec![path(1)], None));
     }
 }

@@ -143,7 +143,7 @@ fn every_configuration_has_the_outcome_in_its_golden_file() {
 #[test]
 fn invalid_times_name_their_key_unless_a_flag_overrides_it() {
     let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
-    let told = |host: &str, flags: &[&str]| {
+    let checked = |host: &str, flags: &[&str]| {
         let file = directory.path().join("times.yaml");
         fs::write(&file, format!("mounts: []\nhost:\n{host}\n")).unwrap();
         let found = outcome(directory.path(), open(&file, flags));
@@ -152,14 +152,14 @@ fn invalid_times_name_their_key_unless_a_flag_overrides_it() {
     let (short, long, ha) = ("  haLeaseDuration: 5s", "  haLeaseDuration: 20s", "  ha: true");
     let of_file = "times.yaml:3:20: host.haLeaseDuration: the lease duration (5s) must be longer than the renew deadline (10s); \
                    change host.haLeaseDuration or host.haRenewDeadline\n";
-    assert_eq!(told(&format!("{short}\n{ha}"), &[]), of_file);
-    assert_eq!(told(short, &["--ha"]), of_file);
-    assert_eq!(told(short, &[]), "right", "nobody is elected");
-    assert_eq!(told(short, &["--ha", "--ha-lease-duration=20s"]), "right");
-    let mixed = told(long, &["--ha", "--ha-renew-deadline=30s"]);
+    assert_eq!(checked(&format!("{short}\n{ha}"), &[]), of_file);
+    assert_eq!(checked(short, &["--ha"]), of_file);
+    assert_eq!(checked(short, &[]), "right", "nobody is elected");
+    assert_eq!(checked(short, &["--ha", "--ha-lease-duration=20s"]), "right");
+    let mixed = checked(long, &["--ha", "--ha-renew-deadline=30s"]);
     assert!(mixed.ends_with("change host.haLeaseDuration or --ha-renew-deadline (or HA_RENEW_DEADLINE_SECONDS)\n"), "{mixed}");
     // Times of flags are reported when arguments are parsed.
-    assert_eq!(told(ha, &["--ha-lease-duration=5s"]), "right");
+    assert_eq!(checked(ha, &["--ha-lease-duration=5s"]), "right");
 }
 
 #[test]
@@ -321,13 +321,13 @@ impl Followed {
         let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap().with_grace(grace);
         let (sender, programs) = channel::channel(source.programs());
         let (report, reports) = tokio::sync::mpsc::unbounded_channel();
-        let told = move |reload: Reload<'_>| {
+        let send_report = move |reload: Reload<'_>| {
             let _ = report.send(match reload {
                 Reload::Taken => "taken".to_owned(),
                 Reload::Refused(problems) => problems.to_string(),
             });
         };
-        tokio::spawn(source.follow(Duration::from_secs(1), sender, told));
+        tokio::spawn(source.reload_on_changes(Duration::from_secs(1), sender, send_report));
         Self { directory, programs, reports }
     }
 
@@ -503,7 +503,7 @@ fn a_plugin_is_reported_as_given_up_only_once_it_is_unmounted() {
     let load = |text: &str| {
         fs::write(&file, text).unwrap();
         let loaded = source.shared.load(&source.programs, &source.directory, Time::default());
-        (loaded.result.is_ok(), loaded.looked.given_up)
+        (loaded.result.is_ok(), loaded.scan.given_up)
     };
     assert_eq!(load("pluginDirectory: plugins\nmounts: [{plugin: none.wasm}]\n"), (false, Vec::new()));
     assert_eq!(load(right), (true, vec![plugins.join("echo.wasm")]));

@@ -8,11 +8,12 @@ use std::fs::{self, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Files(BTreeMap<PathBuf, Look>);
+pub(crate) struct Files(BTreeMap<PathBuf, FileState>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Look {
+enum FileState {
     Absent,
     /// The identity and length of a file, and the times of its last changes.
     File {
@@ -28,7 +29,7 @@ enum Look {
 impl Files {
     /// Reads a whole file of at most `limit` bytes.
     pub(crate) fn read(&mut self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-        self.0.insert(path.to_owned(), look(path));
+        self.0.insert(path.to_owned(), state_of(path));
         let file = fs::File::open(path)?;
         // A device or a pipe has no end.
         if !file.metadata()?.is_file() {
@@ -44,33 +45,33 @@ impl Files {
 
     /// The plugins in a directory, sorted by name.
     pub(crate) fn list(&mut self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        self.0.insert(path.to_owned(), look(path));
+        self.0.insert(path.to_owned(), state_of(path));
         plugins_in(path)
     }
 
     /// Adds a file without reading it.
-    pub(crate) fn note(&mut self, path: &Path) {
-        self.0.insert(path.to_owned(), look(path));
+    pub(crate) fn watch(&mut self, path: &Path) {
+        self.0.insert(path.to_owned(), state_of(path));
     }
 
     /// The same files with their current states.
     #[must_use]
-    pub(crate) fn look_again(&self) -> Self {
-        Self(self.0.keys().map(|path| (path.clone(), look(path))).collect())
+    pub(crate) fn with_current_states(&self) -> Self {
+        Self(self.0.keys().map(|path| (path.clone(), state_of(path))).collect())
     }
 }
 
-fn look(path: &Path) -> Look {
+fn state_of(path: &Path) -> FileState {
     // Follows links, because their targets are read.
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => plugins_in(path).map_or(Look::Absent, Look::Directory),
-        Ok(metadata) => look_at_file(&metadata),
-        Err(_) => Look::Absent,
+        Ok(metadata) if metadata.is_dir() => plugins_in(path).map_or(FileState::Absent, FileState::Directory),
+        Ok(metadata) => state_of_file(&metadata),
+        Err(_) => FileState::Absent,
     }
 }
 
-fn look_at_file(metadata: &Metadata) -> Look {
-    Look::File {
+fn state_of_file(metadata: &Metadata) -> FileState {
+    FileState::File {
         device: metadata.dev(),
         inode: metadata.ino(),
         length: metadata.len(),
@@ -103,9 +104,9 @@ mod tests {
         let mut files = Files::default();
         let path = directory.join(path);
         let _ = if path.is_dir() { files.list(&path).map(drop) } else { files.read(&path, 1 << 20).map(drop) };
-        assert_eq!(files, files.look_again(), "{} before", path.display());
+        assert_eq!(files, files.with_current_states(), "{} before", path.display());
         change(directory);
-        assert_eq!(files != files.look_again(), expected, "{}", path.display());
+        assert_eq!(files != files.with_current_states(), expected, "{}", path.display());
     }
 
     #[test]

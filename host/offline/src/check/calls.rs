@@ -49,6 +49,7 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
     tally.add(Tried::NotCalled, answered.len().saturating_sub(MOST_REPEATED));
     remarks
 }
+
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
     Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent_of(call)) })

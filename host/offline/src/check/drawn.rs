@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::compare::brief;
 use super::dice::Dice;
 use super::finding::{Flaw, Tried};
-use super::setup::{CheckSetup, Found, MOST_CALLS, is_about_form, is_of_child};
+use super::setup::{CheckSetup, ExperimentResult, MOST_CALLS, is_about_form, is_of_child};
 use super::{calls, draw};
 use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
@@ -66,7 +66,7 @@ pub(super) fn worlds(
     parents: &[Value],
     seed: u64,
     cases: usize,
-    found: &mut Found,
+    results: &mut ExperimentResult,
 ) -> anyhow::Result<Vec<Vec<Value>>> {
     let samples: Vec<(&Value, &Value)> = parents.iter().filter_map(|parent| Some((parent, schema(setup, parent)?))).collect();
     simulate(async {
@@ -79,7 +79,7 @@ pub(super) fn worlds(
                 break;
             }
             let Some(spec) = spec(schema, sample, &mut dice) else {
-                found.tally.add(Tried::NotMade, 1);
+                results.tally.add(Tried::NotMade, 1);
                 continue;
             };
             let parent = parent(sample, &Subject::of(sample).api_version, number, spec);
@@ -91,11 +91,11 @@ pub(super) fn worlds(
             if simulation.put(tried).is_ok() {
                 drawn.push(parent);
             } else {
-                found.tally.add(Tried::NotDrawn, 1);
+                results.tally.add(Tried::NotDrawn, 1);
             }
         }
         if !samples.is_empty() && drawn.len() < cases {
-            found.notes.push(format!(
+            results.notes.push(format!(
                 "{} of {cases} specs were generated: no more were found that the API server accepts.",
                 drawn.len()
             ));
@@ -114,8 +114,8 @@ pub(super) fn parent(sample: &Value, api_version: &str, number: usize, spec: Val
 }
 
 impl CheckSetup {
-    pub(super) async fn drawn(&self, parents: &[Value]) -> anyhow::Result<Found> {
-        let mut found = Found::default();
+    pub(super) async fn drawn(&self, parents: &[Value]) -> anyhow::Result<ExperimentResult> {
+        let mut results = ExperimentResult::default();
         let simulation = self.simulation(Controllers::Absent)?;
         let own: BTreeSet<Subject> = simulation.parents(&self.programs).await?.iter().map(Subject::of).collect();
         let others: Vec<Value> =
@@ -123,7 +123,7 @@ impl CheckSetup {
         let mut world = World { others, drawn: Vec::new() };
         for parent in parents {
             let tried = if simulation.put(parent.clone()).is_ok() { Tried::Drawn } else { Tried::NotDrawn };
-            found.tally.add(tried, 1);
+            results.tally.add(tried, 1);
             if tried == Tried::Drawn {
                 world.drawn.push(parent);
             }
@@ -136,13 +136,13 @@ impl CheckSetup {
             calls.entry(parent_of(&call)).or_default().push(call);
         }
         for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
-            let remarks = calls::remarks(calls, &mut found.tally);
+            let remarks = calls::remarks(calls, &mut results.tally);
             for remark in remarks {
-                found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
+                results.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
             }
         }
         let all = || world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
-        found.judge_end(end, "specs generated from the schema", &actions, all);
+        results.judge_end(end, "specs generated from the schema", &actions, all);
         for action in actions.iter().filter(|action| is_of_child(action)) {
             // A spec may ask for anything, but names and labels are up to the plugin.
             let Some(refusal) = action.refusal.as_ref().filter(|said| is_about_form(said) && is_about_metadata(said)) else {
@@ -150,9 +150,9 @@ impl CheckSetup {
             };
             let owner = action.object.pointer("/metadata/ownerReferences/0/name").and_then(Value::as_str).unwrap_or_default();
             let what = format!("The API server rejects the child {}: {refusal}.", action.subject);
-            found.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
+            results.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
         }
-        Ok(found)
+        Ok(results)
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::compare::brief;
 use super::disturb::Disturbed;
 use super::narrow::Focus;
-use super::setup::{CheckSetup, Found};
+use super::setup::{CheckSetup, ExperimentResult};
 use super::stored::Stored;
 use crate::plan::Subject;
 use crate::simulation::simulate;
@@ -19,7 +19,7 @@ pub(super) enum Experiment {
 }
 
 impl CheckSetup {
-    pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
+    pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<ExperimentResult> {
         let setup = self.narrowed(experiment.focus());
         simulate(async {
             match experiment {

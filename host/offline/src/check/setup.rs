@@ -41,7 +41,7 @@ pub struct CheckSetup {
 }
 
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ExperimentResult {
     pub(super) findings: Vec<Finding>,
     pub(super) tally: Tally,
     pub(super) notes: Vec<String>,
@@ -73,7 +73,7 @@ pub(super) struct ConvergedState {
     pub(super) children: Vec<ConvergedChild>,
 }
 
-impl Found {
+impl ExperimentResult {
     pub(super) fn merge(&mut self, other: Self) {
         self.tally.merge(&other.tally);
         self.findings.extend(other.findings);

@@ -18,7 +18,7 @@ use super::compare::{self, brief};
 use super::dice::Dice;
 use super::drawn;
 use super::finding::{Flaw, Tried};
-use super::setup::{CheckSetup, ConvergedState, Found, MOST_CALLS, MOST_PARENTS, is_named, last};
+use super::setup::{CheckSetup, ConvergedState, ExperimentResult, MOST_CALLS, MOST_PARENTS, is_named, last};
 use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
 use crate::simulation::Simulation;
@@ -76,20 +76,20 @@ fn all_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, see
 }
 
 impl CheckSetup {
-    pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<Found> {
-        let mut found = Found::default();
+    pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<ExperimentResult> {
+        let mut results = ExperimentResult::default();
         let Stored { program, definition, .. } = stored;
         let parent = &program.manifest().parent;
         let simulation = self.simulation(Controllers::Absent)?;
         simulation.put(with_storage_version(definition, &stored.version))?;
-        self.write(&simulation, stored, &mut found).await?;
+        self.write(&simulation, stored, &mut results).await?;
         simulation.put(definition.clone())?;
 
         let read: BTreeMap<Subject, Value> =
             simulation.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
         let log = CallLog::new(MOST_CALLS);
         let end = simulation.with_host(&self.programs, log.recordings.clone(), simulation.until_converged()).await?;
-        found.judge_end(end, &stored.name(), &simulation.actions(), || self.all());
+        results.judge_end(end, &stored.name(), &simulation.actions(), || self.all());
         let all = log.calls();
         for (subject, call) in last(&all) {
             let Some(object) = read.get(&subject) else { continue };
@@ -99,20 +99,20 @@ impl CheckSetup {
             let is_old = simulation.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
-            let remarks = calls::remarks(&of_it, &mut found.tally);
+            let remarks = calls::remarks(&of_it, &mut results.tally);
             for remark in remarks {
                 let flaw = if remark.flaw.is_fault() && is_old { Flaw::OldVersion } else { remark.flaw };
-                found.add(flaw, &case, remark.what, objects().collect());
+                results.add(flaw, &case, remark.what, objects().collect());
             }
             if let Some(what) = self.other(stored, &subject, object, is_old, call) {
-                found.add(Flaw::OldVersion, &case, what, objects().collect());
+                results.add(Flaw::OldVersion, &case, what, objects().collect());
             }
         }
-        Ok(found)
+        Ok(results)
     }
 
     /// Writes parents in the other version, as a client did before an upgrade.
-    async fn write(&self, simulation: &Simulation, stored: &Stored, found: &mut Found) -> anyhow::Result<()> {
+    async fn write(&self, simulation: &Simulation, stored: &Stored, results: &mut ExperimentResult) -> anyhow::Result<()> {
         let version = format!("{}/{}", stored.program.manifest().parent.group, stored.version);
         let mut objects = Vec::new();
         for mut object in simulation.parents(from_ref(&stored.program)).await?.into_iter().take(MOST_PARENTS) {
@@ -127,7 +127,7 @@ impl CheckSetup {
         }
         for object in objects.into_iter().chain(stored.drawn.iter().cloned()) {
             let is_written = simulation.write(object).await.is_ok();
-            found.tally.add(if is_written { Tried::Stored } else { Tried::NotStored }, 1);
+            results.tally.add(if is_written { Tried::Stored } else { Tried::NotStored }, 1);
         }
         Ok(())
     }

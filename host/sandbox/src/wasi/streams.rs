@@ -7,7 +7,7 @@ use wasmtime_wasi::p2::bindings::sync::io::{poll, streams};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, StreamError, StreamResult};
 
 use crate::console::Stream;
-use crate::state::State;
+use crate::state::CallState;
 
 pub(super) const STDIN: u32 = 0;
 pub(super) const STDOUT: u32 = 1;
@@ -17,14 +17,14 @@ pub(super) const READY: u32 = 0;
 /// The bytes that one write may have, as reported to programs: more than a log line.
 const PERMIT: u64 = 16 << 10;
 
-impl poll::Host for State {
+impl poll::Host for CallState {
     fn poll(&mut self, pollables: Vec<Resource<DynPollable>>) -> wasmtime::Result<Vec<u32>> {
         wasmtime::ensure!(!pollables.is_empty(), "polled for nothing");
         Ok((0..u32::try_from(pollables.len())?).collect())
     }
 }
 
-impl poll::HostPollable for State {
+impl poll::HostPollable for CallState {
     fn ready(&mut self, _pollable: Resource<DynPollable>) -> wasmtime::Result<bool> {
         Ok(true)
     }
@@ -38,7 +38,7 @@ impl poll::HostPollable for State {
     }
 }
 
-impl streams::Host for State {
+impl streams::Host for CallState {
     fn convert_stream_error(&mut self, error: StreamError) -> wasmtime::Result<streams::StreamError> {
         match error {
             StreamError::Closed => Ok(streams::StreamError::Closed),
@@ -47,7 +47,7 @@ impl streams::Host for State {
     }
 }
 
-impl streams::HostInputStream for State {
+impl streams::HostInputStream for CallState {
     fn read(&mut self, _stream: Resource<DynInputStream>, _len: u64) -> StreamResult<Vec<u8>> {
         Err(StreamError::Closed)
     }
@@ -73,7 +73,7 @@ impl streams::HostInputStream for State {
     }
 }
 
-impl State {
+impl CallState {
     fn write_to(&mut self, stream: &Resource<DynOutputStream>, bytes: &[u8]) -> StreamResult<()> {
         let stream = if stream.rep() == STDERR { Stream::Stderr } else { Stream::Stdout };
         let (console, imports) = self.console();
@@ -87,7 +87,7 @@ impl State {
     }
 }
 
-impl streams::HostOutputStream for State {
+impl streams::HostOutputStream for CallState {
     fn check_write(&mut self, _stream: Resource<DynOutputStream>) -> StreamResult<u64> {
         Ok(PERMIT)
     }

@@ -14,7 +14,7 @@ use super::answer::{Answer, TEXT};
 use crate::call::Error;
 use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
-use crate::state::State;
+use crate::state::CallState;
 
 #[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 mod bindings {
@@ -31,15 +31,15 @@ pub(crate) const VERSION: &str = "0.1.0";
 
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
-pub(crate) struct Prepared(PluginPre<State>);
+pub(crate) struct Prepared(PluginPre<CallState>);
 
 impl Prepared {
-    pub(crate) fn new(linked: InstancePre<State>) -> wasmtime::Result<Self> {
+    pub(crate) fn new(linked: InstancePre<CallState>) -> wasmtime::Result<Self> {
         PluginPre::new(linked).map(Self)
     }
 
     /// Makes an instance, which runs its initialisation: the call must have begun.
-    pub(crate) fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Instance> {
+    pub(crate) fn instantiate(&self, store: &mut Store<CallState>) -> wasmtime::Result<Instance> {
         self.0.instantiate(store).map(Instance)
     }
 }
@@ -53,18 +53,22 @@ pub(crate) fn is_exported_by(component: &Component) -> bool {
 pub(crate) struct Instance(Plugin);
 
 impl Instance {
-    pub(crate) fn describe(&self, store: &mut Store<State>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
+    pub(crate) fn describe(&self, store: &mut Store<CallState>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
         let raw = self.0.gyre_plugin_reconciler().call_describe(store)?;
         Ok(manifest(raw, limits)?)
     }
 
-    pub(crate) fn validate_settings(&self, store: &mut Store<State>, settings: &[u8]) -> wasmtime::Result<Result<(), String>> {
+    pub(crate) fn validate_settings(
+        &self,
+        store: &mut Store<CallState>,
+        settings: &[u8],
+    ) -> wasmtime::Result<Result<(), String>> {
         self.0.gyre_plugin_reconciler().call_validate_settings(store, settings).map(checked)
     }
 
     pub(crate) fn reconcile(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<CallState>,
         parent: &[u8],
         settings: &[u8],
         limits: &Limits,
@@ -75,7 +79,7 @@ impl Instance {
 
     pub(crate) fn finalize(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<CallState>,
         parent: &[u8],
         settings: &[u8],
         limits: &Limits,
@@ -90,7 +94,7 @@ pub(crate) fn checked(raw: Result<(), String>) -> Result<(), String> {
 }
 
 pub(crate) fn reconciled(
-    state: &mut State,
+    state: &mut CallState,
     raw: Result<types::Response, types::Failure>,
     limits: &Limits,
 ) -> Result<core_response::Response, Error> {
@@ -107,7 +111,7 @@ pub(crate) fn reconciled(
 }
 
 pub(crate) fn finalized(
-    state: &mut State,
+    state: &mut CallState,
     raw: Result<types::Teardown, types::Failure>,
     limits: &Limits,
 ) -> Result<core_response::Response, Error> {
@@ -118,26 +122,26 @@ pub(crate) fn finalized(
     reconciled(state, raw, limits).map(|response| core_response::Response { done, ..response })
 }
 
-pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+pub(crate) fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    log::add_to_linker::<CallState, HasSelf<CallState>>(linker, |state| state)?;
     add_cluster_to_linker(linker)
 }
 
 type Answered<T> = wasmtime::Result<(Result<T, cluster::ReadError>,)>;
 
 /// By hand, because the generated trait would copy each object into a `Vec`.
-fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+fn add_cluster_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     let mut instance = linker.instance("gyre:plugin/cluster@0.1.0")?;
     instance.func_wrap(
         "children",
-        |mut store: StoreContextMut<'_, State>, (kind,): (types::GroupVersionKind,)| -> Answered<Vec<Bytes>> {
+        |mut store: StoreContextMut<'_, CallState>, (kind,): (types::GroupVersionKind,)| -> Answered<Vec<Bytes>> {
             let kind = core_kind(kind);
             Ok((store.data_mut().children(&kind)?.map_err(read_error),))
         },
     )?;
     instance.func_wrap(
         "get",
-        |mut store: StoreContextMut<'_, State>,
+        |mut store: StoreContextMut<'_, CallState>,
          (kind, namespace, name): (types::GroupVersionKind, Option<String>, String)|
          -> Answered<Option<Bytes>> {
             let kind = core_kind(kind);
@@ -146,7 +150,7 @@ fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     )?;
     instance.func_wrap(
         "list",
-        |mut store: StoreContextMut<'_, State>,
+        |mut store: StoreContextMut<'_, CallState>,
          (kind, namespace, selector): (types::GroupVersionKind, Option<String>, Option<String>)|
          -> Answered<Vec<Bytes>> {
             let kind = core_kind(kind);
@@ -155,7 +159,7 @@ fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     )
 }
 
-impl log::Host for State {
+impl log::Host for CallState {
     fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
         let level = match level {
             log::Level::Trace => LogLevel::Trace,

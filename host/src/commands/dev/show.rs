@@ -21,11 +21,11 @@ use super::apply::Applied;
 pub(super) struct Show {
     started: Instant,
     informers: Informers,
-    followed: Mutex<BTreeMap<GroupVersionKind, Followed>>,
+    watched: Mutex<BTreeMap<GroupVersionKind, WatchedKind>>,
     changed: Notify,
 }
 
-struct Followed {
+struct WatchedKind {
     resource: Resource,
     informer: Arc<Informer>,
     _subscription: Subscription,
@@ -37,18 +37,18 @@ impl Show {
         let show = Arc::new(Self {
             started,
             informers: Informers::new(client.clone(), metrics, InitialListStrategy::StreamingList, 0),
-            followed: Mutex::default(),
+            watched: Mutex::default(),
             changed: Notify::new(),
         });
-        show.follow(client, kinds).await?;
-        show.follow(client, &[GroupVersionKind::new("events.k8s.io", "v1", "Event")]).await?;
+        show.watch_kinds(client, kinds).await?;
+        show.watch_kinds(client, &[GroupVersionKind::new("events.k8s.io", "v1", "Event")]).await?;
         Ok(show)
     }
 
     /// Watches those of `kinds` that are served and not yet watched.
-    pub(super) async fn follow(self: &Arc<Self>, client: &Client, kinds: &[GroupVersionKind]) -> anyhow::Result<()> {
+    pub(super) async fn watch_kinds(self: &Arc<Self>, client: &Client, kinds: &[GroupVersionKind]) -> anyhow::Result<()> {
         for kind in kinds {
-            if self.followed().contains_key(kind) {
+            if self.watched().contains_key(kind) {
                 continue;
             }
             let found = kinds::find(client, kind).await.with_context(|| format!("cannot look up {kind}"))?;
@@ -61,22 +61,22 @@ impl Show {
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
             // Existing objects are not shown when plugins are reloaded.
             let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
-            let subscription = informer.subscribe(move |notice| {
+            let subscription = informer.subscribe(move |event| {
                 let Some(show) = show.upgrade() else { return };
-                let is_first = matches!(notice, WatchEvent::Stored { previous: None, .. });
-                let is_old = is_first && old.contains(notice.object().uid());
-                for line in if is_old { Vec::new() } else { lines(&name, notice) } {
+                let is_first = matches!(event, WatchEvent::Stored { previous: None, .. });
+                let is_old = is_first && old.contains(event.object().uid());
+                for line in if is_old { Vec::new() } else { lines(&name, event) } {
                     show.say(&line);
                 }
                 show.changed.notify_waiters();
             });
-            self.followed().insert(kind.clone(), Followed { resource, informer, _subscription: subscription });
+            self.watched().insert(kind.clone(), WatchedKind { resource, informer, _subscription: subscription });
         }
         Ok(())
     }
 
-    fn followed(&self) -> MutexGuard<'_, BTreeMap<GroupVersionKind, Followed>> {
-        self.followed.lock()
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<GroupVersionKind, WatchedKind>> {
+        self.watched.lock()
     }
 
     pub(super) fn say(&self, line: &str) {
@@ -96,7 +96,7 @@ impl Show {
 
     /// Returns whether the condition `Ready` is true for the current generation.
     pub(super) fn is_ready(&self, object: &Applied) -> bool {
-        let found = self.followed().get(&object.kind).and_then(|followed| followed.informer.store().get(&object.key));
+        let found = self.watched().get(&object.kind).and_then(|watched| watched.informer.store().get(&object.key));
         let Some(value) = found.and_then(|found| serde_json::from_str::<Value>(found.json()).ok()) else { return false };
         let generation = value.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         conditions(&value).any(|condition| {
@@ -106,7 +106,7 @@ impl Show {
     }
 
     pub(super) async fn tables(&self, client: &Client) -> anyhow::Result<()> {
-        let resources: Vec<Resource> = self.followed().values().map(|followed| followed.resource.clone()).collect();
+        let resources: Vec<Resource> = self.watched().values().map(|watched| watched.resource.clone()).collect();
         for resource in resources.iter().filter(|resource| resource.api.kind != "Event") {
             let path = match resource.api.group.as_str() {
                 "" => format!("/api/{}/{}", resource.api.version, resource.api.plural),
@@ -126,11 +126,11 @@ impl Show {
     }
 }
 
-fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
-    if is_everywhere(kind, notice.object().name()) {
+fn lines(kind: &str, event: &WatchEvent) -> Vec<String> {
+    if is_everywhere(kind, event.object().name()) {
         return Vec::new();
     }
-    let (object, previous) = match notice {
+    let (object, previous) = match event {
         WatchEvent::Stored { object, previous, .. } => (object, previous.as_ref()),
         WatchEvent::Deleted(object) => {
             return if kind == "Event" { Vec::new() } else { vec![format!("{kind} {} deleted", object.key())] };
