@@ -437,7 +437,7 @@ fn read(
                         return true;
                     }
                     // A vanished link. Its target may return without a change of the directory.
-                    files.watch(plugin);
+                    files.track(plugin);
                     plugin.exists()
                 });
                 let there: BTreeSet<PathBuf> = plugins.iter().cloned().collect();

@@ -222,7 +222,7 @@ fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a N
 }
 
 async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Option<Value>> {
-    // A group without a dot is built in. The names of others do not tell.
+    // A group without a dot is built in. Other groups can be either.
     if !resource.api.group.contains('.') {
         return Ok(None);
     }

@@ -15,7 +15,7 @@ pub enum Reuse {
     UpTo(u32),
 }
 
-/// The limits of one call. They apply anew to each call, also on a reused instance.
+/// The limits of one call. They are reset for each call, also on a reused instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Limits {

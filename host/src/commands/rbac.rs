@@ -10,7 +10,7 @@
 //! | events | `create`, `patch` |
 //! | the host itself | its inventory; its Leases; `create` of token and access reviews |
 //!
-//! The admission plugin OwnerReferencesPermissionEnforcement checks whoever sets
+//! The admission plugin OwnerReferencesPermissionEnforcement checks clients that set
 //! `blockOwnerDeletion`. `get` of children is for objects that have the name of a child, and for
 //! `managedFields` before the first apply. `list` beside `watch` is for API servers that do not
 //! stream lists.

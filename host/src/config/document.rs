@@ -1,4 +1,4 @@
-//! Reads documents from watched files.
+//! Reads documents from tracked files.
 
 use std::path::Path;
 

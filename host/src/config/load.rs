@@ -106,7 +106,7 @@ impl<'a> Loader<'a> {
     /// Returns a plugin that vanished from the directory, as it was loaded. `None` if it would
     /// clash with a mount of the same name, or of the same plugin in the same namespaces.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
-        self.files.watch(&spec.source.plugin);
+        self.files.track(&spec.source.plugin);
         let plugin = self.plugins.get(digest)?.clone();
         let name = &plugin.manifest().name;
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {

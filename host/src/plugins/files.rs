@@ -50,7 +50,7 @@ impl Files {
     }
 
     /// Adds a file without reading it.
-    pub(crate) fn watch(&mut self, path: &Path) {
+    pub(crate) fn track(&mut self, path: &Path) {
         self.0.insert(path.to_owned(), state_of(path));
     }
 

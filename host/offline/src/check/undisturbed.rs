@@ -15,7 +15,7 @@ use crate::simulation::{Simulation, simulate};
 
 /// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;
-/// By this time, whatever a plugin waits for has happened: further early requeues are useless.
+/// By this time, all that a plugin may wait for has happened: early requeues are useless.
 const COOLS: Duration = Duration::from_secs(10);
 
 impl CheckSetup {
