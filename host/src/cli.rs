@@ -35,7 +35,7 @@ use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
-use crate::commands::signals::told_to_stop;
+use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::SecureArguments;
 use crate::config::arguments::election::ElectionArguments;
@@ -69,7 +69,8 @@ enum Command {
     /// Print the JSON Schema of the configuration file, for editors.
     #[command(after_help = CONFIG_SCHEMA_EXAMPLES)]
     ConfigSchema,
-    /// Describe a plugin: the kinds that it reconciles, creates and reads, what it may access, and its size.
+    /// Describe a plugin: the kinds that it reconciles, creates and reads, what it may access, and
+    /// its size.
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
     #[cfg(feature = "tools")]
@@ -78,7 +79,8 @@ enum Command {
     /// Record the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
-    /// Show what the shadow of a mount would do differently from the mount's plugin, in a running host.
+    /// Show what the shadow of a mount would do differently from the mount's plugin, in a running
+    /// host.
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
 }
@@ -96,7 +98,7 @@ Terms:
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 
-/// How often the files of the configuration and the plugins are polled. The kubelet takes a minute to update a ConfigMap.
+/// The polling interval of files. The kubelet takes a minute to update a ConfigMap.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
 const RUN_EXAMPLES: &str = "\
@@ -139,10 +141,12 @@ struct RunArguments {
     /// Do not reload the configuration and the plugins when they change.
     #[arg(long)]
     no_reload: bool,
-    /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no cluster.
+    /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no
+    /// cluster.
     #[arg(long)]
     check: bool,
-    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service account of the Pod].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
+    /// account of the Pod].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
@@ -153,7 +157,8 @@ struct RunArguments {
 struct RbacArguments {
     #[command(flatten)]
     mount: RbacMounts,
-    /// Service account that the host runs as; if given, also print its RoleBindings and ClusterRoleBindings.
+    /// Service account that the host runs as; if given, also print its RoleBindings and
+    /// ClusterRoleBindings.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<ServiceAccount>,
     /// Print only Roles, no ClusterRole; fail if Roles are not sufficient.
@@ -166,11 +171,12 @@ struct RbacArguments {
     /// Namespace that the host runs in; give the same value as to `gyre run`.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
-    /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no longer grants. Needed while parents own
-    /// such children.
+    /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no
+    /// longer grants. Needed while parents own such children.
     #[arg(long)]
     cross_namespace: bool,
-    /// YAML file with CustomResourceDefinitions that no plugin contains; the rules need the resource names of their kinds. Can be repeated.
+    /// YAML file with CustomResourceDefinitions that no plugin contains; the rules need the
+    /// resource names of their kinds. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
 }
@@ -184,7 +190,8 @@ struct PluginArguments {
     code: CodeArguments,
 }
 
-/// Runs the command in the arguments, the first of which is the name of the program. Exit codes: 0 success, 1 failure, 2 invalid arguments.
+/// Runs a command, from arguments that begin with the program's name. Returns 0 for success, 1 for
+/// failure, 2 for invalid arguments.
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
     let command = match parse(arguments.into_iter().map(Into::into).collect()) {
         Ok(Gyre { command }) => command,
@@ -209,7 +216,7 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
     ended(result)
 }
 
-/// The command line, with the values under `host` in the configuration file as defaults.
+/// Parses the command line, with the values under `host` in the configuration file as defaults.
 fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
     let parsed = Gyre::try_parse_from(&arguments)?;
     let (name, source) = match &parsed.command {
@@ -251,7 +258,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let metrics = Arc::new(Metrics::default());
         if !arguments.no_reload {
             let metrics = Arc::clone(&metrics);
-            tokio::spawn(source.follow(RELOAD_EVERY, sender, move |reload| {
+            tokio::spawn(source.reload_on_changes(RELOAD_EVERY, sender, move |reload| {
                 match reload {
                     Reload::Taken => metrics.configuration_taken(),
                     Reload::Refused(_) => metrics.configuration_refused(),
@@ -273,7 +280,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             recorded_secrets: if host.record_secrets { Secrets::Kept } else { Secrets::Redacted },
             ..Options::default()
         };
-        host::run(connection, programs, options, told_to_stop()?).await
+        host::run(connection, programs, options, stop_signal()?).await
     })
 }
 
@@ -353,7 +360,7 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     print_documents(&crds)
 }
 
-/// The pod's name, which is its host name.
+/// The name of the Pod, which is its host name.
 fn instance() -> String {
     let name = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
     name.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned()))

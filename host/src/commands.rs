@@ -1,6 +1,5 @@
-//! The commands of `gyre` other than `run`.
-//!
-//! [`cli`](crate::cli) runs them. The endpoints of the host for `record` and `shadow` are in [`gyre_engine::admin`].
+//! The commands of `gyre` other than `run`. [`cli`](crate::cli) runs them. The endpoints for
+//! `record` and `shadow` are in [`gyre_engine::admin`].
 
 pub(crate) mod connect;
 #[cfg(feature = "tools")]

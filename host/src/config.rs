@@ -1,20 +1,21 @@
-//! The operator's configuration: a file or flags, and the programs that result from it.
+//! The operator's configuration: a file or flags, and the resulting programs.
 //!
 //! ```text
-//! gyre.yaml ─ document ─▶ tree with positions ─ schema_errors ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
-//!                                                      ▲ schema                   ▲    ▲            ▲
-//! flags ───────────────────────── arguments ──────────────────────────────────────┘    │            │
-//!                                                                             plugin directory   plugins, settings
+//! gyre.yaml ─ document ─▶ tree with positions ─ schema_errors ─▶ keys ─ read ─▶ Configuration
+//!                                                      ▲ schema                 ▲   ▲   │ load
+//! flags ───────────────────────── arguments ────────────────────────────────────┘   │   ▼
+//!                                                                    plugin directory  programs
 //! ```
 //!
-//! The types in `keys` are the single definition of the file: the schema is derived from them (`gyre config-schema`), errors in a file are
-//! found by the schema, and the valid rest is read into them.
+//! The types in `keys` define the file: the schema is derived from them (`gyre config-schema`),
+//! finds the errors of a file, and the valid rest is read into the types.
 //!
-//! All problems are found in one pass, and reported with their places: see [`Problems`]. [`Source::follow`] reads everything again when a file
-//! has changed. If there is a problem then, the whole change is refused, and the programs stay as they are.
+//! All problems are found in one pass, and reported with their places: see [`Problems`].
+//! [`Source::reload_on_changes`] reads everything again when a file has changed. If there is a
+//! problem, it refuses the whole change, and the programs stay.
 //!
-//! If a value can be set in several places, a flag overrides its environment variable, which overrides `host` and `defaults` in the file, which
-//! override the built-in default. The entry of a mount in the file overrides all of these.
+//! A flag overrides its environment variable, which overrides `host` and `defaults` in the file,
+//! which override the built-in default. The entry of a mount in the file overrides all of these.
 
 pub(crate) mod arguments;
 mod directory;
@@ -51,7 +52,7 @@ use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
 pub(crate) use self::directory::PLUGIN_DIR_GRACE;
-use self::directory::{Directory, Looked};
+use self::directory::{Directory, DirectoryScan};
 use self::document::read_document;
 use self::load::{Loader, Programs};
 pub(crate) use self::process::{HostArguments, with_defaults};
@@ -62,20 +63,20 @@ use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::MountArguments;
 use crate::plugins::files::Files;
 
-/// A changed file may not be complete yet. It is read when it has not changed for this time,
+/// The time without changes after which a file counts as complete.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
-/// or after this number of waits, because a file that changes all the time would never be read otherwise.
+/// The most waits for this: otherwise, a file that always changes would never be read.
 const MOST_WAITS: u32 = 25;
-/// How often files are read again that changed while they were read, so that all are from one moment: the kubelet replaces all files of a
-/// ConfigMap at once, by one link.
+/// The most attempts to read files without a change meanwhile, so that all are from one moment. The
+/// kubelet replaces all files of a ConfigMap at once, by one link.
 const MOST_READS: u32 = 25;
 
-/// The most concurrent calls in one host: beyond a few per core, calls only take turns, and each may use its memory limit.
+/// The most concurrent calls of a host: a few per core, because each may use its memory limit.
 const MOST_CALLS: u32 = 256;
-/// The fewest concurrent calls, so that a changed configuration can add workers. For each, addresses and some 30 KiB of memory are reserved.
+/// The fewest concurrent calls, so that workers can be added. Each takes about 30 KiB of memory.
 const FEWEST_CALLS: u32 = 16;
 
-/// Why a configuration cannot be loaded.
+/// The reason why a configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The configuration has problems.
@@ -86,7 +87,7 @@ pub enum Error {
     Sandbox(#[source] gyre_sandbox::Error),
 }
 
-/// The result of reading a configuration that has changed.
+/// The result of reading a changed configuration.
 #[derive(Debug)]
 pub enum Reload<'a> {
     /// The changed configuration is in force.
@@ -105,7 +106,7 @@ impl Reload<'_> {
     }
 }
 
-/// The source of programs, and the programs that were loaded last.
+/// The source of programs, and the current programs.
 pub struct Source {
     shared: Arc<Shared>,
     files: Files,
@@ -113,17 +114,14 @@ pub struct Source {
     programs: Arc<[Program]>,
 }
 
-/// The result of reading everything once.
 struct Loaded {
     files: Files,
-    /// The state of the plugin directory if the result comes into force.
     directory: Directory,
-    /// What is reported about the plugin directory. A refused configuration gives up no plugins.
-    looked: Looked,
+    /// The changes of the plugin directory to log. A refused configuration unmounts no plugins.
+    scan: DirectoryScan,
     result: Result<Arc<[Program]>, Problems>,
 }
 
-/// What does not change while the process runs.
 struct Shared {
     arguments: MountArguments,
     sandbox: Sandbox,
@@ -132,18 +130,14 @@ struct Shared {
 
 /// Settings that need a restart to change.
 struct Process {
-    /// The name of the deployment, if it has one.
     name: Option<String>,
-    /// Whether plugins are mounted from a directory.
     has_directory: bool,
-    /// The settings under `host` in the file at the start.
     host: Vec<Setting>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
 }
 
 impl Process {
-    /// A process that is large enough for a configuration.
     fn of(configuration: &Configuration) -> Self {
         let policies = || configuration.mounts.iter().map(|mount| &mount.policy);
         let largest = policies().chain([&configuration.defaults]).map(|policy| policy.limits.memory_bytes).max();
@@ -156,7 +150,6 @@ impl Process {
         }
     }
 
-    /// Reports changes that need a restart.
     fn check(&self, configuration: &Configuration, problems: &mut Problems) {
         let Located { value: name, place } = &configuration.name;
         let renamed = match (&self.name, name) {
@@ -198,20 +191,15 @@ fn calls(configuration: &Configuration) -> u32 {
 
 impl Source {
     /// Like [`Self::open_host`], for commands without leader election.
-    ///
-    /// # Errors
-    ///
-    /// All problems of the configuration.
     #[cfg(any(test, feature = "tools"))]
     pub(crate) fn open(arguments: &MountArguments) -> Result<Self, Error> {
         Self::open_as(arguments, None)
     }
 
-    /// Reads the configuration from the file or the flags, and loads its programs, for a host with this leader election. Blocks: compiling takes
-    /// some 100 ms per plugin.
+    /// Reads the configuration from the file or the flags, and loads its programs, for a host with
+    /// this leader election. Blocks: compiling takes about 100 ms per plugin.
     ///
     /// # Errors
-    ///
     /// All problems of the configuration, including invalid times of the election.
     pub(crate) fn open_host(arguments: &MountArguments, election: &ElectionArguments) -> Result<Self, Error> {
         Self::open_as(arguments, Some(election))
@@ -239,14 +227,13 @@ impl Source {
         Ok(Self { shared, files, directory, programs: programs.into() })
     }
 
-    /// Sets how long a plugin that vanishes from the plugin directory stays mounted.
     #[must_use]
     pub(crate) fn with_grace(mut self, grace: Duration) -> Self {
         self.directory = self.directory.with_grace(grace);
         self
     }
 
-    /// How long a start waits before it cleans up after removed mounts, because they may be mounted again once the plugin directory is filled.
+    /// How long a start waits for the plugin directory before it cleans up after removed mounts.
     pub(crate) fn patience(&self) -> Duration {
         if self.shared.process.has_directory { self.directory.grace() } else { Duration::ZERO }
     }
@@ -256,53 +243,57 @@ impl Source {
         self.shared.process.name.as_deref().unwrap_or(NAME)
     }
 
-    /// The inventory of the deployment in this namespace; none if the deployment has no name. Deployments that share an inventory would remove
-    /// each other's finalizers, so the default name is not enough.
+    /// The inventory of the deployment, or `None` without a name: deployments that share an
+    /// inventory would remove each other's finalizers.
     pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
         let name = self.shared.process.name.as_ref()?;
         Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}{}", inventory::SUFFIX) })
     }
 
-    /// The most concurrent calls of plugins. Each takes a thread.
+    /// The maximum number of concurrent calls. Each takes a thread.
     pub fn concurrent_calls(&self) -> u32 {
         self.shared.process.concurrent_calls
     }
 
-    /// The programs that were loaded last.
+    /// The current programs.
     pub fn programs(&self) -> Arc<[Program]> {
         Arc::clone(&self.programs)
     }
 
-    /// Polls the files. When they have changed, everything is read again, and the programs are sent if there are no problems. Ends when the
-    /// receiver is dropped.
+    /// Polls the files. After a change, reads everything again, and sends the programs if there are
+    /// no problems. Ends when the receiver is dropped.
     ///
     /// # Guarantees
-    ///
-    /// The programs that are sent come from a configuration without problems. A program whose plugin and configuration have not changed stays
-    /// the same.
-    pub async fn follow(mut self, every: Duration, wanted: channel::Sender<Arc<[Program]>>, report: impl Fn(Reload<'_>)) {
+    /// The programs come from a configuration without problems. A program whose plugin and
+    /// configuration have not changed stays the same.
+    pub async fn reload_on_changes(
+        mut self,
+        every: Duration,
+        wanted: channel::Sender<Arc<[Program]>>,
+        report: impl Fn(Reload<'_>),
+    ) {
         let (mut is_refused, origin, mut last) = (false, Instant::now(), Time::default());
         loop {
             let end = self.directory.next_end(last).map(|end| origin + end.as_duration());
             tokio::select! {
                 () = wanted.closed() => return,
                 () = self.changed(every) => {}
-                () = until(end) => {}
+                () = sleep_until(end) => {}
             }
             let now = Time::from_duration(origin.elapsed());
             let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
             // Compiling would block other tasks of this thread.
             let loaded = tokio::task::spawn_blocking(move || shared.load(&current, &directory, now)).await;
-            // Also after a panic: otherwise, a grace period that has ended would be due at once, again and again.
+            // Also after a panic: an expired grace period would be due again and again.
             last = now;
-            let Ok(Loaded { files, directory, looked, result }) = loaded else {
+            let Ok(Loaded { files, directory, scan, result }) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
-                self.files = self.files.look_again();
+                self.files = self.files.with_current_states();
                 continue;
             };
             self.files = files;
             self.directory = directory;
-            tell(&looked, self.directory.grace());
+            log_missing_plugins(&scan, self.directory.grace());
             match result {
                 Ok(programs) => {
                     let is_same = programs.len() == self.programs.len()
@@ -327,17 +318,16 @@ impl Source {
         }
     }
 
-    /// Waits until the files have changed, and have not changed again for some time.
     async fn changed(&self, every: Duration) {
         loop {
             tokio::time::sleep(every).await;
-            let mut seen = self.files.look_again();
+            let mut seen = self.files.with_current_states();
             if seen == self.files {
                 continue;
             }
             for _ in 0..MOST_WAITS {
                 tokio::time::sleep(SETTLED_AFTER).await;
-                let now = seen.look_again();
+                let now = seen.with_current_states();
                 if now == seen {
                     break;
                 }
@@ -349,16 +339,15 @@ impl Source {
 }
 
 impl Shared {
-    /// Reads everything as of one moment.
     fn load(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         for _ in 1..MOST_READS {
             let loaded = self.load_once(current, directory, now);
-            if loaded.files == loaded.files.look_again() {
+            if loaded.files == loaded.files.with_current_states() {
                 return loaded;
             }
         }
         let loaded = self.load_once(current, directory, now);
-        if loaded.files == loaded.files.look_again() {
+        if loaded.files == loaded.files.with_current_states() {
             return loaded;
         }
         let mut problems = Problems::default();
@@ -368,13 +357,13 @@ impl Shared {
             None => "--plugin and --plugin-dir".to_owned(),
         };
         problems.add(Place::whole(&place.into()), what, "write each file once, or replace it atomically");
-        // The look at the directory is dropped: the next one reports the changes.
-        Loaded { files: loaded.files, directory: directory.clone(), looked: Looked::default(), result: Err(problems) }
+        // Drops the scan of the directory: the next one reports the changes.
+        Loaded { files: loaded.files, directory: directory.clone(), scan: DirectoryScan::default(), result: Err(problems) }
     }
 
     fn load_once(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), directory.clone());
-        let (configuration, mut looked) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
+        let (configuration, mut scan) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
         self.process.check(&configuration, &mut problems);
         let cache = self.arguments.code.cache();
         let loaded = Loader::new(&self.sandbox, cache.as_deref(), current, &mut files, &mut problems).load(configuration);
@@ -383,39 +372,36 @@ impl Shared {
             programs.into()
         });
         if result.is_err() {
-            // A refused configuration changes nothing, so these stay mounted, too.
-            looked.given_up.clear();
+            // A refused configuration changes nothing, so these stay mounted.
+            scan.given_up.clear();
         }
-        Loaded { files, directory, looked, result }
+        Loaded { files, directory, scan, result }
     }
 }
 
-/// Logs which plugins vanished from the plugin directory.
-fn tell(looked: &Looked, grace: Duration) {
-    for path in &looked.vanished {
+fn log_missing_plugins(scan: &DirectoryScan, grace: Duration) {
+    for path in &scan.vanished {
         warn!(
             plugin = %path.display(), grace = ?grace,
             "the file disappeared from the plugin directory: the plugin stays mounted for the grace period (--plugin-dir-grace)"
         );
     }
-    for path in &looked.given_up {
+    for path in &scan.given_up {
         warn!(plugin = %path.display(), "the file has been missing from the plugin directory for the grace period: unmounting the plugin");
     }
 }
 
-/// Waits until this time; without one, for ever.
-async fn until(time: Option<Instant>) {
+async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
 }
 
-/// Loads the programs of a configuration file. Plugins of `known` are reused if the file names one with the same digest. Public for fuzzing,
-/// which reads files like [`Source`], but without a process and arguments.
+/// Loads the programs of a configuration file, with plugins of `known` if their digests match.
+/// Public for fuzzing, without a process and arguments.
 ///
 /// # Errors
-///
 /// All problems of the file.
 #[doc(hidden)]
 pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Vec<Program>, Problems> {
@@ -426,15 +412,14 @@ pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Ve
     problems.or(loaded.programs)
 }
 
-/// Reads the configuration of the arguments, and looks at the plugin directory.
 fn read(
     arguments: &MountArguments,
     files: &mut Files,
     known: &mut Directory,
     now: Time,
     problems: &mut Problems,
-) -> (Configuration, Looked) {
-    let mut looked = Looked::default();
+) -> (Configuration, DirectoryScan) {
+    let mut scan = DirectoryScan::default();
     let mut configuration = match &arguments.config {
         Some(path) => read_file(path, arguments, files, problems),
         None => arguments.configuration(problems),
@@ -447,17 +432,17 @@ fn read(
             Ok(mut plugins) => {
                 known.forget_all_but(&plugins.iter().cloned().collect());
                 plugins.retain(|plugin| {
-                    // A dangling link that was never mounted is an error when it is read.
+                    // A dangling link that was never mounted fails when it is read.
                     if !known.has_mounted(plugin) {
                         return true;
                     }
-                    // A dangling link that was mounted has vanished. Its target may come back without a change of the directory.
-                    files.note(plugin);
+                    // A vanished link. Its target may return without a change of the directory.
+                    files.track(plugin);
                     plugin.exists()
                 });
                 let there: BTreeSet<PathBuf> = plugins.iter().cloned().collect();
-                looked = known.look(&directory.value, &there, now);
-                add_directory(&mut configuration, plugins, &looked);
+                scan = known.scan(&directory.value, &there, now);
+                add_directory(&mut configuration, plugins, &scan);
             }
             Err(error) => {
                 let what = format!("cannot list the directory {}: {}", directory.value.display(), error_chain(&error));
@@ -465,7 +450,7 @@ fn read(
             }
         }
     }
-    (configuration, looked)
+    (configuration, scan)
 }
 
 fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
@@ -479,13 +464,12 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
     }
 }
 
-/// Mounts the plugins of a directory with the defaults, except those that a mount names, and then those that vanished from it.
-fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
-    // Paths are compared in their canonical form.
+/// Mounts plugins of a directory that no mount names, and those that vanished recently.
+fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, scan: &DirectoryScan) {
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.source.plugin)).collect();
     let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));
-    let kept = looked.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
+    let kept = scan.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
     for (plugin, origin) in there.chain(kept).filter(|(plugin, _)| !listed.contains(&canonical(plugin))) {
         let part = Part::flag(&plugin.display().to_string());
         let spec = MountSpec::of(plugin, part, configuration.defaults.clone());

@@ -1,4 +1,5 @@
-//! The `gyre` command: the command line, the configuration, the loading of plugins, and the tools for authors of plugins.
+//! The `gyre` command: the command line, the configuration, the loading of plugins, and tools for
+//! authors of plugins.
 //!
 //! ```text
 //! arguments ─▶ cli ─┬▶ run: config ─▶ programs ─▶ gyre_engine::host ◀──▶ the cluster
@@ -14,12 +15,12 @@
 //! |---|---|
 //! | [`cli`] | the command line: parses arguments, connects modules, prints errors |
 //! | `commands` | the commands other than `run` |
-//! | [`config`], `plugins` | the operator's configuration and arguments; the files of plugins; the programs that result from both |
+//! | [`config`], `plugins` | configuration and arguments; plugin files; the resulting programs |
 //!
-//! With the feature `tools`, which is on by default, it has all commands. Without it, it is the program that runs in a cluster.
+//! The feature `tools`, on by default, adds commands that the program in a cluster does not need.
 //!
-//! What is absent: the host itself, which is `gyre_engine`; simulations of it, which are `gyre_offline`; and the reading of YAML, manifests
-//! and settings, which is `gyre_input`.
+//! What is absent: the host, which is `gyre_engine`; its simulation, which is `gyre_offline`; and
+//! the reading of YAML, manifests and settings, which is `gyre_input`.
 
 pub mod cli;
 mod commands;

@@ -13,10 +13,9 @@ use tracing::{debug, info};
 
 use crate::plugins::files::Files;
 
-/// The largest plugin. Components with an interpreter have some 20 MiB.
+/// The largest plugin, in bytes. Components with an interpreter have about 20 MiB.
 pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
-/// Loads a plugin for a process that runs for long. Reports first if a large plugin has to be compiled.
 pub(crate) fn load_file(
     sandbox: &Sandbox,
     path: &Path,
@@ -28,8 +27,8 @@ pub(crate) fn load_file(
     load(sandbox, bytes)
 }
 
-/// Compiles a plugin in another process, because the compiler needs tens of megabytes that this process would keep. Errors are reported when
-/// the plugin is loaded.
+/// Compiles a plugin in another process, because the compiler takes tens of megabytes that this
+/// process would keep. Errors are reported when the plugin is loaded.
 fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
     let (Some(cache), Ok(gyre)) = (cache, std::env::current_exe()) else { return };
     if sandbox.is_compiled(bytes) {
@@ -44,10 +43,8 @@ fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Pa
     }
 }
 
-/// The remedy for a file that is no plugin.
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
 
-/// Reads and loads a plugin. Reports first if a large plugin has to be compiled.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
     let bytes = read(path)?;
     let _shown = compiling::announce(sandbox, path, &bytes);
@@ -57,14 +54,12 @@ pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
     })
 }
 
-/// Reads the file of a plugin.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Files::default()
         .read(path, LARGEST_PLUGIN)
         .map_err(|error| anyhow!("cannot read the plugin {}: {}; {GIVE_A_COMPONENT}", path.display(), error_chain(&error)))
 }
 
-/// Loads a plugin, compiling it if it is not in the cache.
 pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Plugin, gyre_sandbox::load::Error> {
     let plugin = sandbox.load(bytes)?;
     let manifest = plugin.manifest();

@@ -126,7 +126,7 @@ impl World {
         let actions = self.simulation.actions();
         let calls = self.log.take();
         let mut requeues = RequeueTimes::default();
-        calls.iter().for_each(|call| requeues.note(call));
+        calls.iter().for_each(|call| requeues.record_call(call));
         Ok(Run { host_run: HostRun { actions, end, requeues, parents: parents? }, calls })
     }
 

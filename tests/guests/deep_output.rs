@@ -1,9 +1,9 @@
-//! Returns a ConfigMap whose JSON nests 100 levels deep: below the 128 at which parsers stop, and over what a host should take.
+//! Returns a ConfigMap that nests 100 levels deep, above the limit of a host, but not of parsers.
 
 use gyre_guests::CONFIG_MAP;
 use gyre_sdk::{Child, Response, Strategy};
 
-/// Of which the object itself is one.
+/// The object itself is one of them.
 const LEVELS: usize = 100;
 
 gyre_guests::guest!(DeepOutput, |manifest| manifest.child(CONFIG_MAP, Strategy::Apply), || {

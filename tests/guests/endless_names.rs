@@ -1,4 +1,4 @@
-//! Asks for 15 ConfigMaps with names of ten million letters each, which the host would have to keep to see them appear.
+//! Asks for 15 ConfigMaps with names of ten million letters, which the host would have to keep.
 
 use gyre_guests::{CONFIG_MAP, Parent};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, ReadKind, Reconciler, Response};

@@ -1,4 +1,4 @@
-//! Returns a status of 32 MiB: four times what a host should take, in half of the memory that it should give.
+//! Returns a status of 32 MiB: four times the limit of a host, in half of the memory limit.
 
 use gyre_sdk::Response;
 

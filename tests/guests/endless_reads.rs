@@ -1,4 +1,4 @@
-//! Reads without end.
+//! Reads for ever.
 
 use gyre_guests::{CONFIG_MAP, Parent};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, ReadKind, Reconciler, Response};

@@ -1,4 +1,4 @@
-//! Allocates and fills memory until there is none.
+//! Allocates and fills memory until there is none left.
 
 use std::hint::black_box;
 

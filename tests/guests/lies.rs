@@ -1,4 +1,4 @@
-//! Brings the CRD of a kind that is not its own: it would replace that of the echo plugin. It reconciles flawlessly.
+//! Contains the CRD of the echo plugin, which it would replace. Otherwise correct.
 
 use gyre_sdk::Response;
 

@@ -1,4 +1,4 @@
-//! Writes 100,000 lines of 1 KiB to the log, and as many to stdout and stderr, before it answers.
+//! Writes 100,000 lines of 1 KiB to the log, to stdout and to stderr.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ gyre_guests::guest!(LogFlood, || {
     let line = "x".repeat(LINE_LENGTH);
     for _ in 0..LINES {
         log::info(&line, &[("field", &line)]);
-        // The host may close the streams; the flood goes on.
+        // The host may close the streams; the flood continues.
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = writeln!(std::io::stderr(), "{line}");
     }

@@ -1,4 +1,4 @@
-//! Fails, and says why in 8,000,000 bytes, which is just within the limit of an answer.
+//! Fails with a message of 8,000,000 bytes, which is just within the limit of an answer.
 
 use gyre_sdk::Failure;
 

@@ -1,4 +1,4 @@
-//! Returns children that are not JSON: cut short, not UTF-8, and empty.
+//! Returns children that are not JSON: truncated, not UTF-8, and empty.
 
 use gyre_guests::CONFIG_MAP;
 use gyre_sdk::{Child, Response, Strategy};

@@ -1,4 +1,4 @@
-//! Returns 100,000 ConfigMaps, each as small as can be: together they stay below 8 MiB.
+//! Returns 100,000 of the smallest possible ConfigMaps: together less than 8 MiB.
 
 use gyre_guests::CONFIG_MAP;
 use gyre_sdk::{Child, Response, Strategy};

@@ -1,4 +1,4 @@
-//! Returns 9,900 children of as many kinds, none of which its manifest declares.
+//! Returns 9,900 children of as many undeclared kinds.
 
 use gyre_sdk::{Child, Response};
 

@@ -1,4 +1,4 @@
-//! Says what time it is in a condition, and asks to be called again after a millisecond.
+//! Has the time in a condition, and requests a requeue after a millisecond.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

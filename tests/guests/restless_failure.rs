@@ -1,4 +1,4 @@
-//! Fails with another message each time: if what the host writes of it counted as a change, it would never stop.
+//! Fails with a different message each time, which must not count as a change of the parent.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Wants another status each time, which is an input of its next call: without back-off it would never stop.
+//! Wants a different status each time, which triggers the next call: it never converges.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

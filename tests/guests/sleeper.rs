@@ -1,4 +1,4 @@
-//! Sleeps for an hour inside the host, where epochs do not reach, before it answers.
+//! Sleeps for an hour in the host, where no epoch ends the call.
 
 use std::time::Duration;
 

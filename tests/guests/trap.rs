@@ -1,3 +1,3 @@
-//! Executes an instruction that traps.
+//! Executes a trapping instruction.
 
 gyre_guests::guest!(Trap, || std::process::abort());

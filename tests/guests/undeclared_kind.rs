@@ -1,4 +1,4 @@
-//! Returns a flawless ConfigMap, of which its manifest says nothing.
+//! Returns a correct ConfigMap that its manifest does not declare.
 
 use gyre_guests::CONFIG_MAP;
 use gyre_sdk::Response;

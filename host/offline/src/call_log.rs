@@ -16,7 +16,7 @@ pub struct CallLog {
 }
 
 impl CallLog {
-    /// A log that keeps at most this many calls, because some plugins never stop: the first ones, and the last one, which decides the result.
+    /// A log of at most `most` calls: the first ones, and the last one, which decides the result.
     pub fn new(most: usize) -> Self {
         let recordings = Recordings::default();
         let calls = Arc::<Mutex<Vec<Arc<CallRecord>>>>::default();

@@ -1,7 +1,6 @@
-//! Golden cases in directories.
-//!
-//! A directory with objects is a case; its `expected.yaml` contains the expected result. Its other YAML and JSON files contain objects,
-//! `settings.yaml` the settings of the plugin, and `time.txt` the simulated time.
+//! Golden cases: each directory with objects is a case. `expected.yaml` is the expected result,
+//! `settings.yaml` the plugin's settings, `time.txt` the time; other YAML and JSON files are
+//! objects.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use gyre_input::manifests;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The simulated time at which cases, experiments and tests start, unless they set another: 2026-01-01T00:00:00Z.
+/// The time at which cases, experiments and tests start by default: 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// The file with the expected result of a case.
 pub const EXPECTED: &str = "expected.yaml";
@@ -28,10 +27,9 @@ pub struct Case {
     pub folder: PathBuf,
 }
 
-/// The cases in a directory and in its subdirectories, by name: directories with objects, with or without an expected result.
+/// The cases in a directory and its subdirectories, sorted by name; some lack the expected result.
 ///
 /// # Errors
-///
 /// When a directory cannot be listed.
 pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
@@ -70,9 +68,9 @@ fn contains_objects(path: &Path) -> bool {
 
 /// The input of a case.
 pub struct CaseInput {
-    /// Each with the name of its file.
+    /// The objects, each with the name of its file.
     pub objects: Vec<(String, Value)>,
-    /// The settings of the plugin; none: those of the mount.
+    /// The settings of the plugin, or `None` for those of the mount.
     pub settings: Option<Value>,
     /// The simulated time.
     pub time: Timestamp,
@@ -82,7 +80,6 @@ impl CaseInput {
     /// Reads the case in a directory.
     ///
     /// # Errors
-    ///
     /// When one of its files cannot be read, or is invalid.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let time = match text(folder, TIME)? {
@@ -100,10 +97,9 @@ impl CaseInput {
     }
 }
 
-/// The text of a file of a case; none if the file does not exist.
+/// Reads a file of a case, or returns `None` if it does not exist.
 ///
 /// # Errors
-///
 /// When it cannot be read.
 pub fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(folder.join(name)) {

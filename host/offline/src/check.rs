@@ -12,10 +12,11 @@
 //!                      findings; every call repeated
 //! ```
 //!
-//! Each experiment has its own cluster and host, so that experiments do not affect each other and each can be repeated alone. Parents that
-//! an experiment is not about are left out, unless a plugin reads their kind.
+//! Each experiment has its own cluster and host, so it can be repeated alone. It leaves out parents
+//! that it is not about, unless a plugin reads their kind.
 //!
-//! What is absent: knowledge of the purpose of a plugin. Any plugin has to converge, to restore its children, and to finish its teardown.
+//! What is absent: knowledge of a plugin's purpose. Any plugin has to converge, restore its
+//! children and finish its teardown.
 
 mod calls;
 pub mod compare;
@@ -41,13 +42,12 @@ use self::dice::Dice;
 use self::experiment::Experiment;
 pub use self::finding::{Finding, Flaw};
 pub use self::setup::CheckSetup;
-use self::setup::{ConvergedState, Found, MOST_PARENTS};
+use self::setup::{ConvergedState, ExperimentResult, MOST_PARENTS};
 use crate::parallel;
 use crate::plan::Subject;
 
 /// The number of other specs that each parent is changed to, and back.
 const MOST_SPECS: usize = 3;
-/// The most findings of one flaw that are printed; the others are counted.
 const MOST_SHOWN: usize = 3;
 
 /// The number of experiments, and their seed.
@@ -61,7 +61,7 @@ pub struct CheckOptions {
 
 /// The result of a check.
 pub struct CheckReport {
-    found: Found,
+    results: ExperimentResult,
     /// The number of similar findings that are left out.
     alike: usize,
     /// Whether all experiments were run. If the host never stops writing, they are skipped.
@@ -72,56 +72,54 @@ impl CheckSetup {
     /// Tries to break the plugins.
     ///
     /// # Errors
-    ///
     /// When there is nothing to check, or an experiment cannot be run.
     pub fn check(&self, options: CheckOptions) -> anyhow::Result<CheckReport> {
-        let (mut found, converged) = self.undisturbed()?;
+        let (mut results, converged) = self.undisturbed()?;
         if converged.parents.is_empty() {
             bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
         }
-        // The other experiments start once the host has converged.
-        let is_complete = !found
+        let is_complete = !results
             .findings
             .iter()
             .any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::KeepsWriting | Flaw::HotLoop));
         if is_complete {
-            let experiments = experiments(self, &converged, options, &mut found)?;
+            let experiments = experiments(self, &converged, options, &mut results)?;
             let made = parallel::each(&experiments, |experiment| {
                 self.run(experiment).with_context(|| format!("cannot run this experiment: {}", experiment.name()))
             });
             for one in made {
-                found.merge(one?);
+                results.merge(one?);
             }
         }
-        let alike = thin_out(&mut found.findings);
-        Ok(CheckReport { found, alike, is_complete })
+        let alike = thin_out(&mut results.findings);
+        Ok(CheckReport { results, alike, is_complete })
     }
 }
 
 impl CheckReport {
     /// The findings.
     pub fn findings(&self) -> &[Finding] {
-        &self.found.findings
+        &self.results.findings
     }
 
     /// As JSON, with a command line for each finding that reproduces it.
     pub fn json(&self, reproductions: &[Value], seed: u64) -> Value {
-        let findings = self.found.findings.iter().zip(reproductions);
+        let findings = self.results.findings.iter().zip(reproductions);
         let findings: Vec<Value> = findings.map(|(finding, reproduction)| finding.json(reproduction)).collect();
         json!({
-            "tried": self.found.tally.json(), "notes": self.found.notes, "complete": self.is_complete, "findings": findings,
+            "tried": self.results.tally.json(), "notes": self.results.notes, "complete": self.is_complete, "findings": findings,
             "alike": self.alike, "seed": seed,
         })
     }
 
     /// As text, with a sentence for each finding about how to reproduce it.
     pub fn text(&self, reproductions: &[String]) -> String {
-        let mut text = self.found.tally.to_string();
-        self.found.notes.iter().for_each(|note| text.push_str(&format!("Note: {note}\n")));
-        for (finding, reproduction) in self.found.findings.iter().zip(reproductions) {
+        let mut text = self.results.tally.to_string();
+        self.results.notes.iter().for_each(|note| text.push_str(&format!("Note: {note}\n")));
+        for (finding, reproduction) in self.results.findings.iter().zip(reproductions) {
             text.push_str(&format!("\n{}", finding.text(reproduction)));
         }
-        match self.found.findings.len() {
+        match self.results.findings.len() {
             0 => text.push_str("No findings.\n"),
             count => {
                 let findings = if count == 1 { "finding" } else { "findings" };
@@ -140,10 +138,10 @@ fn experiments(
     setup: &CheckSetup,
     converged: &ConvergedState,
     options: CheckOptions,
-    found: &mut Found,
+    results: &mut ExperimentResult,
 ) -> anyhow::Result<Vec<Experiment>> {
     let mut experiments: Vec<Experiment> = disturb::disturbances(converged).into_iter().map(Experiment::Disturbed).collect();
-    found.notes.extend(untried::notes(setup, converged));
+    results.notes.extend(untried::notes(setup, converged));
     let mut alone = 0;
     let mut dice = Dice::new(options.seed);
     for parent in converged.parents.iter().take(MOST_PARENTS) {
@@ -166,18 +164,17 @@ fn experiments(
     }
     if alone > 0 {
         let all = converged.parents.len().min(MOST_PARENTS);
-        found
+        results
             .notes
             .push(format!("The specs of {alone} of {all} parents were not changed: no other valid spec is known for them."));
     }
     let stored = stored::all(setup, converged, options.seed, options.cases);
     experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
-    let drawn = drawn::worlds(setup, &converged.parents, options.seed, options.cases, found)?;
+    let drawn = drawn::worlds(setup, &converged.parents, options.seed, options.cases, results)?;
     experiments.extend(drawn.into_iter().map(Experiment::Drawn));
     Ok(experiments)
 }
 
-/// Keeps some findings of each flaw, and returns the number of the others.
 fn thin_out(findings: &mut Vec<Finding>) -> usize {
     let mut kept: Vec<Finding> = Vec::new();
     let mut others = BTreeSet::new();

@@ -13,7 +13,6 @@ use crate::plan::{Action, Subject, Verb, uid};
 use crate::preview::Preview;
 use crate::selection::selects;
 
-/// Why the host refuses children before it sends a request,
 const PLANNED: &[RefusalReason] = &[
     RefusalReason::UndeclaredKind,
     RefusalReason::KindNotGranted,
@@ -23,10 +22,8 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::ForeignObject,
     RefusalReason::ChildListFull,
 ];
-/// and why the API server rejects them, perhaps in a dry run.
 const APPLIED: &[RefusalReason] =
     &[RefusalReason::Conflict, RefusalReason::ImmutableField, RefusalReason::Rejected, RefusalReason::NamespaceTerminating];
-/// The reasons of events about failed calls.
 const FAILURES: &[&str] = &[
     "PluginTransient",
     "PluginRetryAfter",
@@ -62,7 +59,7 @@ pub fn difference(programs: &[Program], preview: Preview) -> Difference {
         }
     }
     let host_run = preview.host_run;
-    // Events describe other actions, except events about actions that were not attempted.
+    // Events describe other actions, except for actions that were not attempted.
     let (events, actions): (Vec<Action>, Vec<Action>) =
         host_run.actions.into_iter().partition(|action| action.verb == Verb::Event);
     let mut changes: Vec<Change> = actions.into_iter().map(|action| change(action, &parents)).collect();
@@ -88,7 +85,7 @@ pub fn difference(programs: &[Program], preview: Preview) -> Difference {
     }
 }
 
-/// The change that a Warning is about: a refused child, or a failed call. None if a rejected request shows it already.
+/// The change that a Warning is about, or `None` if a rejected request already shows it.
 fn change_of_event(event: &Action, changes: &[Change]) -> Option<Change> {
     let text = |field: &str| event.object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (reason, note) = (text("reason"), text("note"));
@@ -111,7 +108,6 @@ fn change_of_event(event: &Action, changes: &[Change]) -> Option<Change> {
     Some(Change { verb, subject, refusal, message, parent, before: Value::Null, after: Value::Null })
 }
 
-/// `parents` are the existing parents, by UID.
 fn change(action: Action, parents: &BTreeMap<String, Subject>) -> Change {
     let parent = parent(&action, parents).map(Subject::to_string);
     let Action { verb, subject, states, refusal, .. } = action;
@@ -119,7 +115,6 @@ fn change(action: Action, parents: &BTreeMap<String, Subject>) -> Change {
     Change { verb, subject, refusal, message: None, parent, before, after }
 }
 
-/// The parent that an action is for.
 fn parent<'a>(action: &Action, parents: &'a BTreeMap<String, Subject>) -> Option<&'a Subject> {
     let [before, after] = &action.states;
     [before, after, &action.object].into_iter().find_map(|object| {

@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 use crate::call_log::parent_of;
 use crate::plan::{Action, Subject, Verb};
 
-/// What a host did, and the resulting parents.
+/// The actions of a host, and the resulting parents.
 pub struct HostRun {
-    /// In order.
+    /// The actions, in order.
     pub actions: Vec<Action>,
     /// Whether it converged.
     pub end: End,
-    /// The requeues that the plugin has requested.
+    /// The requeues that the plugin requested.
     pub requeues: RequeueTimes,
     /// The resulting parents.
     pub parents: Vec<Value>,
 }
 
-/// The parents for which the last call requested a requeue, and after what time.
+/// The parents whose last call requested a requeue, and the delay of it.
 #[derive(Clone, Debug, Default)]
 pub struct RequeueTimes(BTreeMap<Subject, Duration>);
 
 impl RequeueTimes {
-    /// Adds a call.
-    pub fn note(&mut self, call: &CallRecord) {
+    /// Records what a call requested.
+    pub fn record_call(&mut self, call: &CallRecord) {
         let time = call.answer.result.as_ref().ok().and_then(|response| response.requeue_after);
         if self.0.is_empty() && time.is_none() {
             return;
@@ -39,12 +39,12 @@ impl RequeueTimes {
         };
     }
 
-    /// Each parent, and the time after which it is reconciled again.
+    /// Each parent with the delay until its next reconcile.
     pub fn iter(&self) -> impl Iterator<Item = (&Subject, Duration)> {
         self.0.iter().map(|(parent, time)| (parent, *time))
     }
 
-    /// The time of this parent.
+    /// The delay of this parent, if a requeue is due.
     pub fn of(&self, parent: &Subject) -> Option<Duration> {
         self.0.get(parent).copied()
     }
@@ -77,7 +77,6 @@ impl HostRun {
         children.into_iter().map(|action| &action.object).collect()
     }
 
-    /// The name and status of each parent, and when the plugin has requested a requeue.
     pub(crate) fn statuses(&self) -> Vec<Value> {
         let of = |parent: &Value| {
             let subject = Subject::of(parent);

@@ -15,30 +15,26 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// A request to change something.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: String,
-    /// The type of the body.
     pub(crate) content_type: String,
-    /// Null if there was none.
     pub(crate) body: Value,
-    /// The object before the request; null if it did not exist.
+    /// The object before the request, or `Null` if it did not exist.
     pub(crate) before: Value,
     pub(crate) code: StatusCode,
     pub(crate) answer: Value,
 }
 
-/// Forwards requests to the API server in memory, and records write requests. Clones share the record.
+/// Forwards requests to the API server, and records write requests. Clones share the record.
 #[derive(Clone)]
 pub(crate) struct Journal {
     service: Service,
     kept: Arc<Mutex<Kept>>,
 }
 
-/// A streamed body, or one that was read completely.
 type Answer = Either<service::Body, Full<Bytes>>;
 
 struct Kept {
@@ -51,19 +47,16 @@ impl Journal {
         Self { service, kept: Arc::new(Mutex::new(Kept { sent: Vec::new(), last: Instant::now() })) }
     }
 
-    /// Takes the requests that were recorded since the last call.
     pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut self.kept().sent)
     }
 
-    /// Whether an Event with this reason is among the requests that have not been taken.
     pub(crate) fn has_event(&self, reason: &str) -> bool {
         let is_meant =
             |sent: &Sent| sent.path.ends_with("/events") && sent.body.get("reason").is_some_and(|said| said == reason);
         self.kept().sent.iter().any(is_meant)
     }
 
-    /// The time of the last write request.
     pub(crate) fn last(&self) -> Instant {
         self.kept().last
     }
@@ -79,7 +72,7 @@ impl Journal {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
         let before =
-            if parts.method == Method::POST { Value::Null } else { self.look(path.trim_end_matches("/status")).await? };
+            if parts.method == Method::POST { Value::Null } else { self.read_object(path.trim_end_matches("/status")).await? };
         let body = body.collect_bytes().await?;
         let header = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let mut sent = Sent {
@@ -104,7 +97,7 @@ impl Journal {
         Ok(Response::from_parts(parts, Either::Right(Full::new(body))))
     }
 
-    async fn look(&mut self, path: &str) -> Result<Value, BoxError> {
+    async fn read_object(&mut self, path: &str) -> Result<Value, BoxError> {
         let response = self.forward(Request::get(path).body(Body::empty())?).await?;
         if !response.status().is_success() {
             return Ok(Value::Null);

@@ -1,8 +1,9 @@
-//! The engine on a cluster in memory, with a simulated clock: previews of what plugins do, tests of plugins, and replays.
+//! The engine on a cluster in memory, with a simulated clock: previews of what plugins do, tests of
+//! plugins, and replays.
 //!
 //! ```text
-//! objects, live ──▶ simulation: API server in memory ◀── journal ◀── gyre_engine::host, with a simulated clock
-//!                                                           └──▶ plan: what the host wrote, in order ──▶ rendered, diff, check
+//! objects, live ──▶ simulation: API server in memory ◀── journal ◀── gyre_engine::host
+//!                                                           └──▶ plan ──▶ rendered, diff, check
 //! recordings ──▶ replay ──▶ how the answers compare
 //! ```
 //!
@@ -11,20 +12,20 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`check`] | tries to break a plugin: `gyre check` |
-//! | [`diff`], [`render_output`] | what would change in a live cluster: `gyre diff`; what `gyre render` prints |
+//! | [`diff`], [`render_output`] | what would change in a live cluster; what `gyre render` prints |
 //! | [`preview`] | what a host would do in a live cluster, by a copy of its objects |
-//! | [`rendered`], [`selection`] | runs a host on objects of files; which objects programs reconcile, and why not the others |
+//! | [`rendered`], [`selection`] | runs a host on objects of files; which objects are reconciled |
 //! | [`simulation`] | a cluster in memory, and a host that runs until it stops writing |
 //! | [`live`] | reads the objects of a live cluster |
 //! | [`host_run`] | what a host did, and the resulting parents |
 //! | [`call_log`] | the calls of a host |
 //! | [`replay`] | makes recorded calls again |
 //! | [`plan`] | what a host did, in readable form |
-//! | `journal`, [`cases`], [`parallel`] | the write requests of a host; golden cases in directories; simulations in parallel |
+//! | `journal`, [`cases`], [`parallel`] | a host's writes; golden cases; simulations in parallel |
 //!
-//! Here runs the host itself, not a second implementation of it. Nothing else acts: there are no controllers, so a Job does not start and
-//! nothing is garbage-collected. To see what a plugin does next, add objects in that state. Only [`check`] changes objects while the host
-//! runs, and has garbage collected when a parent is deleted.
+//! The real host runs here, not a second implementation. Nothing else acts: there are no
+//! controllers, so no Job starts and no garbage is collected. To see a plugin's next step, add
+//! objects in that state. Only [`check`] changes objects while the host runs, and collects garbage.
 //!
 //! What is absent: the command line and the configuration file, which are in `gyre`.
 

@@ -21,45 +21,35 @@ use serde_json::{Value, json};
 
 use crate::plan::{Subject, uid};
 
-/// The kinds that children of each mount may have besides the declared ones: those that earlier versions declared.
+/// The undeclared kinds that children of each mount may have: those that earlier versions declared.
 pub(crate) type PreviousChildKinds = BTreeMap<String, BTreeSet<GroupVersionKind>>;
 
-/// How many objects are listed in one page.
 const PAGE: u32 = 500;
-/// How many requests are sent concurrently.
 const AT_ONCE: usize = 16;
-/// The source of copies in messages, in place of the name of a file.
 const COPIED: &str = "the cluster";
 const DEFINITION: &str = "CustomResourceDefinition";
 
 /// A live cluster.
 pub struct LiveCluster {
-    /// Its client.
+    /// The client.
     pub client: Client,
     /// The namespace of the kubeconfig.
     pub namespace: String,
-    /// Its URL.
+    /// The URL of the API server.
     pub url: String,
 }
 
-/// The objects of a live cluster that programs use.
 pub(crate) struct Copies {
-    /// Each with its source.
     pub(crate) objects: Vec<(String, Value)>,
-    /// Named namespaces that do not exist.
     pub(crate) absent: BTreeSet<String>,
-    /// What the programs need and the cluster lacks, each as part of a sentence.
+    /// The parts that the programs need and the cluster lacks, each as part of a sentence.
     pub(crate) remarks: Vec<String>,
-    /// Whether the parents of a program could not be read: their kind is not served, or none of its namespaces exists.
+    /// Whether a program's parents could not be read: not served, or without an existing namespace.
     pub(crate) lacks_parents: bool,
 }
 
-/// Copies the namespaces, the definitions of kinds, the parents, their children, and the objects that the programs read. Namespaces that
-/// mounts name are also read by name.
-///
-/// # Errors
-///
-/// When a request to the API server fails.
+/// Copies the objects that the programs use, their CRDs, and all namespaces, also those that only
+/// mounts name.
 pub(crate) async fn copies(
     client: &Client,
     programs: &[Program],
@@ -80,7 +70,7 @@ pub(crate) async fn copies(
             remarks.extend(missing);
         }
         let of_plugin = format!("{PLUGIN_LABEL}={}", manifest.name);
-        // Parents that the mount does not select are copied, too: the host selects.
+        // Also copies parents that the mount does not select: the host selects.
         let parents = std::iter::once((&manifest.parent, None::<&str>, String::new()));
         let dropped = previous_child_kinds.get(&*program.name).into_iter().flatten();
         let children = manifest.children.iter().map(|child| &child.kind).chain(dropped);
@@ -111,7 +101,7 @@ pub(crate) async fn copies(
     Ok(Copies { objects, absent, remarks: remarks.into_iter().collect(), lacks_parents })
 }
 
-/// The remark about a kind that is not served; none if the plugin does not need it.
+/// The remark about a kind that is not served, or `None` if the plugin does not need it.
 fn not_served(manifest: &Manifest, kind: &GroupVersionKind) -> Option<String> {
     let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
     let defines = |crd: &Value| is_text(crd, "/spec/group", &kind.group) && is_text(crd, "/spec/names/kind", &kind.kind);
@@ -123,7 +113,6 @@ fn not_served(manifest: &Manifest, kind: &GroupVersionKind) -> Option<String> {
     Some(format!("the cluster does not serve {} {}: apply {what} first", kind.kind, kind.api_version()))
 }
 
-/// The remark about a definition that differs from the one that the plugin contains.
 fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> {
     let name = definition.pointer("/metadata/name")?.as_str()?;
     let is_same = |crd: &&Value| crd.pointer("/metadata/name").and_then(Value::as_str) == Some(name);
@@ -138,10 +127,6 @@ fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> 
 }
 
 /// Copies of the objects with these names, as from [`copies`].
-///
-/// # Errors
-///
-/// As for [`copies`].
 pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyhow::Result<Vec<(String, Value)>> {
     let mut resources = BTreeMap::new();
     for subject in subjects {
@@ -152,7 +137,7 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
             resources.insert(kind, resource);
         }
     }
-    let look = subjects.iter().filter_map(|subject| {
+    let requests = subjects.iter().filter_map(|subject| {
         let resource = resources.get(&(subject.api_version.as_str(), subject.kind.as_str()))?;
         Some(async move {
             let api: Api<DynamicObject> = resource.api(client, subject.namespace.as_deref());
@@ -160,16 +145,12 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
             found.map(|object| value(object, resource)).transpose()
         })
     });
-    let found: Vec<Option<Value>> = futures::stream::iter(look).buffered(AT_ONCE).try_collect().await?;
+    let found: Vec<Option<Value>> = futures::stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
     Ok(found.into_iter().flatten().map(|object| (COPIED.to_owned(), object)).collect())
 }
 
-/// The kinds that children may have besides the declared ones: those in the inventories of hosts that have mounted these plugins, and those
-/// that the previous versions declare.
-///
-/// # Errors
-///
-/// When a request to the API server fails. Without permission to list ConfigMaps, no inventories are read.
+/// The undeclared kinds that children may have: from the inventories of hosts that have mounted
+/// these plugins, and from the previous versions. Reads no inventories without permission.
 pub(crate) async fn previous_child_kinds(
     client: &Client,
     programs: &[Program],
@@ -194,7 +175,8 @@ pub(crate) async fn previous_child_kinds(
     Ok(kinds)
 }
 
-/// All namespaces, and the names that do not exist. Without permission to list them: those that may be read; the others are taken to exist.
+/// All namespaces, and the named ones that do not exist. Without permission to list, it reads the
+/// named ones, and assumes that forbidden ones exist.
 async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Result<(Vec<Value>, BTreeSet<String>)> {
     let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else {
         // Any web server may answer with 404.
@@ -230,7 +212,7 @@ async fn find(client: &Client, kind: &GroupVersionKind) -> anyhow::Result<Option
     kinds::find(client, kind).await.with_context(|| format!("cannot look up {} of {}", kind.kind, kind.api_version()))
 }
 
-/// The namespaces to list; none: all, or the kind is cluster-scoped.
+/// The namespaces to list; `None` stands for all, or for a cluster-scoped kind.
 fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a Namespaces) -> Vec<Option<&'a str>> {
     match (resource.scope, declared, mounted) {
         (Scope::Cluster, _, _) | (Scope::Namespaced, None, Namespaces::All) => vec![None],
@@ -239,9 +221,8 @@ fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a N
     }
 }
 
-/// The CustomResourceDefinition of a kind, if it has one. Without permission to read definitions, those of the plugins are used.
 async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Option<Value>> {
-    // A group without a dot is built in. Other groups of built-in kinds cannot be distinguished by name from those of definitions.
+    // A group without a dot is built in. Other groups can be either.
     if !resource.api.group.contains('.') {
         return Ok(None);
     }
@@ -256,7 +237,6 @@ async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Opti
     }
 }
 
-/// All pages of a list; on a terminal, the progress is shown.
 pub(crate) async fn list(
     client: &Client,
     resource: &Resource,
@@ -282,7 +262,7 @@ pub(crate) async fn list(
     }
 }
 
-/// The items of a list do not name their kind.
+/// Adds the kind, which items of a list lack.
 fn value(object: DynamicObject, resource: &Resource) -> anyhow::Result<Value> {
     let mut object = serde_json::to_value(object).context("an object")?;
     if let Some(fields) = object.as_object_mut() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gyre_engine::telemetry::progress::Progress;
 use parking_lot::Mutex;
 
-/// The results, in the order of the inputs. Several run in parallel; on a terminal, the progress is shown.
+/// The results in the order of the inputs, computed in parallel. Shows the progress on a terminal.
 pub fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());

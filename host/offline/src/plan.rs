@@ -17,18 +17,16 @@ pub struct Action {
     pub subject: Subject,
     /// The object that was sent; for a deletion, the deleted object.
     pub object: Value,
-    /// The object before and after; null if it did not exist.
+    /// The object before and after, or `Null` if it did not exist.
     pub states: [Value; 2],
-    /// Why the API server rejected it; none: it did not.
+    /// Why the API server rejected it, or `None` if it did not.
     pub refusal: Option<String>,
 }
 
-/// The UID of an object, if it has one.
 pub(crate) fn uid(object: &Value) -> Option<&str> {
     object.pointer("/metadata/uid").and_then(Value::as_str)
 }
 
-/// The object that an event is about.
 fn involved(event: &Value) -> Subject {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let about = if event.get("regarding").is_some() { "regarding" } else { "involvedObject" };
@@ -41,16 +39,15 @@ fn involved(event: &Value) -> Subject {
     }
 }
 
-/// The reason in an answer with an error.
 fn reason(answer: &Value) -> &str {
     answer.get("reason").and_then(Value::as_str).unwrap_or_default()
 }
 
 impl Action {
-    /// The action of a request; none for dry runs, and for requests that only concern the host.
+    /// The action of a request, or `None` for dry runs and for requests that only concern the host.
     pub(crate) fn of(sent: &Sent) -> Option<Self> {
         let is_done = sent.code.is_success();
-        // By this, the host learns that the name is taken. The status says what it does about that.
+        // The host learns by this that the name is taken. The status says what follows.
         let is_taken = sent.method == Method::POST && !is_done && reason(&sent.answer) == "AlreadyExists";
         let is_bookkeeping = sent.body.pointer("/metadata/managedFields").is_some();
         if sent.query.contains("dryRun=") || is_taken || is_bookkeeping {
@@ -60,7 +57,7 @@ impl Action {
             let message = sent.answer.get("message").and_then(Value::as_str);
             message.map_or_else(|| sent.code.to_string(), str::to_owned)
         });
-        // The answer contains the object, unless it is an error. A patch may lack the kind and the name.
+        // The answer contains the object, unless it is an error. A patch may lack kind and name.
         let answered = match (is_done, &sent.before) {
             (true, _) => &sent.answer,
             (false, Value::Null) => &sent.body,
@@ -76,7 +73,7 @@ impl Action {
                 let verb = if sent.before.is_null() { Verb::Create } else { Verb::Update };
                 (verb, Subject::of(&sent.body), sent.body.clone())
             }
-            // If the finalizers are the same, only the list of children has been written.
+            // With equal finalizers, only the list of children was written.
             Method::PATCH
                 if is_done && finalizers(&sent.body).is_some() && finalizers(&sent.body) == finalizers(&sent.before) =>
             {

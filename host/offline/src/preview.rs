@@ -18,21 +18,21 @@ use crate::live::{self, Copies, LiveCluster, PreviousChildKinds};
 use crate::plan::{Subject, Verb};
 use crate::simulation::{Simulation, simulate};
 
-/// The most copies that are made. A created child may exist in the cluster although it was not copied. Such an object is found only after the
-/// run; then the copy is made again with the object, and the plugin may choose another name. After so many copies, the preview fails.
+/// The most copies. A created child may exist in the cluster without having been copied. If it
+/// does, the host runs again on a copy with it, and the plugin may choose another name.
 const MOST_COPIES: usize = 10;
 
-/// What a host did on a copy of a live cluster.
+/// The actions of a host on a copy of a live cluster.
 pub struct Preview {
     /// The objects of the live cluster that the programs read.
     pub copied: Vec<(String, Value)>,
-    /// What the host did.
+    /// The run of the host.
     pub host_run: HostRun,
     /// The namespace of objects in files that have none.
     pub namespace: String,
     /// The URL of the live cluster.
     pub url: String,
-    /// What the programs need and the cluster lacks, each as part of a sentence.
+    /// The parts that the programs need and the cluster lacks, each as part of a sentence.
     pub remarks: Vec<String>,
     /// Whether the parents of a program could not be read.
     pub lacks_parents: bool,
@@ -44,15 +44,13 @@ pub fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<Str
     objects.filter(is_secret).map(Value::to_string).collect()
 }
 
-/// Copies the objects of a live cluster that the programs read, and the children of kinds that previous versions declared; applies the
-/// objects of files to the copy; and runs a host with the programs on it.
+/// Copies the objects of a live cluster that the programs use, applies the files to the copy, and
+/// runs a host on it. Children of kinds that previous versions declared are copied, too.
 ///
 /// # Guarantees
-///
 /// The live cluster is only read.
 ///
 /// # Errors
-///
 /// When the cluster cannot be read; or an error about an object, after the name of its file.
 pub fn preview(
     threads: &Runtime,
@@ -105,17 +103,13 @@ fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 
-/// Objects that are applied to a copy.
 #[derive(Clone, Copy)]
 struct Files<'a> {
     objects: &'a [(String, Value)],
-    /// The namespace of objects that have none.
     namespace: &'a str,
-    /// Namespaces that do not exist.
     absent: &'a BTreeSet<String>,
 }
 
-/// The namespaces that are used, without those that the files contain.
 fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &str) -> BTreeSet<String> {
     let of_mounts = programs.iter().filter_map(|program| match &program.namespaces {
         Namespaces::Only(names) => Some(names.iter().map(ToString::to_string)),
@@ -131,7 +125,6 @@ fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &s
     named
 }
 
-/// Runs a host on a copy.
 async fn run_on_copy(
     programs: &[Program],
     previous_child_kinds: &PreviousChildKinds,
@@ -146,7 +139,6 @@ async fn run_on_copy(
     simulation.run(programs).await
 }
 
-/// The namespace that all programs are restricted to, if there is one.
 fn only_namespace(programs: &[Program]) -> Option<String> {
     let mut namespaces = programs.iter().map(|program| match &program.namespaces {
         Namespaces::Only(names) if names.len() == 1 => names.iter().next(),

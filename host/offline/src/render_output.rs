@@ -1,4 +1,4 @@
-//! What `gyre render` prints: YAML that kubectl applies, or JSON.
+//! The output of `gyre render`: YAML for kubectl, or JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,8 @@ use crate::host_run::{End, HostRun};
 use crate::plan::{Action, Subject, Verb, uid};
 use crate::preview::texts_of_secrets;
 
-/// Explains why a child is printed as a comment.
 const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
 
-/// Explains why children have no owners.
 const UNOWNED: &str = "\
 # Owner references are left out where the files do not give the UID of the owner, because the garbage collector deletes objects whose
 # owners do not exist. To print owner references, set metadata.uid of the objects in the files.
@@ -25,11 +23,10 @@ const UNOWNED: &str = "\
 /// The output of `gyre render`.
 pub struct RenderOutput {
     host_run: HostRun,
-    /// UIDs that the simulation generated.
+    /// The UIDs that the simulation generated.
     invented: BTreeSet<String>,
-    /// The children that contain hidden values of Secrets.
+    /// The children with hidden values of Secrets.
     withheld: BTreeSet<Subject>,
-    /// Further remarks, each a sentence.
     remarks: Vec<String>,
 }
 
@@ -42,10 +39,9 @@ impl RenderOutput {
         Self { host_run, invented, withheld: BTreeSet::new(), remarks }
     }
 
-    /// Hides the values of Secrets: of those that were read, as JSON, and of those that the plugin returns.
+    /// Hides the values of Secrets: of `seen`, as JSON, and of those that the plugin returns.
     ///
     /// # Errors
-    ///
     /// When there are too many values to search for.
     pub fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
         let Self { host_run, invented, remarks, .. } = self;
@@ -73,12 +69,12 @@ impl RenderOutput {
         Ok(Self { host_run: HostRun { actions, end, requeues, parents }, invented, withheld, remarks })
     }
 
-    /// Whether there are no warnings and refusals.
+    /// Returns whether there are no warnings and refusals.
     pub fn is_fine(&self) -> bool {
         self.host_run.is_fine()
     }
 
-    /// As JSON.
+    /// The output as JSON.
     pub fn json(&self) -> Value {
         let host_run = &self.host_run;
         let plan: Vec<Value> = host_run.actions.iter().map(step).collect();
@@ -88,10 +84,9 @@ impl RenderOutput {
         json!({ "plan": plan, "children": self.host_run.children(), "parents": host_run.parents, "rests": rests, "againInSeconds": requeues, "remarks": self.remarks })
     }
 
-    /// The children, for kubectl, and the rest as comments.
+    /// The children for kubectl, and the rest as comments.
     ///
     /// # Errors
-    ///
     /// When an object cannot be written as YAML.
     pub fn yaml(&self) -> anyhow::Result<String> {
         let host_run = &self.host_run;
@@ -136,7 +131,7 @@ impl RenderOutput {
     }
 }
 
-/// A child without the owner references to these UIDs, and without the corresponding labels, so that a mount may adopt it.
+/// A child without the owner references and labels of these UIDs, so that a mount may adopt it.
 fn without_owners(child: &Value, uids: &BTreeSet<String>) -> Value {
     let mut child = child.clone();
     let Some(metadata) = child.get_mut("metadata").and_then(Value::as_object_mut) else { return child };
@@ -158,7 +153,6 @@ fn commented(text: &mut String, prefix: &str, lines: &str) {
     lines.lines().for_each(|line| text.push_str(&format!("{prefix}{line}\n")));
 }
 
-/// An action with the object that is sent. A deletion sends none.
 fn step(action: &Action) -> Value {
     let mut step = action.json();
     if let Some(fields) = step.as_object_mut().filter(|_| action.verb != Verb::Delete) {

@@ -13,10 +13,9 @@ use serde_json::Value;
 use crate::host_run::HostRun;
 use crate::simulation::{Simulation, simulate};
 
-/// Puts the objects into a new simulated cluster, and runs a host with the programs on it.
+/// Runs a host with the programs on the objects, in a new simulated cluster.
 ///
 /// # Errors
-///
 /// An error about an object, after the name of its file.
 pub fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<HostRun> {
     check_parents(programs, &objects)?;
@@ -30,7 +29,6 @@ pub fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Times
 /// Checks that the objects contain a parent.
 ///
 /// # Errors
-///
 /// When there is none, or its apiVersion or kind is wrong.
 pub fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
     let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));

@@ -1,12 +1,13 @@
 //! Makes recorded calls again, and compares the answers.
 //!
 //! ```text
-//!   file ──▶ record::Reader ──▶ call ──▶ Given ──▶ the plugin ──▶ answer ──▶ Verdict
-//!                                 └──────────── recorded answer ─────────────┘
+//!   file ──▶ record::Reader ──▶ call ──▶ CallInputs ──▶ the plugin ──▶ answer ──▶ Verdict
+//!                                 └────────────── recorded answer ─────────────────┘
 //! ```
 //!
-//! The plugin runs in the same sandbox and is called by the same function as in a host (`call::make`). The plugin that was recorded gives the
-//! same answers, byte for byte, unless it is not a pure function. The answers of another version show what it does differently.
+//! The sandbox and the calling function are those of a host. The recorded plugin gives the same
+//! answers, byte for byte, if it is a pure function. Another version shows what it does
+//! differently.
 
 pub mod show;
 
@@ -23,19 +24,19 @@ pub struct Replayed {
     pub verdict: Verdict,
     /// The new answer.
     pub answer: AnswerLine,
-    /// Reads that the recording does not contain. The plugin was told that the kind does not exist, so its answer may differ from the one that
-    /// it would give in a cluster.
+    /// Reads that the recording does not contain. They were answered as for a kind that does not
+    /// exist, so a real cluster may get another answer.
     pub unanswered: BTreeSet<Question>,
 }
 
 /// How an answer compares with the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same, byte for byte.
+    /// Equal, byte for byte.
     Identical,
-    /// Different.
+    /// Not equal.
     Differs,
-    /// The recording has no answer of the plugin, because of a fault of the host.
+    /// The recording has no answer, because of a fault of the host.
     NotRecorded,
 }
 
@@ -53,7 +54,6 @@ pub fn replay(plugin: &Plugin, program: &ProgramLine, call: &CallLine) -> Replay
     Replayed { verdict, answer, unanswered: made.unanswered }
 }
 
-/// Whether two answers serialize to the same bytes.
 fn is_identical(recorded: &AnswerLine, replayed: &AnswerLine) -> bool {
     match (serde_json::to_vec(recorded), serde_json::to_vec(replayed)) {
         (Ok(recorded), Ok(replayed)) => recorded == replayed,

@@ -1,4 +1,4 @@
-//! Which objects programs reconcile, and why they do not reconcile the others.
+//! Which objects programs reconcile, and why not the others.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,8 @@ use serde_json::Value;
 
 use crate::plan::Subject;
 
-/// The most objects that are named; the others are counted.
 const MOST_SHOWN: usize = 10;
 
-/// Whether a program reconciles an object.
 pub(crate) fn selects(program: &Program, object: &Value) -> bool {
     program.reconciles(object) && is_within(program, object) && is_selected(program, object)
 }
@@ -30,13 +28,12 @@ fn is_selected(program: &Program, object: &Value) -> bool {
     program.selector.matches(label)
 }
 
-/// The objects that no program reconciles, although one reconciles their kind.
+/// The objects of reconciled kinds that no program reconciles.
 pub fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
     let is_selected = |object: &Value| programs.iter().any(|program| selects(program, object));
     let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
     let mut unselected: Vec<&Value> = Vec::new();
     for object in objects.iter().filter(|object| is_of_a_kind(object) && !is_selected(object)) {
-        // Each program of the kind would list it.
         if !unselected.iter().any(|other| Subject::of(other) == Subject::of(object)) {
             unselected.push(object);
         }

@@ -1,4 +1,4 @@
-//! A simulated cluster with the objects of files, and a host that runs on it until it stops writing.
+//! A simulated cluster with the objects of files, and a host that runs until it stops writing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,45 +30,42 @@ use crate::journal::Journal;
 use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
 
-/// The host has converged after this time without a write request. Failing objects are retried several times within it.
+/// A host that has not written for this time has converged: retries come several times within it.
 const QUIET: Duration = Duration::from_secs(2);
 /// A host that still writes after this time never converges.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The field manager that applies files to existing objects.
 const FIELD_MANAGER: &str = "kubectl";
 
-/// A simulated cluster, and what a host needs to run on it.
+/// A simulated cluster, and the tools to run a host on it.
+///
+/// # Errors
+/// Functions fail when the API server rejects a request, or an object, which the error names.
 pub struct Simulation {
     cluster: Cluster,
     journal: Journal,
     clock: Clock,
-    /// The inventory of its host; none: the host has none.
+    /// The inventory of the host, if it has one.
     inventory: Option<Place>,
 }
 
-/// Where an object is written to.
+/// The endpoint to which an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subresource {
-    /// To the object itself, which does not change a status that is a subresource.
+    /// The object itself: does not change a status that is a subresource.
     None,
-    /// To `status`, which changes nothing else.
+    /// The subresource `status`: changes nothing else.
     Status,
 }
 
-/// Runs something with a simulated clock, which jumps to the next timer when no task can run.
-///
-/// # Errors
-///
-/// When the runtime cannot be created.
+/// Runs a future in a [`simulated`] runtime.
 pub(crate) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(simulated()?.block_on(simulation))
 }
 
-/// The runtime of a simulation, whose clock jumps to the next timer when no task can run. The clock advances only while the runtime runs.
+/// A runtime whose clock stands still unless it runs, and jumps to the next timer when idle.
 ///
 /// # Errors
-///
 /// When the runtime cannot be created.
 pub fn simulated() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -76,17 +73,13 @@ pub fn simulated() -> anyhow::Result<Runtime> {
 }
 
 impl Simulation {
-    /// An empty cluster with the CRDs of these programs, at this time. Controllers run while [`Self::controllers`] is polled; Pods never run.
-    /// To be called within [`simulate`].
+    /// An empty cluster with the CRDs of these programs, within [`simulate`]. Controllers run while
+    /// [`Self::controllers`] is polled; Pods never run.
     pub(crate) fn new(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
         Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
     }
 
-    /// An empty cluster with these options and the CRDs of these programs, at this time. To be called within a [`simulated`] runtime.
-    ///
-    /// # Errors
-    ///
-    /// When a CRD is invalid.
+    /// An empty cluster with these options and CRDs, within a [`simulated`] runtime.
     pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
         let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
@@ -95,11 +88,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Creates an inventory with the previous kinds of children, which the host then reads like one that is restarted.
-    ///
-    /// # Errors
-    ///
-    /// When the ConfigMap cannot be created.
+    /// Creates an inventory with the previous kinds of children, for the host to read.
     pub(crate) fn put_inventory(
         &mut self,
         programs: &[Program],
@@ -112,10 +101,6 @@ impl Simulation {
     }
 
     /// Creates the CRDs of these programs.
-    ///
-    /// # Errors
-    ///
-    /// When a CRD is invalid.
     pub fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
         for program in programs {
             for crd in &program.manifest().crds {
@@ -126,10 +111,6 @@ impl Simulation {
     }
 
     /// Stores an object unchanged.
-    ///
-    /// # Errors
-    ///
-    /// When its kind does not allow it.
     pub fn put(&self, object: Value) -> anyhow::Result<()> {
         self.restore(Origin::Written, object)
     }
@@ -150,12 +131,8 @@ impl Simulation {
         })
     }
 
-    /// Stores objects, each with the name of its file. Owners are stored before their dependents, so that files may name owners without UIDs.
-    /// Objects that another API server has stored may have fields and values that this one rejects.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::put`], after the name of the file.
+    /// Stores objects with the names of their files, owners first: files may name these without
+    /// UIDs. [`Origin::Stored`] allows fields and values that this API server rejects.
     pub fn put_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         for (file, object) in in_order(objects) {
             self.restore(origin, object).context(file)?;
@@ -163,12 +140,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Applies objects like `kubectl apply --server-side --force-conflicts`, and then writes their statuses. Objects without a namespace get
-    /// this one. Objects in a namespace that is `absent` are errors.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::put`], after the name of the file.
+    /// Applies objects like `kubectl apply --server-side --force-conflicts`, then their statuses.
+    /// `namespace` is for objects that have none. Objects in `absent` namespaces are errors.
     pub(crate) async fn apply_all(
         &self,
         objects: Vec<(String, Value)>,
@@ -218,11 +191,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The current objects of the parent kinds of the programs.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be listed.
+    /// The current parents of the programs.
     pub async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
         let mut parents = Vec::new();
         for program in programs {
@@ -234,11 +203,7 @@ impl Simulation {
         Ok(parents)
     }
 
-    /// The current objects of a kind; none if it is not served.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be listed.
+    /// The current objects of a kind, or an empty list if it is not served.
     pub async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
         let client = self.client();
         let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
@@ -246,10 +211,6 @@ impl Simulation {
     }
 
     /// Creates an object, or replaces it if it has a resource version. Unknown fields are dropped.
-    ///
-    /// # Errors
-    ///
-    /// When the API server rejects it.
     pub(crate) async fn write(&self, object: Value) -> anyhow::Result<()> {
         let subject = Subject::of(&object);
         let api = self.api(&subject).await?.with_context(|| format!("{} is not served", subject.kind))?;
@@ -263,21 +224,13 @@ impl Simulation {
     }
 
     /// Deletes an object, like kubectl.
-    ///
-    /// # Errors
-    ///
-    /// When the API server rejects it.
     pub async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
         let Some(api) = self.api(subject).await? else { return Ok(()) };
         api.delete(&subject.name, &DeleteParams::background()).await.with_context(|| format!("cannot delete {subject}"))?;
         Ok(())
     }
 
-    /// The current object; none if it does not exist, or its kind is not served.
-    ///
-    /// # Errors
-    ///
-    /// When the API server rejects it.
+    /// The current object, or `None` if it does not exist or its kind is not served.
     pub async fn get(&self, subject: &Subject) -> anyhow::Result<Option<Value>> {
         let Some(api) = self.api(subject).await? else { return Ok(None) };
         let found = api.get_opt(&subject.name).await.with_context(|| format!("cannot read {subject}"))?;
@@ -285,10 +238,6 @@ impl Simulation {
     }
 
     /// Replaces an object by this one, like kubectl.
-    ///
-    /// # Errors
-    ///
-    /// When the API server rejects it.
     pub async fn replace(&self, subresource: Subresource, object: &Value) -> anyhow::Result<()> {
         let subject = Subject::of(object);
         let no_kind = || anyhow!("cannot change {subject}: its kind is not served");
@@ -302,11 +251,7 @@ impl Simulation {
         changed.map(drop).with_context(|| format!("cannot change {subject}"))
     }
 
-    /// The `apiVersion` of each group that has a kind of that name.
-    ///
-    /// # Errors
-    ///
-    /// When the API server rejects it.
+    /// The `apiVersion` of each group that has a kind of this name.
     pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
         let discovery = Discovery::new(self.client()).run().await.context("cannot list the kinds that are served")?;
         let served = discovery.groups().flat_map(|group| group.recommended_resources());
@@ -319,7 +264,7 @@ impl Simulation {
         self.clock.now()
     }
 
-    /// None if the kind is not served. A namespaced object without a namespace is in `default`.
+    /// Returns `None` if the kind is not served. The default namespace is `default`.
     async fn api(&self, subject: &Subject) -> anyhow::Result<Option<Api<DynamicObject>>> {
         let client = self.client();
         let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
@@ -334,24 +279,23 @@ impl Simulation {
         self.cluster.controllers()
     }
 
-    /// A client for requests that are not the host's, and not in the journal.
+    /// A client whose requests are not in the journal.
     fn client(&self) -> Client {
         Client::new(Service::new(self.cluster.clone()), "default")
     }
 
-    /// Runs a host with these programs until it converges.
     pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<HostRun> {
         let (recordings, requeues) = (Recordings::default(), Arc::<Mutex<RequeueTimes>>::default());
         let noted = Arc::clone(&requeues);
-        let _listening = recordings.listen(None, move |call| noted.lock().note(call));
+        let _listening = recordings.listen(None, move |call| noted.lock().record_call(call));
         let lacks_status = self.lacks_status(programs).await?;
         let until_converged = async {
             if lacks_status {
-                // The host waits for the definition to be updated, and then works without a status.
+                // The host waits for an updated definition, and then works without a status.
                 tokio::time::sleep(kinds::WAITS_FOR_STATUS).await;
             }
             let end = self.until_converged().await;
-            // Read before the host is stopped, because calls may end differently during the shutdown.
+            // Read before the host stops, because calls may end differently during the shutdown.
             let requeues = requeues.lock().clone();
             (self.actions(), end, requeues)
         };
@@ -359,7 +303,7 @@ impl Simulation {
         Ok(HostRun { actions, end, requeues, parents: self.parents(programs).await? })
     }
 
-    /// Whether the parents of a program have no status here, although the CRD that the program brings defines one.
+    /// Returns whether a parent lacks a status here, although the program's CRD defines one.
     async fn lacks_status(&self, programs: &[Program]) -> anyhow::Result<bool> {
         for manifest in programs.iter().map(Program::manifest) {
             let served = kinds::find(&self.client(), &manifest.parent).await?;
@@ -372,7 +316,6 @@ impl Simulation {
         Ok(false)
     }
 
-    /// Runs a host with these programs while something else happens, and then stops it.
     pub(crate) async fn with_host<T>(
         &self,
         programs: &[Program],
@@ -390,7 +333,7 @@ impl Simulation {
             happened = meanwhile => happened,
         };
         drop(stop);
-        // What it does while it stops is ignored, but it must have stopped before another host starts.
+        // Its last actions are ignored, but it must have stopped before another host starts.
         let _ = tokio::time::timeout(PATIENCE, host).await;
         Ok(happened)
     }
@@ -413,7 +356,7 @@ impl Simulation {
         host::run(Client::new(self.journal.clone(), "default"), programs, options, stopped)
     }
 
-    /// What the host did since the last call of this function.
+    /// The actions of the host since the last call of this function.
     pub fn actions(&self) -> Vec<Action> {
         without_retries(self.journal.take().iter().filter_map(Action::of).collect())
     }
@@ -440,12 +383,11 @@ pub fn remove_managed_fields(object: &mut Value) {
     }
 }
 
-/// Shadows are ignored: they do not write.
 fn without_shadows(programs: &[Program]) -> Vec<Program> {
     programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
 }
 
-/// Definitions first, then owners before their dependents.
+/// Sorts definitions first, then owners before their dependents.
 fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
     objects.sort_by_key(|(_, object)| match object.get("kind").and_then(Value::as_str) {
@@ -456,7 +398,7 @@ fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     objects
 }
 
-/// Removes fields of a printed object that cannot be applied, or are out of date. Owners without UIDs stay as they are in the cluster.
+/// Removes fields that cannot be applied or are out of date, and owners without UIDs.
 fn as_applied(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {
@@ -468,8 +410,7 @@ fn as_applied(object: &mut Value) {
     }
 }
 
-/// Removes refused attempts that were repeated later: with success, e.g. when the host reverts an edit by force, or without, e.g. by a retry.
-/// An event whose name was taken is created again with another name.
+/// Removes refused attempts that were repeated, also under another name if it is an Event.
 fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     let is_kept = |(index, action): (usize, &Action)| {
         let (earlier, later) = actions.split_at(index);
@@ -481,7 +422,7 @@ fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
 }
 
-/// Whether two actions are the same request. Events are compared without their names and times.
+/// Returns whether two actions are the same request, ignoring names and times of Events.
 fn is_same_request(one: &Action, other: &Action) -> bool {
     let is_event = one.verb == Verb::Event && other.verb == Verb::Event;
     let is_same_event = || ["type", "reason", "note"].iter().all(|field| one.object.get(field) == other.object.get(field));

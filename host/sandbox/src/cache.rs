@@ -1,13 +1,12 @@
 //! Compiled code on disk.
 //!
-//! Machine code that someone else wrote would run with the host's own rights, outside of every sandbox. So it is only
-//! loaded from a regular file and a directory that belong to our user or to root, which nobody else may write to, and if it
-//! is what was stored, to the byte. Everything else is ignored, logged, and compiled again. There may be directories
-//! which are only read beside the one that is written to: an image brings the code of its plugins in one that belongs to root,
-//! and whoever runs it mounts a volume for the code of others.
+//! Machine code is not sandboxed: it has the host's rights. So it is loaded only if the file and
+//! its directory belong to our user or to root, nobody else may write to them, and the checksum
+//! matches. Otherwise, a warning is logged, and the component is compiled again. Some directories
+//! are only read: an image has one of root with the code of its plugins.
 //!
-//! For each component there are two files: `<component>-<engine>.cwasm`, as wasmtime maps it, and beside it
-//! `<component>-<engine>.sha256`. Checks are made on what was opened, not on a name that may change meanwhile.
+//! Each component has two files: `<component>-<engine>.cwasm`, as wasmtime maps it, and
+//! `<component>-<engine>.sha256`. Checks use the open file: names may change their meaning.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,11 +23,9 @@ use wasmtime::component::Component;
 
 use crate::digest::Digest;
 
-/// The directory of our own inside the one that is configured. The latter is often a volume that the kubelet made, of
-/// another owner or with other permissions.
+/// Our own directory inside the configured one, which is often a volume with other owners or modes.
 const DIRECTORY: &str = "compiled";
 
-/// The reason why an entry of the cache is not used.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("{what}")]
@@ -53,18 +50,15 @@ fn io(what: &'static str) -> impl FnOnce(Errno) -> Error {
     move |errno| Error::Io { what, source: errno.into() }
 }
 
-/// Compiled code on disk.
 pub(crate) struct Cache {
     path: PathBuf,
 }
 
 impl Cache {
-    /// In a directory that need not exist yet.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// The compiled component, if a trustworthy one is there.
     pub(crate) fn load(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
         match self.try_load(engine, digest) {
             Ok(found) => found,
@@ -75,7 +69,6 @@ impl Cache {
         }
     }
 
-    /// Keeps a compiled component for the next start.
     pub(crate) fn store(&self, component: &Component, digest: &Digest) {
         if let Err(error) = self.try_store(component, digest) {
             self.warn(&error, "compiled code is not kept");
@@ -106,12 +99,11 @@ impl Cache {
         let directory = self.make_directory()?;
         let code = component.serialize().map_err(|error| Error::Unloadable(format!("{error:#}")))?;
         let name = name(component.engine(), digest);
-        // The checksum last: without it the code does not count.
+        // The checksum last: code without a checksum is not used.
         write(&directory, &format!("{name}.cwasm"), &code)?;
         write(&directory, &format!("{name}.sha256"), hex(&Sha256::digest(&code)).as_bytes())
     }
 
-    /// None if it does not exist.
     fn open_directory(&self) -> Result<Option<OwnedFd>, Error> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
         match rustix::fs::openat(CWD, self.path.join(DIRECTORY), flags, Mode::empty()) {
@@ -136,7 +128,7 @@ impl Cache {
     }
 }
 
-/// The component, and everything that its machine code depends on: wasmtime's version, its settings and the CPU.
+/// A name for the component and all that its code depends on: wasmtime's version, settings, CPU.
 fn name(engine: &Engine, digest: &Digest) -> String {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -159,7 +151,7 @@ fn open(directory: &OwnedFd, name: &str, what: &'static str) -> Result<Option<Fi
     }
 }
 
-/// Ours or root's, and nobody else may write to it. Gives the mode.
+/// Checks that the file is ours or root's, and nobody else's to write. Returns the mode.
 fn check_ours(file: &impl AsFd, what: &'static str) -> Result<RawMode, Error> {
     let stat = rustix::fs::fstat(file).map_err(io("a file cannot be examined"))?;
     let ours = rustix::process::geteuid().as_raw();
@@ -173,11 +165,11 @@ fn check_ours(file: &impl AsFd, what: &'static str) -> Result<RawMode, Error> {
     Ok(stat.st_mode)
 }
 
-/// Under another name first, so that nobody sees half of it.
+/// Writes under a temporary name first, so that nobody reads half a file.
 fn write(directory: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Error> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let temporary = format!(".{name}.{}.{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
-    // One that a crash of a process with our number left behind.
+    // A leftover of a crashed process with our process ID.
     let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, &temporary, flags, Mode::RUSR | Mode::WUSR);
@@ -192,7 +184,7 @@ fn write(directory: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Error> {
     renamed
 }
 
-/// In pieces: compiled interpreters take tens of megabytes.
+/// Reads in pieces: compiled interpreters take tens of megabytes.
 fn sha256(file: &mut File) -> std::io::Result<String> {
     let mut hash = Sha256::new();
     let mut piece = vec![0; 64 << 10];
@@ -209,15 +201,14 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Maps the code of an open file.
 #[expect(unsafe_code, reason = "wasmtime cannot check machine code; the checks of this module stand in for it")]
 fn deserialize(engine: &Engine, code: &File) -> Result<Component, Error> {
-    // By descriptor: the file that was checked, whatever its name now means.
+    // By descriptor: this is the checked file, even if its name now means another.
     let path = format!("/proc/self/fd/{}", code.as_raw_fd());
-    // SAFETY: the contents must be what `Component::serialize` gave, and must not change while they are mapped. The file is
-    // regular, belongs to our user or to root and is writable by its owner alone, and its checksum is the one that was stored beside it; this
-    // program replaces such files by renaming and never writes to one that bears its final name. Someone who acts as our
-    // user or as root could do both, but could also change this process itself.
+    // SAFETY: the contents must come from `Component::serialize`, and must not change while they
+    // are mapped. The file is regular, belongs to our user or to root, is writable by its owner
+    // alone, and matches the stored checksum. This program replaces such files by renaming, never
+    // by writing. Our user and root could break this, but could change this process, too.
     let component = unsafe { Component::deserialize_file(engine, path) };
     component.map_err(|error| Error::Unloadable(format!("{error:#}")))
 }

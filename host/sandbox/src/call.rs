@@ -1,4 +1,4 @@
-//! One invocation of a plugin: what goes in, what comes out, and how it can end.
+//! One call of a plugin: its inputs, its result, and the ways in which it can end.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,30 +12,30 @@ use crate::host_imports::HostImports;
 pub struct Input<'a> {
     /// The parent, as JSON.
     pub parent: &'a [u8],
-    /// The mount's settings, as JSON; `{}` if there are none.
+    /// The mount's settings, as JSON, `{}` by default.
     pub settings: &'a [u8],
     /// The seed of random numbers: the parent's UID.
     pub seed: &'a str,
-    /// The time that the clocks show, throughout the call.
+    /// The time that the clocks show during the whole call.
     pub now: SystemTime,
 }
 
 /// The result of a call.
 pub struct Call<T> {
-    /// The answer, or why there is none.
+    /// The answer, or the reason why there is none.
     pub result: Result<T, Error>,
-    /// The resources that it used.
+    /// The resources that the call used.
     pub usage: Usage,
-    /// The host's imports for the call, with whatever they recorded. See `<dyn HostImports>::downcast`.
+    /// The imports of the call with their records; see `<dyn HostImports>::downcast`.
     pub imports: Box<dyn HostImports>,
 }
 
-/// Whether the plugin looked at the clock: if not, the answer does not depend on when it was asked.
+/// Whether the plugin read a clock: if not, the answer does not depend on the time of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockUse {
-    /// Some clock was read.
+    /// A clock was read.
     Read,
-    /// None was.
+    /// No clock was read.
     #[default]
     NotRead,
 }
@@ -43,17 +43,17 @@ pub enum ClockUse {
 /// The origin of the instance of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// Made for this call.
+    /// The instance was made for this call.
     #[default]
     Fresh,
-    /// It had served before.
+    /// The instance has served before.
     Warm,
 }
 
 /// The resources that a call used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The most that linear memories and tables together held, in bytes.
+    /// The largest sum of linear memories and tables, in bytes.
     pub memory_peak_bytes: usize,
     /// Whether a clock was read.
     pub clock: ClockUse,
@@ -61,26 +61,26 @@ pub struct Usage {
     pub start: Start,
     /// The wait for a free instance.
     pub waited: Duration,
-    /// From then to the answer, instantiation included.
+    /// The time from the start to the answer, with the instantiation.
     pub duration: Duration,
     /// The bytes of JSON and text in the answer.
     pub output_bytes: usize,
-    /// The bytes that were logged.
+    /// The logged bytes.
     pub log_bytes: usize,
-    /// The lines that were logged.
+    /// The logged lines.
     pub log_lines: usize,
-    /// The first kind that the plugin tried to read without declaring it.
+    /// The first undeclared kind that the plugin tried to read.
     pub undeclared_read: Option<GroupVersionKind>,
 }
 
-/// The party at fault: it decides whether a call counts toward the quarantine.
+/// The party at fault, which decides whether a call counts toward the quarantine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The plugin broke its limits or its contract.
     Plugin,
     /// The host could not serve.
     Host,
-    /// Nobody: the plugin did its work and said no.
+    /// Nobody: the plugin worked, and returned a failure.
     Neither,
 }
 
@@ -90,33 +90,33 @@ pub enum Error {
     /// The plugin hit a trap: a panic, an exit, an access out of bounds, a broken canonical ABI.
     #[error("the plugin trapped: {message}")]
     Trapped {
-        /// The error, with the plugin's last words on stderr, if there are any.
+        /// The error, and the last output on stderr, if any.
         message: String,
-        /// The innermost functions, innermost first.
+        /// The innermost functions, starting with the innermost.
         backtrace: Vec<String>,
     },
-    /// It ran for longer than it may.
+    /// The plugin ran for too long.
     #[error("the plugin did not answer within {deadline:?}")]
     DeadlineExceeded {
         /// [`crate::Limits::deadline`].
         deadline: Duration,
     },
-    /// It wanted more memory than it may have, and failed for it.
+    /// The plugin failed after it was refused memory.
     #[error("the plugin exceeded its memory limit of {limit} bytes")]
     OutOfMemory {
         /// [`crate::Limits::memory_bytes`].
         limit: usize,
     },
-    /// It recursed too deep.
+    /// The plugin recursed too deep.
     #[error("the plugin exhausted its call stack")]
     StackOverflow,
-    /// Its answer, or one of its calls to the host, is too large.
+    /// The answer, or a call to the host, is too large.
     #[error("the plugin's answer is larger than {limit} bytes")]
     OutputTooLarge {
         /// [`crate::Limits::output_bytes`].
         limit: usize,
     },
-    /// The JSON of its answer nests too deep.
+    /// The JSON of the answer nests too deep.
     #[error("the plugin's answer nests deeper than {limit} levels in {at}")]
     OutputTooDeep {
         /// The part of the answer, e.g. `children[3]`.
@@ -124,7 +124,7 @@ pub enum Error {
         /// [`crate::Limits::output_depth`].
         limit: usize,
     },
-    /// Its answer names too many children.
+    /// The answer has too many children.
     #[error("the plugin returned {count} children, more than {limit}")]
     TooManyChildren {
         /// The number of children.
@@ -132,7 +132,7 @@ pub enum Error {
         /// [`crate::Limits::children`].
         limit: usize,
     },
-    /// Its answer sets too many conditions.
+    /// The answer has too many conditions.
     #[error("the plugin returned {count} conditions, more than {limit}")]
     TooManyConditions {
         /// The number of conditions.
@@ -140,7 +140,7 @@ pub enum Error {
         /// [`crate::Limits::conditions`].
         limit: usize,
     },
-    /// Its answer emits too many events.
+    /// The answer has too many events.
     #[error("the plugin returned {count} events, more than {limit}")]
     TooManyEvents {
         /// The number of events.
@@ -148,27 +148,27 @@ pub enum Error {
         /// [`crate::Limits::events`].
         limit: usize,
     },
-    /// It asked too much of the cluster.
+    /// The plugin read too often.
     #[error("the plugin read more than {limit} times in a call")]
     TooManyReads {
         /// [`crate::Limits::reads`].
         limit: usize,
     },
-    /// What it asked of the cluster takes too much room.
+    /// The questions of the plugin's reads are too large.
     #[error("the plugin's reads name more than {limit} bytes in a call: kinds, namespaces, names and label selectors together")]
     ReadsTooLarge {
         /// [`crate::Limits::read_bytes`].
         limit: usize,
     },
-    /// Its answer is not what the contract says.
+    /// The answer violates the contract.
     #[error("the plugin's answer is not valid in {at}: {message}")]
     InvalidOutput {
         /// The part of the answer, e.g. `children[3]`.
         at: String,
-        /// The error in it.
+        /// The violation.
         message: String,
     },
-    /// It logged more than it may.
+    /// The plugin logged too much.
     #[error("the plugin logged more than {bytes} bytes or {lines} lines in a call")]
     LogFlood {
         /// [`crate::Limits::log_bytes`].
@@ -176,7 +176,7 @@ pub enum Error {
         /// [`crate::Limits::log_lines`].
         lines: usize,
     },
-    /// It called `cluster` from `describe` or `validate-settings`.
+    /// The plugin called `cluster` from `describe` or `validate-settings`.
     #[error("the plugin called cluster.{function}, which only reconcile and finalize may do")]
     ClusterNotAllowed {
         /// The function.
@@ -188,16 +188,16 @@ pub enum Error {
         /// The time that the call waited.
         waited: Duration,
     },
-    /// The plugin answered with a failure of its own.
+    /// The plugin returned a failure.
     #[error("{}", .0.message())]
     Failed(Failure),
-    /// Something else in the host.
+    /// Another error in the host.
     #[error("the sandbox failed: {0}")]
     Internal(String),
 }
 
 impl Error {
-    /// One word in CamelCase: the label of metrics, the reason of conditions and events.
+    /// One word in CamelCase: a label of metrics, and a reason of conditions and events.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Trapped { .. } => "Trapped",

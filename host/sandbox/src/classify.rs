@@ -1,4 +1,4 @@
-//! What an error of wasmtime means: telling causes apart that all end in a trap.
+//! Classifies errors of wasmtime: different causes end in the same trap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,40 +8,34 @@ use wasmtime::{FrameInfo, PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use crate::call::Error;
 use crate::limits::Limits;
-use crate::state::State;
+use crate::state::CallState;
 use crate::wasi::Exit;
 
-/// Functions of a backtrace that are worth telling.
 const FUNCTIONS: usize = 8;
 
-/// How much of a function's name is told, in bytes. The component says what a function is called, and a name may be as long as the
-/// component. It is not demangled: what a mangled name of C++ stands for may be a million times as long as the name.
+/// The reported bytes of a function's name: the component chooses it, at any length. It is not
+/// demangled, because a mangled C++ name can expand a million times.
 const FUNCTION_NAME: usize = 256;
 
-/// How much of an error's text is told, in bytes. Errors of the canonical ABI quote what the component gave, and a chain of errors holds the
-/// whole backtrace.
+/// The reported bytes of an error's text, which may quote the component or have a backtrace.
 const ERROR_TEXT: usize = 1_024;
 
-/// How much of an error's text is looked at to tell what it is: all that is looked for stands at its beginning.
+/// The bytes of an error's text that are searched: the texts in question are at its beginning.
 const ERROR_BEGINNING: usize = 128;
 
-/// How often one function has to be under way for an access out of bounds to be taken for the end of the stack.
+/// With this many frames of one function, an access out of bounds counts as a stack overflow.
 const RECURSION: usize = 24;
 
-/// How far below address zero an access is taken for the end of the stack. Stack frames are smaller.
+/// An access at most this far below address zero counts as a stack overflow. Frames are smaller.
 const BELOW_ZERO: u64 = 16 << 20;
 
-/// The phase of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// While the instance was made.
     Start,
-    /// While it answered.
     Call,
 }
 
-/// Classifies an error of wasmtime.
-pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &State, limits: &Limits, waited: Duration) -> Error {
+pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &CallState, limits: &Limits, waited: Duration) -> Error {
     if let Some(error) = error.downcast_ref::<Error>() {
         return error.clone();
     }
@@ -55,7 +49,7 @@ pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &State, limits
         _ => {}
     }
     let root = displayed(error.root_cause(), ERROR_TEXT);
-    // The type of this error is wasmtime's own secret; `tests/guests.rs` holds the text.
+    // wasmtime does not export the type of this error; `tests/guests.rs` checks the text.
     if root.contains("fuel allocated for hostcalls has been exhausted") {
         return Error::OutputTooLarge { limit: limits.output_bytes };
     }
@@ -69,16 +63,15 @@ pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &State, limits
     Error::Trapped { message: message(root, state), backtrace: backtrace(error) }
 }
 
-fn message(root: String, state: &State) -> String {
+fn message(root: String, state: &CallState) -> String {
     match state.console.last_words() {
-        // How a panic ends is no news.
+        // The cause of a panic says more than the trap in which it ends.
         Some(words) if words.starts_with("it panicked") => words,
         Some(words) => format!("{root}; {words}"),
         None => root,
     }
 }
 
-/// The innermost functions, without repetitions.
 fn backtrace(error: &wasmtime::Error) -> Vec<String> {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
     let mut frames: Vec<&FrameInfo> = backtrace.frames().iter().collect();
@@ -93,14 +86,16 @@ fn function(frame: &FrameInfo) -> String {
     }
 }
 
-/// Beside the native stack, which wasmtime guards, programs keep a stack of their own for what has an address. Compilers
-/// put it at the beginning of memory, growing down, so at its end an address below zero is reached: in 32 bits, one close
-/// to 4 GiB. Only for single loads and stores the address is known; for others, recursion has to tell.
+/// Returns whether an access out of bounds was a stack overflow.
+///
+/// wasmtime guards the native stack, but programs have another for addressable values. Compilers
+/// put it at the beginning of memory, growing down, so an overflow reaches an address below zero:
+/// nearly 4 GiB. If an access does not report its address, recursion decides.
 fn left_the_stack(error: &wasmtime::Error) -> bool {
     const FOUR_GIB: u64 = 1 << 32;
-    // Of a backtrace, which stands first, no text is made: that could demangle names.
+    // The backtrace comes first. It is skipped, because its text could demangle names.
     let mut causes = error.chain().skip(usize::from(error.is::<WasmBacktrace>()));
-    // The type is secret here too, and the text held by the same tests.
+    // The same tests check this text.
     let address = causes.find_map(|cause| {
         let text = displayed(cause, ERROR_BEGINNING);
         let digits = text.strip_prefix("memory fault at wasm address 0x")?.split(' ').next()?;

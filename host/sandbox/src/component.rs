@@ -1,4 +1,4 @@
-//! A compiled component: calls in a fresh instance, or in an idle one where the limits allow it.
+//! A compiled component: calls in a fresh instance, or in an idle one if the limits allow it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,14 +14,14 @@ use crate::handles::MAX_HANDLES;
 use crate::idle::Warm;
 use crate::limits::{Limits, Reuse};
 use crate::shared::Shared;
-use crate::state::State;
+use crate::state::CallState;
 use crate::wit::latest::{Instance, Prepared};
 
-/// How much larger than the answer itself the host's copy of it may be while it is read. Many small children weigh more
-/// than their bytes, and are to be reported as too many, not as too large.
+/// The largest ratio of the host's copy of an answer to the answer, while it is read. Small
+/// children take more than their bytes, and should be reported as too many, not as too large.
 const LIFTING: usize = 4;
 
-/// A component that is compiled and linked, but has not said yet what it is.
+/// A component that is compiled and linked, but has not described itself yet.
 pub(crate) struct Linked {
     pub(crate) id: u64,
     pub(crate) digest: Digest,
@@ -36,12 +36,11 @@ impl Drop for Linked {
 }
 
 impl Linked {
-    /// Makes one call, in an instance of its own or in an idle one.
     pub(crate) fn run<T>(
         &self,
         context: Context<'_>,
         limits: &Limits,
-        ask: impl FnOnce(&Instance, &mut Store<State>) -> wasmtime::Result<T>,
+        ask: impl FnOnce(&Instance, &mut Store<CallState>) -> wasmtime::Result<T>,
     ) -> Execution<T> {
         let asked = Instant::now();
         let Some(_permit) = self.shared.gate.enter(limits.deadline) else {
@@ -56,19 +55,19 @@ impl Linked {
         let started = Instant::now();
         let waited = started - asked;
         let limits = &self.effective(limits);
-        let mut place = self.place(limits);
-        place.arm(context, limits);
-        let result = place
+        let mut call_store = self.idle_or_new(limits);
+        call_store.arm(context, limits);
+        let result = call_store
             .instance(&self.prepared)
             .map_err(|error| (Phase::Start, error))
             .and_then(|(instance, store)| ask(instance, store).map_err(|error| (Phase::Call, error)));
-        let imports = place.store.data_mut().end();
-        let state = place.store.data();
+        let imports = call_store.store.data_mut().end();
+        let state = call_store.store.data();
         let result = result.map_err(|(phase, error)| classify::error(&error, phase, state, limits, waited));
         let usage = Usage {
             memory_peak_bytes: state.limiter.peak(),
             clock: state.clock.used,
-            start: if place.calls == 0 { Start::Fresh } else { Start::Warm },
+            start: if call_store.calls == 0 { Start::Fresh } else { Start::Warm },
             waited,
             duration: started.elapsed(),
             output_bytes: state.output_bytes,
@@ -77,7 +76,7 @@ impl Linked {
             undeclared_read: state.undeclared_read.clone(),
         };
         if matches!(result, Ok(_) | Err(call::Error::Failed(_))) {
-            self.keep(place, limits.reuse);
+            self.keep_instance(call_store, limits.reuse);
         }
         Execution { result, usage, imports }
     }
@@ -86,53 +85,51 @@ impl Linked {
         Limits { memory_bytes: limits.memory_bytes.min(self.shared.max_memory_bytes), ..limits.clone() }
     }
 
-    /// An idle instance that fits the limits, or a new store.
-    fn place(&self, limits: &Limits) -> Place {
+    fn idle_or_new(&self, limits: &Limits) -> CallStore {
         let warm = match limits.reuse {
             Reuse::Never => None,
             Reuse::UpTo(_) => self.shared.idle.take(self.id),
         };
         match warm {
             Some(warm) if warm.store.data().limiter.held() <= limits.memory_bytes => {
-                Place { store: warm.store, instance: Some(warm.instance), calls: warm.calls }
+                CallStore { store: warm.store, instance: Some(warm.instance), calls: warm.calls }
             }
             Some(_) | None => {
-                let mut store = Store::new(&self.shared.engine, State::new());
+                let mut store = Store::new(&self.shared.engine, CallState::new());
                 store.limiter(|state| &mut state.limiter);
                 store.set_max_component_handles(MAX_HANDLES);
-                Place { store, instance: None, calls: 0 }
+                CallStore { store, instance: None, calls: 0 }
             }
         }
     }
 
-    fn keep(&self, place: Place, reuse: Reuse) {
+    fn keep_instance(&self, call_store: CallStore, reuse: Reuse) {
         let Reuse::UpTo(most) = reuse else { return };
-        let calls = place.calls.saturating_add(1);
-        if let Some(instance) = place.instance.filter(|_| calls < most) {
-            self.shared.idle.put(Warm { plugin: self.id, store: place.store, instance, calls });
+        let calls = call_store.calls.saturating_add(1);
+        if let Some(instance) = call_store.instance.filter(|_| calls < most) {
+            self.shared.idle.put(Warm { plugin: self.id, store: call_store.store, instance, calls });
         }
     }
 }
 
-/// The store in which a call runs.
-struct Place {
-    store: Store<State>,
+struct CallStore {
+    store: Store<CallState>,
     instance: Option<Instance>,
     calls: u32,
 }
 
-impl Place {
+impl CallStore {
     fn arm(&mut self, context: Context<'_>, limits: &Limits) {
         let Context { seed, now, access } = context;
         self.store.data_mut().begin(seed, now, limits, access);
         self.store.set_hostcall_fuel(limits.output_bytes.saturating_mul(LIFTING));
-        // The tick that is under way has partly passed.
+        // The current tick has partly passed.
         let ticks = limits.deadline.as_nanos().div_ceil(TICK.as_nanos()).saturating_add(1);
-        // The engine adds it to its epoch, which wraps; centuries are enough.
+        // The engine adds this to its epoch, which wraps; centuries are enough.
         self.store.set_epoch_deadline(u64::try_from(ticks).unwrap_or(u64::MAX).min(u64::from(u32::MAX)));
     }
 
-    fn instance(&mut self, prepared: &Prepared) -> wasmtime::Result<(&Instance, &mut Store<State>)> {
+    fn instance(&mut self, prepared: &Prepared) -> wasmtime::Result<(&Instance, &mut Store<CallState>)> {
         let instance = match self.instance.take() {
             Some(instance) => instance,
             None => prepared.instantiate(&mut self.store)?,

@@ -1,34 +1,31 @@
-//! What a plugin says, and how much of it.
+//! The log of a plugin, and its limits.
 
 use crate::call::Error;
 use crate::host_imports::{HostImports, LogLevel, LogLine, LogSource};
 use crate::limits::Limits;
 
-/// How much of stderr is kept for the message of a trap. A Rust panic takes some 100 bytes.
+/// The bytes of stderr that are kept for the message of a trap. A Rust panic takes about 100.
 pub(crate) const LAST_WORDS: usize = 1_024;
 
-/// What follows a panic.
 const ADVICE: &str = "note: run with `RUST_BACKTRACE=1`";
 
-/// Where Rust's standard library says that something panicked: `thread 'main' (1) panicked at src/lib.rs:5:36:`, and the message follows.
+/// Returns the place in a line such as `thread 'main' (1) panicked at src/lib.rs:5:36:`.
 fn place_of_panic(line: &str) -> Option<&str> {
     let (thread, place) = line.split_once(" panicked at ")?;
     thread.starts_with("thread '").then(|| place.trim_end_matches(':'))
 }
 
-/// Blank lines, one of which begins a panic; and the advice that ends it, which nobody can follow: plugins have no environment.
+/// Blank lines, e.g. before a panic, and advice about variables, which plugins do not have.
 fn says_nothing(line: &str) -> bool {
     line.is_empty() || line.starts_with(ADVICE)
 }
 
-/// One of the two streams that a program writes text to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
     Stderr,
 }
 
-/// Turns streams into lines, and counts.
 #[derive(Debug, Default)]
 pub(crate) struct Console {
     max_bytes: usize,
@@ -37,9 +34,8 @@ pub(crate) struct Console {
     lines: usize,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// What was last written to stderr, as much as is kept; of a panic, from its beginning.
+    /// The last output on stderr; of a panic, the beginning.
     last_words: String,
-    /// Whether all that is written to stderr belongs to a panic, which ends the call.
     is_panicking: bool,
 }
 
@@ -56,14 +52,14 @@ impl Console {
         self.lines
     }
 
-    /// What stderr says of how the call ended, in a line: where it panicked and the first line of why, or what else was last written there.
+    /// How the call ended: the place and first line of a panic, or the last line of stderr.
     pub(crate) fn last_words(&self) -> Option<String> {
         let mut lines = self.last_words.lines().filter(|line| !line.trim().is_empty());
         let panicked = lines.clone().find_map(place_of_panic).filter(|_| self.is_panicking);
         match (panicked, lines.nth(1)) {
             (Some(place), Some(why)) if !why.starts_with(ADVICE) => Some(format!("it panicked at {place}: {why}")),
             (Some(place), _) => Some(format!("it panicked at {place}")),
-            // Traces of scripts are indented, and what was wrong is not.
+            // Tracebacks of scripts are indented, and their error is not.
             (None, _) => {
                 let lines = || self.last_words.lines().filter(|line| !line.trim().is_empty());
                 let is_said = |line: &&str| !line.starts_with([' ', '\t']);
@@ -72,20 +68,17 @@ impl Console {
         }
     }
 
-    /// How much more may be written before it is a flood.
     pub(crate) fn room(&self) -> usize {
         self.max_bytes.saturating_sub(self.bytes)
     }
 
-    /// Takes a structured line.
     pub(crate) fn line(&mut self, line: LogLine, imports: Option<&mut dyn HostImports>) -> Result<(), Error> {
-        // As text, `key=value ` each: fields cost something even when they are empty.
+        // Like the text `key=value `: even empty fields cost something.
         let fields: usize = line.fields.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
         self.count_bytes(line.message.len() + fields)?;
         self.emit(line, imports)
     }
 
-    /// Takes bytes of a stream; complete lines go on.
     pub(crate) fn write(
         &mut self,
         stream: Stream,
@@ -106,12 +99,12 @@ impl Console {
         result
     }
 
-    /// Ends a call: what was written without a newline becomes a line, as far as the limit allows.
+    /// Ends a call: the rest of each stream becomes a line, if the limit allows it.
     pub(crate) fn flush(&mut self, mut imports: Option<&mut dyn HostImports>) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             let pending = std::mem::take(self.buffer(stream));
             if !pending.is_empty() {
-                // Over the limit only here, it is dropped: the call is over.
+                // Too much is dropped: the call is over.
                 let _ = self.emit_text(stream, &pending, imports.as_deref_mut());
             }
         }
@@ -161,7 +154,7 @@ impl Console {
         }
         match imports {
             Some(imports) => imports.log(line),
-            // Outside of a call about an object there is nobody but the operator to tell.
+            // Without an object, only the operator can be told.
             None => tracing::debug!(source = ?line.source, level = ?line.level, "plugin: {}", line.message),
         }
         Ok(())
@@ -211,7 +204,7 @@ mod tests {
         let panic = "\nthread '<unnamed>' (1) panicked at src/lib.rs:5:36:\nit gives up\nfor a reason\nnote: run with `RUST_BACKTRACE=1`\n";
         let told = "it panicked at src/lib.rs:5:36: it gives up";
         assert_eq!(last_words(panic).as_deref(), Some(told));
-        // However much was said before, or is said in the end.
+        // The panic is found after, or before, other output.
         assert_eq!(last_words(&("so it goes\n".repeat(500) + panic)).as_deref(), Some(told));
         assert_eq!(last_words(&(panic.to_owned() + &"and on\n".repeat(500))).as_deref(), Some(told));
         let long = last_words(&panic.replace("gives", &"ü".repeat(5_000))).unwrap();

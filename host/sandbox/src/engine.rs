@@ -1,28 +1,27 @@
-//! The engine's settings, each with its reason.
+//! The settings of the engine, each with its reason.
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::options::{Error, Options};
 
-/// The native stack of a plugin. Interpreters recurse natively for each call of their own language.
+/// The native stack of a plugin. Interpreters recurse natively for each call in their language.
 const MAX_STACK: usize = 512 << 10;
 
-/// What 32-bit addresses reach.
 const MOST_MEMORY: usize = 1 << 32;
 
-/// What stays of a table that is given back, to be zeroed instead of unmapped: a small plugin's tables whole. It saves a
-/// fifth of a fresh call. Of memories nothing stays: it would save as much again, and keep megabytes for each slot.
+/// The bytes of a released table that are zeroed instead of unmapped, which saves a fifth of a
+/// fresh call. For memories, it would save as much, but keep megabytes per slot.
 const TABLE_KEEP_RESIDENT: usize = 512 << 10;
 
-/// Memories, tables and core instances of one component. Interpreters are made of dozens of modules.
+/// The most memories, tables and core instances of a component: interpreters have dozens.
 const MEMORIES: u32 = 8;
 const TABLES: u32 = 64;
 const CORE_INSTANCES: u32 = 200;
 
-/// Frames of a trap's backtrace. Fewer are reported; these are enough to recognise recursion.
+/// The frames of a backtrace: more than are reported, to recognise recursion.
 const BACKTRACE_FRAMES: usize = 128;
 
-/// Starts the engine with a pool, or, where there is not the address space for one, without.
+/// Starts the engine with an instance pool, or without one if the address space is too small.
 pub(crate) fn start(options: &Options) -> Result<Engine, Error> {
     match Engine::new(&pooled(options)) {
         Ok(engine) => Ok(engine),
@@ -39,7 +38,7 @@ fn pooled(options: &Options) -> Config {
     config
 }
 
-/// Without the reservation of 4 GiB of addresses for each memory, at the price of explicit bounds checks.
+/// Without a reservation of 4 GiB of addresses for each memory, at the cost of bounds checks.
 fn on_demand() -> Config {
     let mut config = base();
     config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
@@ -53,18 +52,18 @@ fn base() -> Config {
         .wasm_component_model(true)
         // Deadlines. Fuel would cost a third more.
         .epoch_interruption(true)
-        // Nothing is asynchronous here, and each call is cheaper for it.
+        // Nothing here is asynchronous, and calls are cheaper without it.
         .concurrency_support(false)
         // A call is a pure function of its inputs, on any CPU.
         .relaxed_simd_deterministic(true)
         .cranelift_nan_canonicalization(true)
         .max_wasm_stack(MAX_STACK)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(BACKTRACE_FRAMES))
-        // Names of functions are enough; offsets into a stripped binary help nobody.
+        // Function names suffice; offsets into a stripped binary are useless.
         .generate_address_map(false)
         // wasmtime walks its own frames.
         .native_unwind_info(false)
-        // No toolchain for plugins needs these, and each is more to get wrong.
+        // No toolchain for plugins needs these features, and each adds risk.
         .wasm_memory64(false)
         .wasm_multi_memory(false)
         .wasm_custom_page_sizes(false)
@@ -72,7 +71,7 @@ fn base() -> Config {
     config
 }
 
-/// Sizes that admit what componentize-js and componentize-py make, with room. What is reserved is addresses, not memory.
+/// Sizes for the output of componentize-js and componentize-py. They reserve only addresses.
 fn pool(options: &Options) -> PoolingAllocationConfig {
     let slots = slots(options);
     let mut pool = PoolingAllocationConfig::new();
@@ -80,12 +79,12 @@ fn pool(options: &Options) -> PoolingAllocationConfig {
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
-        // So that a component that fits never finds its kind of slot taken.
+        // Then a component that fits never lacks one kind of slot.
         .total_core_instances(slots.saturating_mul(CORE_INSTANCES))
         .total_memories(slots.saturating_mul(MEMORIES))
         .total_tables(slots.saturating_mul(TABLES))
         .max_tables_per_module(16)
-        // SpiderMonkey's and CPython's function tables.
+        // The function tables of SpiderMonkey and CPython.
         .table_elements(100_000)
         .max_core_instance_size(16 << 20)
         .max_component_instance_size(16 << 20)
@@ -97,7 +96,7 @@ fn pool(options: &Options) -> PoolingAllocationConfig {
     pool
 }
 
-/// Every running call has a slot, and as many idle instances.
+/// A slot for each running call, and as many for idle instances.
 fn slots(options: &Options) -> u32 {
     options.concurrent_calls.max(1).saturating_mul(2)
 }

@@ -1,4 +1,4 @@
-//! What a call is given and what it leaves behind, whether its plugin is a component or native code.
+//! The context and result of a call, for components and native code.
 
 use std::time::SystemTime;
 
@@ -6,14 +6,12 @@ use crate::call::{self, Call, Usage};
 use crate::host_imports::{HostImports, NoImports};
 use crate::state::Access;
 
-/// The context of a call.
 pub(crate) struct Context<'a> {
     pub(crate) seed: &'a str,
     pub(crate) now: SystemTime,
     pub(crate) access: Access,
 }
 
-/// The result of a call.
 pub(crate) struct Execution<T> {
     pub(crate) result: Result<T, call::Error>,
     pub(crate) usage: Usage,

@@ -1,4 +1,4 @@
-//! Limits how many calls run at the same time, and advances the engine's epoch while any of them runs.
+//! Limits concurrent calls, and advances the engine's epoch while any call runs.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use wasmtime::Engine;
 
-/// How often the deadlines of running calls are checked. A call ends within two ticks of its deadline.
+/// The interval at which deadlines are checked. A call ends within two ticks of its deadline.
 pub const TICK: Duration = Duration::from_millis(10);
 
-/// How many ticks without a running call pass before ticking stops: a busy host does not wake the thread for each call, and the thread
-/// of an idle host sleeps.
+/// Idle ticks before ticking stops: calls rarely wake the thread, and an idle host sleeps.
 const IDLE_TICKS: u32 = 100;
 
-/// A limit on concurrent calls. Calls wait here, because the instance pool would fail instead of waiting.
+/// A limit on concurrent calls. They wait here, because the instance pool would fail instead.
 pub(crate) struct Gate {
     state: Mutex<GateState>,
     left: Condvar,
@@ -34,7 +33,6 @@ enum Ticking {
     Ended,
 }
 
-/// Permission to run, which is given back when it is dropped.
 pub(crate) struct Permit<'a>(&'a Gate);
 
 impl Gate {
@@ -47,7 +45,6 @@ impl Gate {
         }
     }
 
-    /// Waits until another call may run, at most as long as `patience`.
     pub(crate) fn enter(&self, patience: Duration) -> Option<Permit<'_>> {
         let mut state = self.state.lock();
         self.left.wait_while_for(&mut state, |state| state.running >= self.capacity, patience);
@@ -66,8 +63,7 @@ impl Gate {
         let mut idle = 0;
         let mut state = self.state.lock();
         loop {
-            // Counted from now, not from the last tick: after a pause of the whole machine a burst would end calls that
-            // had no time.
+            // Counted from now: after a pause, a burst of ticks would end calls early.
             let next = Instant::now() + TICK;
             while state.ticking != Ticking::Ended {
                 let Some(rest) = next.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) else { break };
@@ -96,7 +92,6 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// The thread that keeps deadlines; it ends with this.
 pub(crate) struct Ticker {
     gate: Arc<Gate>,
     thread: Option<JoinHandle<()>>,
@@ -119,7 +114,6 @@ impl Drop for Ticker {
         self.gate.state.lock().ticking = Ticking::Ended;
         self.gate.clock.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, there would be nothing left to do.
             let _ = thread.join();
         }
     }
@@ -154,7 +148,7 @@ mod tests {
             for _ in 0..6 {
                 scope.spawn(|| {
                     for round in 0..200 {
-                        // Waits that end by a permit, by the timeout, or by both at nearly the same time.
+                        // Waits end by a permit, by the timeout, or nearly by both.
                         let Some(_permit) = gate.enter(Duration::from_micros(round)) else { continue };
                         most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                         std::thread::yield_now();

@@ -1,12 +1,12 @@
-//! The handles that wasmtime's own implementation of WASI keeps for a store.
+//! The handles of wasmtime's WASI implementation.
 
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView};
 
-/// How many handles a store's tables may hold: a program holds a dozen, and each costs the host some 100 bytes.
+/// The most handles of a store: a program needs a dozen, and each takes about 100 bytes.
 pub(crate) const MAX_HANDLES: usize = 1_024;
 
-/// The context and the table of handles, made when they are first asked for: most plugins never do.
+/// The context and the table, made when first used: most plugins never do.
 #[derive(Default)]
 pub(crate) struct Handles(Option<Box<(WasiCtx, ResourceTable)>>);
 

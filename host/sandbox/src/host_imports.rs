@@ -1,4 +1,4 @@
-//! What a call may look at and say.
+//! The reads and the log of a call.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use gyre_core::object::GroupVersionKind;
 use serde::{Deserialize, Serialize};
 
-/// The JSON of one object, shared with the host's store: it is copied once, into the plugin's memory.
+/// The JSON of an object, shared with the host's store and copied once, into the plugin's memory.
 pub type Bytes = Arc<[u8]>;
 
-/// The reason why something cannot be read. The plugin sees it as a typed error and may continue.
+/// The reason why a read failed: a typed error, after which the plugin may continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReadError {
-    /// The manifest does not name this kind. The sandbox checks it before it asks the world.
+    /// The manifest does not declare this kind. The sandbox checks it before it calls the host.
     NotDeclared,
     /// The mount may not read this kind, or not in this namespace.
     NotGranted,
     /// The API server does not serve this kind.
     NotServed,
-    /// The label selector does not parse; the text says where.
+    /// The label selector is invalid; the text says where.
     InvalidSelector(String),
 }
 
@@ -31,9 +31,9 @@ pub enum LogLevel {
     Trace,
     /// Debug.
     Debug,
-    /// Info; also what is written to stdout.
+    /// Info, and lines on stdout.
     Info,
-    /// Warn; also what is written to stderr.
+    /// Warn, and lines on stderr.
     Warn,
     /// Error.
     Error,
@@ -51,7 +51,7 @@ pub enum LogSource {
     Stderr,
 }
 
-/// One line of a plugin's log. Its texts are the plugin's own and may hold anything.
+/// A line of a plugin's log. Its texts come from the plugin and may contain anything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// The source.
@@ -60,32 +60,26 @@ pub struct LogLine {
     pub level: LogLevel,
     /// The text.
     pub message: String,
-    /// Keys and values beside it.
+    /// Keys and values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
 }
 
-/// The host's side of a call: the reads and the log. The host gives one to each call, and gets it back with the answer.
+/// The host's side of a call: reads and log. The host gets it back with the answer.
 ///
 /// # Assumptions
-/// The methods answer from memory: the plugin's deadline does not run out inside them.
+/// The methods answer from memory, so that the plugin's deadline does not pass inside them.
+///
+/// # Errors
+/// The error of a read is the one that the plugin gets.
 pub trait HostImports: Any + Send {
-    /// The objects of a child kind that exist because of this parent, by namespace and name.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
+    /// The existing children of the parent of this kind, by namespace and name.
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError>;
 
-    /// One object of a kind that the manifest reads; none if it does not exist.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
+    /// An object of a kind that the manifest reads, or `None` if it does not exist.
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError>;
 
     /// The objects of a kind that the manifest reads, by namespace and name.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
     fn list(
         &mut self,
         kind: &GroupVersionKind,
@@ -93,21 +87,20 @@ pub trait HostImports: Any + Send {
         label_selector: Option<&str>,
     ) -> Result<Vec<Bytes>, ReadError>;
 
-    /// Takes a log line. At most [`crate::Limits::log_lines`] of them come in a call.
+    /// Takes a log line, at most [`crate::Limits::log_lines`] in a call.
     fn log(&mut self, line: LogLine);
 
-    /// Shows the JSON texts of the answer as the plugin wrote them: those of the children that it applies, in order, then that of the
-    /// status. It comes before they are read, so also if they are not JSON at all, or too large.
+    /// Takes the JSON texts of the answer before any check: children to apply, then the status.
     fn answered(&mut self, texts: &[&[u8]]) {
         let _ = texts;
     }
 }
 
 impl dyn HostImports {
-    /// Gives back the host's own type, e.g. to take out what it recorded.
+    /// Returns the host's own type, with its records.
     ///
     /// # Errors
-    /// The world itself if it is of another type.
+    /// The imports themselves if they have another type.
     pub fn downcast<W: HostImports>(self: Box<Self>) -> Result<Box<W>, Box<dyn HostImports>> {
         if (&*self as &dyn Any).is::<W>() {
             let any: Box<dyn Any> = self;
@@ -118,7 +111,7 @@ impl dyn HostImports {
     }
 }
 
-/// A world in which there is nothing. It stands in where a call has no world to give back, which does not happen.
+/// Imports without any objects, for a call that has no others to return, which does not happen.
 pub(crate) struct NoImports;
 
 impl HostImports for NoImports {

@@ -1,22 +1,19 @@
-//! Reading JSON that a stranger wrote.
+//! Parses untrusted JSON.
 
 use gyre_core::text::displayed;
 use serde::de::DeserializeOwned;
 
-/// The most bytes of an error message about a text: serde quotes a string that stands where an object should, however long it is.
+/// The most bytes of an error message: serde quotes unexpected strings of any length.
 const PROBLEM: usize = 1_024;
 
-/// An error in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum JsonError {
-    /// It nests deeper than the limit.
     TooDeep,
-    /// It is not what was expected.
     Invalid(String),
 }
 
-/// Reads a text that nests no deeper than `depth`. The check comes first, in one pass without recursion: a DOM of 8 MiB of
-/// brackets would take a hundred times that.
+/// Parses a text that nests at most `depth` deep. Checks this first, in one pass without recursion:
+/// a DOM of 8 MiB of brackets would take a hundred times that.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, JsonError> {
     if nests_deeper_than(bytes, depth) {
         return Err(JsonError::TooDeep);

@@ -1,36 +1,33 @@
-//! Counts the memory of an instance.
+//! Limits the memory of an instance.
 
 use wasmtime::ResourceLimiter;
 
-/// Counts what all linear memories and tables of a store hold together, unlike `wasmtime::StoreLimits`, which bounds each
-/// alone; and remembers that it refused, since a plugin out of memory ends in a trap that says nothing of memory.
+/// Limits the sum of all linear memories and tables of a store, unlike `wasmtime::StoreLimits`, and
+/// records refusals, because a plugin out of memory ends in an unspecific trap.
 #[derive(Debug, Default)]
 pub(crate) struct Limiter {
     limit: usize,
     held: usize,
     peak: usize,
-    /// What was granted last: taken back if the allocator then fails.
+    /// The last growth, which is undone if the allocator fails.
     granted: usize,
     refused: bool,
 }
 
 impl Limiter {
-    /// Begins a call. What a reused instance holds counts on.
+    /// Begins a call. The memory of a reused instance still counts.
     pub(crate) fn arm(&mut self, limit: usize) {
         *self = Self { limit, held: self.held, peak: self.held, granted: 0, refused: false };
     }
 
-    /// The most that was held since it was armed, in bytes.
     pub(crate) fn peak(&self) -> usize {
         self.peak
     }
 
-    /// What is held now, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
 
-    /// Whether anything was refused since it was armed.
     pub(crate) fn refused(&self) -> bool {
         self.refused
     }

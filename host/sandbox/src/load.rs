@@ -1,37 +1,36 @@
-//! Making a plugin of bytes, and saying what is wrong with those that are none.
+//! Turns bytes into a plugin, or explains why they are none.
 
 use gyre_core::text::displayed;
 use wasmtime::component::{Component, Linker};
 
 use crate::call;
-use crate::state::State;
+use crate::state::CallState;
 use crate::wit::latest::{self, Prepared};
 
-/// The most bytes of an error message: errors quote names in the component, which may be long.
 const MESSAGE: usize = 4 << 10;
 
-/// The reason why bytes are no plugin.
+/// The reason why bytes are not a plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There are no bytes.
     #[error("the plugin is empty")]
     Empty,
-    /// It does not begin as WebAssembly does.
+    /// The first bytes are not those of WebAssembly.
     #[error("the plugin is not WebAssembly: it begins with {begins}")]
     NotWasm {
         /// The first bytes, printable.
         begins: String,
     },
-    /// It is a core module.
+    /// The bytes are a core module.
     #[error("the plugin is a core WebAssembly module, not a component")]
     CoreModule,
-    /// It is cut short or damaged.
+    /// The bytes are truncated or damaged.
     #[error("the plugin is truncated or corrupt: {message}")]
     Corrupt {
-        /// What the validator found, and at which offset.
+        /// The validator's message, with the offset.
         message: String,
     },
-    /// It wants something that the sandbox does not offer.
+    /// The component imports something that the sandbox does not provide.
     #[error("the plugin imports {import}, which gyre does not provide: {message}")]
     UnknownImport {
         /// The import.
@@ -39,33 +38,33 @@ pub enum Error {
         /// The missing part.
         message: String,
     },
-    /// It is a component for something else.
+    /// The component has another purpose.
     #[error("the component is not a gyre plugin: it does not export {export} as the contract defines it: {message}")]
     NotAPlugin {
         /// The expected export.
         export: &'static str,
-        /// The missing export.
+        /// The missing part.
         message: String,
     },
-    /// It needs more than the pool's slots hold.
+    /// The component does not fit into the slots of the pool.
     #[error("the plugin is too large for the sandbox: {message}")]
     TooLarge {
-        /// The limit.
+        /// The exceeded limit.
         message: String,
     },
-    /// `describe` gave no answer.
+    /// `describe` did not answer.
     #[error("the plugin's function `describe` failed")]
     Describe(#[source] call::Error),
-    /// What it says of itself contradicts the contract.
+    /// The manifest violates the contract.
     #[error("the plugin's manifest is not valid")]
     Manifest(#[source] gyre_core::manifest::Error),
-    /// Something in the host.
+    /// An error in the host.
     #[error("the sandbox cannot load plugins: {0}")]
     Internal(String),
 }
 
 impl Error {
-    /// One word in CamelCase: the label of metrics, the reason of conditions and events.
+    /// One word in CamelCase: a label of metrics, and a reason of conditions and events.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Empty => "EmptyPlugin",
@@ -99,14 +98,10 @@ impl Error {
     }
 }
 
-/// What every WebAssembly binary begins with.
 const MAGIC: &[u8; 4] = b"\0asm";
-/// Then comes the version of core modules,
 const CORE: &[u8; 4] = &[1, 0, 0, 0];
-/// or that of components.
 const COMPONENT: &[u8; 4] = &[0x0d, 0, 1, 0];
 
-/// Tells by the first bytes what is no component.
 pub(crate) fn check_header(bytes: &[u8]) -> Result<(), Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -123,21 +118,19 @@ pub(crate) fn check_header(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Sorts what the compiler has against a component.
 pub(crate) fn compile_error(error: &wasmtime::Error) -> Error {
     let message = displayed(&format_args!("{error:#}"), MESSAGE);
-    // The pool speaks in texts alone; each of them names its configuration or a limit.
+    // wasmtime reports limits of the pool only as texts.
     let pool = ["pooling allocator", "exceeds the limit of", "exceeds the configured maximum", "exceeds the per-instance"];
     if pool.iter().any(|text| message.contains(text)) { Error::TooLarge { message } } else { Error::Corrupt { message } }
 }
 
-/// Links a component, and looks its exports up.
-pub(crate) fn link(linker: &Linker<State>, component: &Component) -> Result<Prepared, Error> {
+pub(crate) fn link(linker: &Linker<CallState>, component: &Component) -> Result<Prepared, Error> {
     if !latest::is_exported_by(component) {
         return Err(Error::NotAPlugin { export: latest::EXPORT, message: "there is no such export".to_owned() });
     }
     let linked = linker.instantiate_pre(component).map_err(|error| Error::UnknownImport {
-        // "component imports instance `wasi:http/types@0.2.0`, but …"
+        // E.g. "component imports instance `wasi:http/types@0.2.0`, but …".
         import: displayed(&error, MESSAGE).split('`').nth(1).unwrap_or("something").to_owned(),
         message: displayed(error.root_cause(), MESSAGE),
     })?;

@@ -1,17 +1,18 @@
-//! Plugins as native code, for tests of plugins: they run as the tests do, with a debugger and without WebAssembly.
+//! Plugins as native code, for tests: with a debugger, without WebAssembly.
 //!
 //! ```text
-//!   Input ──▶ State (log, clock, reads, limits) ──▶ Native ──▶ answer in the contract's types ──▶ wit: read within limits ──▶ Call
-//!                                                    │  ▲
-//!                                                    ▼  │ Imports
-//!                                                    World
+//!   Input ──▶ CallState (log, clock, limits) ──▶ Native ──▶ answer ──▶ wit ──▶ Call
+//!                                                │  ▲
+//!                                                ▼  │ Imports
+//!                                              HostImports
 //! ```
 //!
-//! It is the same call as that of a component, with the same state around it; only who is called differs. What a component is told by its
-//! imports, native code is told by [`Imports`]; what it answers comes in the contract's own types and is read by the same functions.
+//! The calls have the same state as those of a component. Native code gets [`Imports`], and answers
+//! in the contract's own types, which the same functions read.
 //!
-//! What is absent is what takes a sandbox: a deadline, a limit of memory, and, for whoever goes past [`Imports`], clocks that stand still and
-//! random numbers that follow from the seed. stdout and stderr are those of the process. No configuration leads here: a host mounts components.
+//! What is absent: a deadline, a memory limit, and control over code that does not use [`Imports`]
+//! for clocks and random numbers. stdout and stderr are those of the process. No configuration
+//! leads here: a host mounts components.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -30,62 +31,48 @@ use crate::execution::{Context, Execution};
 use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
 use crate::load;
-use crate::state::{Access, State};
+use crate::state::{Access, CallState};
 use crate::wit::latest;
 pub use crate::wit::latest::types;
 
-/// What a component exports, as native code. A panic ends the call as a trap does.
+/// The exports of a component, as native code. A panic ends the call like a trap.
 pub trait Native: Send + Sync + 'static {
-    /// As `describe`.
+    /// Like `describe`.
     fn describe(&self) -> types::Manifest;
 
-    /// As `validate-settings`.
+    /// Like `validate-settings`.
     ///
     /// # Errors
-    /// What the plugin has against them.
+    /// The reason why the settings are invalid.
     fn validate_settings(&self, settings: &[u8]) -> Result<(), String>;
 
-    /// As `reconcile`.
-    ///
-    /// # Errors
-    /// The plugin's own.
+    /// Like `reconcile`.
     fn reconcile(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Response, types::Failure>;
 
-    /// As `finalize`.
-    ///
-    /// # Errors
-    /// The plugin's own.
+    /// Like `finalize`.
     fn finalize(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Teardown, types::Failure>;
 }
 
-/// What native code gets from its call, as a component does from its imports. Clones are the same; after the call nothing comes of them.
+/// The imports of native code. Clones share the call; after it, they have no effect. The errors of
+/// reads are those that the plugin gets.
 #[derive(Clone)]
-pub struct Imports(Rc<RefCell<State>>);
+pub struct Imports(Rc<RefCell<CallState>>);
 
-/// Unwinds a call that may not go on, as a trap ends that of a component.
+/// The payload that unwinds a call, as a trap would.
 struct Ended(call::Error);
 
 impl Imports {
-    /// As `cluster.children`.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
+    /// Like `cluster.children`.
     pub fn children(&self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         self.read(|state| state.children(kind))
     }
 
-    /// As `cluster.get`.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
+    /// Like `cluster.get`.
     pub fn get(&self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
         self.read(|state| state.get(kind, namespace, name))
     }
 
-    /// As `cluster.list`.
-    ///
-    /// # Errors
-    /// The error that the plugin gets.
+    /// Like `cluster.list`.
     pub fn list(
         &self,
         kind: &GroupVersionKind,
@@ -95,7 +82,7 @@ impl Imports {
         self.read(|state| state.list(kind, namespace, label_selector))
     }
 
-    /// As `log.log`.
+    /// Like `log.log`.
     pub fn log(&self, level: LogLevel, message: String, fields: Vec<(String, String)>) {
         let mut state = self.0.borrow_mut();
         let (console, imports) = state.console();
@@ -104,13 +91,13 @@ impl Imports {
         taken.unwrap_or_else(|error| end(error));
     }
 
-    /// The one moment of the call. It is noted that it was asked for.
+    /// The time of the call. Reading it is recorded.
     pub fn now(&self) -> SystemTime {
         let since_1970: Duration = self.0.borrow_mut().clock.read();
         SystemTime::UNIX_EPOCH.checked_add(since_1970).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    fn read<T>(&self, ask: impl FnOnce(&mut State) -> Result<Result<T, ReadError>, call::Error>) -> Result<T, ReadError> {
+    fn read<T>(&self, ask: impl FnOnce(&mut CallState) -> Result<Result<T, ReadError>, call::Error>) -> Result<T, ReadError> {
         let mut state = self.0.borrow_mut();
         let answer = ask(&mut state);
         drop(state);
@@ -118,12 +105,11 @@ impl Imports {
     }
 }
 
-/// Not a panic: nobody is to print anything.
+/// Unwinds without a panic, so that no panic hook prints anything.
 fn end(error: call::Error) -> ! {
     panic::resume_unwind(Box::new(Ended(error)))
 }
 
-/// Native code, and what identifies it.
 pub(crate) struct Code {
     pub(crate) digest: Digest,
     native: Box<dyn Native>,
@@ -134,7 +120,6 @@ impl Code {
         Self { digest: Digest::of(identity.as_bytes()), native: Box::new(native) }
     }
 
-    /// Asks it what it is.
     pub(crate) fn describe(&self) -> Result<Manifest, load::Error> {
         let limits = Limits::default();
         let described =
@@ -148,20 +133,19 @@ impl Code {
         self.run(closed(), limits, |native, _| native.validate_settings(settings), |_, raw, _| Ok(latest::checked(raw))).result
     }
 
-    /// Makes one call, and reads what it answers.
     pub(crate) fn run<Raw, T>(
         &self,
         context: Context<'_>,
         limits: &Limits,
         ask: impl FnOnce(&dyn Native, &Imports) -> Raw,
-        read: impl FnOnce(&mut State, Raw, &Limits) -> Result<T, call::Error>,
+        read: impl FnOnce(&mut CallState, Raw, &Limits) -> Result<T, call::Error>,
     ) -> Execution<T> {
         let started = Instant::now();
         let Context { seed, now, access } = context;
-        let mut state = State::new();
+        let mut state = CallState::new();
         state.begin(seed, now, limits, access);
         let imports = Imports(Rc::new(RefCell::new(state)));
-        // What a call leaves half done is in its own state, which goes with it.
+        // The state of an interrupted call is dropped with the call.
         let answered = panic::catch_unwind(AssertUnwindSafe(|| ask(&*self.native, &imports)));
         let mut state = imports.0.borrow_mut();
         let result = match answered {
@@ -188,7 +172,6 @@ fn closed() -> Context<'static> {
     Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed }
 }
 
-/// The reason why native code did not return.
 fn why(thrown: &(dyn Any + Send)) -> call::Error {
     if let Some(Ended(error)) = thrown.downcast_ref() {
         return error.clone();
@@ -198,7 +181,7 @@ fn why(thrown: &(dyn Any + Send)) -> call::Error {
     let message = said.map_or_else(
         || "it panicked".to_owned(),
         |text| {
-            // As of a component: the rest is in its log.
+            // As for a component: the rest is in the log.
             format!("it panicked: {}", cut(text.lines().next().unwrap_or_default(), LAST_WORDS))
         },
     );

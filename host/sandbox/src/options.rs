@@ -1,25 +1,25 @@
-//! How a sandbox is set up, and why it may not start.
+//! The configuration of a sandbox, and the errors of its start.
 
 use std::path::PathBuf;
 
 /// The options of a sandbox.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where compiled code is kept between runs, in a directory `compiled` of our own that is made in it; none: nowhere.
+    /// The directory in which a subdirectory `compiled` keeps compiled code between runs, if any.
     pub cache_dir: Option<PathBuf>,
-    /// Where else compiled code is looked for, as another sandbox has kept it: nothing is written there.
+    /// More directories with compiled code of another sandbox, which are only read.
     pub compiled_dirs: Vec<PathBuf>,
-    /// How many calls run at the same time; further ones wait. The pool's size follows.
+    /// The number of concurrent calls; others wait. It determines the size of the pool.
     pub concurrent_calls: u32,
-    /// The largest [`crate::Limits::memory_bytes`] that counts.
+    /// The upper bound of [`crate::Limits::memory_bytes`].
     pub max_memory_bytes: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        // A call occupies a CPU from start to end, so more at once than CPUs only adds memory.
+        // A call occupies a CPU, so more calls than CPUs would only take more memory.
         let concurrent_calls = std::thread::available_parallelism().map_or(2, |cpus| cpus.get() as u32);
-        // What JavaScript and Python components need comfortably.
+        // Comfortable for JavaScript and Python components.
         Self { cache_dir: None, compiled_dirs: Vec::new(), concurrent_calls, max_memory_bytes: 128 << 20 }
     }
 }
@@ -30,13 +30,13 @@ pub enum Error {
     /// The engine does not start, e.g. because this CPU is not supported.
     #[error("the WebAssembly engine does not start: {0}")]
     Engine(String),
-    /// The thread that keeps deadlines does not start.
+    /// The thread that enforces deadlines does not start.
     #[error("the thread that enforces deadlines does not start")]
     Ticker(#[source] std::io::Error),
 }
 
 impl Error {
-    /// One word in CamelCase: the label of metrics.
+    /// One word in CamelCase: a label of metrics.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Engine(_) => "EngineFailed",

@@ -1,4 +1,4 @@
-//! A plugin that is loaded, and calling it.
+//! A loaded plugin, and its calls.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -21,11 +21,11 @@ use crate::wit::latest::{self, types};
 /// The source of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeSource {
-    /// It was compiled.
+    /// It was compiled now.
     Compiled,
-    /// An earlier compilation was found on disk.
+    /// It was found on disk.
     Cache,
-    /// It is that of the process itself.
+    /// It is part of this process.
     Native,
 }
 
@@ -34,12 +34,11 @@ pub enum CodeSource {
 pub struct CompileReport {
     /// The source.
     pub source: CodeSource,
-    /// The time that it took.
+    /// The duration.
     pub duration: Duration,
 }
 
-/// A component that is compiled, linked and has described itself; or, in tests, native code that has. Cheap to clone; calls may run at the
-/// same time.
+/// A component, or native code in tests, that is loaded and described. Cheap to clone.
 #[derive(Clone)]
 pub struct Plugin(Arc<Inner>);
 
@@ -50,7 +49,6 @@ struct Inner {
     compile: CompileReport,
 }
 
-/// The code.
 enum Code {
     Component(Linked),
     Native(native::Code),
@@ -62,10 +60,10 @@ impl Plugin {
         Self(Arc::new(Inner { code, manifest: Arc::new(manifest), imports, compile }))
     }
 
-    /// Native code as a plugin, for tests. Its digest is that of `identity`, which tells it from other versions.
+    /// Makes a plugin of native code, for tests. `identity` distinguishes it from other versions.
     ///
     /// # Errors
-    /// When it does not describe itself as a plugin has to.
+    /// When its manifest is invalid.
     pub fn native(identity: &str, native: impl Native) -> Result<Self, load::Error> {
         let started = Instant::now();
         let code = native::Code::new(identity, native);
@@ -92,7 +90,7 @@ impl Plugin {
         latest::VERSION
     }
 
-    /// The interfaces that it imports, by name and version, in order: what it can touch. None of native code.
+    /// The names and versions of the imported interfaces, in order; empty for native code.
     pub fn imports(&self) -> &[String] {
         &self.0.imports
     }
@@ -110,11 +108,11 @@ impl Plugin {
         }
     }
 
-    /// Asks the plugin whether these settings, as JSON, are right. It checks beyond the manifest's schema, which is the
-    /// caller's to check first. Blocks like [`Plugin::reconcile`].
+    /// Asks the plugin to check settings, as JSON, beyond the manifest's schema, which the caller
+    /// checks first. Blocks like [`Plugin::reconcile`].
     ///
     /// # Errors
-    /// What the plugin has against them, or why it gave no answer.
+    /// The plugin's objection, or the reason why it gave no answer.
     pub fn validate_settings(&self, settings: &[u8], limits: &Limits) -> Result<(), settings::Error> {
         let result = match &self.0.code {
             Code::Component(linked) => {
@@ -130,13 +128,13 @@ impl Plugin {
         }
     }
 
-    /// Asks what should exist while the parent is not being deleted.
+    /// Asks for the desired children and status of a parent that is not being deleted.
     ///
-    /// Blocks the thread: for a free instance, then while the plugin runs, each for at most [`Limits::deadline`].
+    /// Blocks the thread for at most twice [`Limits::deadline`]: for an instance, and an answer.
     ///
     /// # Guarantees
-    /// The result depends on nothing but `input`, `limits` and what `imports` answered, unless instances are reused and the
-    /// plugin keeps state.
+    /// The result depends only on `input`, `limits` and the answers of `imports`, unless instances
+    /// are reused and the plugin keeps state.
     pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
         let Input { parent, settings, .. } = *input;
         let context = self.context(input, imports);
@@ -152,7 +150,7 @@ impl Plugin {
         outcome.into_call()
     }
 
-    /// Asks what should still exist while the parent, which has a `deletionTimestamp`, goes. As [`Plugin::reconcile`].
+    /// Asks for the desired children of a parent that is being deleted. Like [`Plugin::reconcile`].
     pub fn finalize(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
         let Input { parent, settings, .. } = *input;
         let context = self.context(input, imports);

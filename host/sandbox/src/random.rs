@@ -1,8 +1,8 @@
-//! Random numbers that are none.
+//! Pseudorandom numbers.
 
 use sha2::{Digest as _, Sha256};
 
-/// A stream of bytes that depends on the seed alone: SHA-256 in counter mode. It is not secret: the seed is the parent's UID.
+/// Pseudorandom bytes: SHA-256 in counter mode. They are not secret: the parent's UID is the seed.
 pub(crate) struct Random {
     seed: Box<str>,
     counter: u64,
@@ -15,7 +15,6 @@ impl Random {
         Self { seed: seed.into(), counter: 0, block: [0; 32], used: 32 }
     }
 
-    /// The next bytes of the stream.
     pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len);
         while bytes.len() < len {
@@ -32,13 +31,12 @@ impl Random {
         bytes
     }
 
-    /// The next eight bytes of the stream.
     pub(crate) fn u64(&mut self) -> u64 {
         let bytes = self.bytes(8);
         u64::from_le_bytes(bytes.try_into().unwrap_or_default())
     }
 
-    /// What hash tables are seeded with: the same throughout a call.
+    /// The seed of hash tables, which stays the same during a call.
     pub(crate) fn pair(&self) -> (u64, u64) {
         let hash = u128::from_le_bytes(*self.hash("pair", 0).first_chunk().unwrap_or(&[0; 16]));
         (hash as u64, (hash >> 64) as u64)

@@ -1,4 +1,4 @@
-//! The sandbox itself: one engine, and what all plugins share.
+//! The sandbox: an engine, shared by all plugins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,24 +18,24 @@ use crate::load;
 use crate::options::{Error, Options};
 use crate::plugin::{CodeSource, CompileReport, Plugin};
 use crate::shared::Shared;
-use crate::state::{Access, State};
+use crate::state::{Access, CallState};
 use crate::wasi;
 use crate::wit::latest;
 
-/// Runs plugins. Its thread ends with the last plugin that it loaded, or with itself if that is later.
+/// Runs plugins. Its thread ends with the sandbox and the last of its plugins.
 pub struct Sandbox {
     shared: Arc<Shared>,
-    linker: Linker<State>,
+    linker: Linker<CallState>,
     cache: Option<Cache>,
-    /// Those that are only read.
+    /// The caches that are only read.
     compiled: Vec<Cache>,
 }
 
 impl Sandbox {
-    /// Starts the engine and the thread that keeps deadlines.
+    /// Starts the engine, and the thread that enforces deadlines.
     ///
     /// # Errors
-    /// If this machine cannot run WebAssembly. A cache that cannot be used is no error.
+    /// If this machine cannot run WebAssembly. An unusable cache is not an error.
     pub fn new(options: Options) -> Result<Self, Error> {
         let engine = engine::start(&options)?;
         let mut linker = Linker::new(&engine);
@@ -50,11 +50,11 @@ impl Sandbox {
         Ok(Self { shared: Arc::new(shared), linker, cache: options.cache_dir.map(Cache::new), compiled })
     }
 
-    /// Compiles a component, or finds it compiled, and asks it what it is. Blocks the thread: compiling takes some 100 ms
-    /// for a plugin in Rust, seconds for one in JavaScript or Python.
+    /// Compiles a component, or loads it from the cache, and calls `describe`. Blocks the thread:
+    /// compiling takes about 100 ms for a plugin in Rust, and seconds for JavaScript or Python.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The defect of the bytes.
     pub fn load(&self, bytes: &[u8]) -> Result<Plugin, load::Error> {
         load::check_header(bytes)?;
         let digest = Digest::of(bytes);
@@ -64,7 +64,7 @@ impl Sandbox {
         let prepared = load::link(&self.linker, &component)?;
         let imports = component.component_type().imports(&self.shared.engine).map(|(name, _)| name.to_owned()).collect();
         let linked = Linked { id: next_id(), digest, prepared, shared: Arc::clone(&self.shared) };
-        // Asked once, of a plugin that no mount has limited yet.
+        // No mount limits the plugin yet.
         let limits = Limits { memory_bytes: self.shared.max_memory_bytes, ..Limits::default() };
         let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
         let outcome = linked.run(context, &limits, |instance, store| instance.describe(store, &limits));
@@ -73,7 +73,7 @@ impl Sandbox {
         Ok(Plugin::new(linked, manifest, imports, compile))
     }
 
-    /// Whether [`Sandbox::load`] would find this component compiled on disk.
+    /// Returns whether [`Sandbox::load`] would find this component on disk.
     pub fn is_compiled(&self, bytes: &[u8]) -> bool {
         self.find_compiled(&Digest::of(bytes)).is_some()
     }
@@ -94,7 +94,7 @@ impl Sandbox {
     }
 }
 
-/// Tells plugins apart that were loaded from the same bytes: their instances may not be mixed, nor retired together.
+/// An identity for each loaded plugin: equal bytes do not share instances.
 fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -113,7 +113,7 @@ mod tests {
     use crate::gate::TICK;
     use crate::host_imports::{Bytes, HostImports, LogLine, ReadError};
 
-    /// A world in which time passes as the plugin reads: each read takes one tick.
+    /// A simulated clock: each read takes one tick.
     struct Ticking {
         engine: Engine,
         reads: u32,
@@ -159,7 +159,7 @@ mod tests {
     fn a_call_ends_at_the_first_tick_after_its_deadline() {
         let mut sandbox = sandbox();
         let shared = Arc::get_mut(&mut sandbox.shared).unwrap();
-        // The thread that ticks for this engine ends, so time passes only as the plugin reads.
+        // Stops the real ticks, so that time passes only with reads.
         shared._ticker = Ticker::start(Arc::new(Gate::new(1)), Engine::default()).unwrap();
         let plugin = load(&sandbox, guests::ENDLESS_READS);
         for ticks in [1, 20, 300] {
@@ -177,7 +177,7 @@ mod tests {
         let sandbox = sandbox();
         let metrics = sandbox.shared.engine.pooling_allocator_metrics().unwrap();
         for (guest, reason) in gyre_artifacts::CALLS_THAT_FAIL {
-            // Only the endless loop reaches its deadline, whatever else the machine does.
+            // Only the endless loop reaches its deadline, however slow the machine is.
             let deadline = Duration::from_millis(if guest == guests::ENDLESS_LOOP { 50 } else { 600_000 });
             let plugin = load(&sandbox, guest);
             let imports = Box::new(crate::host_imports::NoImports);

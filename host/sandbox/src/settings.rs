@@ -1,11 +1,11 @@
-//! Checking a mount's settings.
+//! The errors of checking a mount's settings.
 
 use crate::call;
 
-/// The reason why settings are not accepted.
+/// The reason why settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The plugin says no, in its own words.
+    /// The plugin rejects the settings, in its own words.
     #[error("the plugin rejects the settings: {0}")]
     Rejected(String),
     /// The plugin gave no answer.
@@ -14,7 +14,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// One word in CamelCase: the label of metrics, the reason of conditions and events.
+    /// One word in CamelCase: a label of metrics, and a reason of conditions and events.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Rejected(_) => "SettingsRejected",

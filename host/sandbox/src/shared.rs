@@ -1,4 +1,4 @@
-//! What all plugins of a sandbox share: the engine, the limit on concurrent calls, and the idle instances.
+//! The parts of a sandbox that all plugins share.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use wasmtime::Engine;
 use crate::gate::{Gate, Ticker};
 use crate::idle::Idle;
 
-/// The parts that plugins share.
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) gate: Arc<Gate>,

@@ -1,4 +1,4 @@
-//! What belongs to one store, and how a call begins and ends in it.
+//! The state of a store, and the begin and end of a call in it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,16 +16,14 @@ use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::random::Random;
 
-/// The longest label selector, in bytes. Each change of an object of the kind is matched with it.
+/// The longest label selector, in bytes: each change of an object of the kind is matched with it.
 const SELECTOR: usize = 4 << 10;
 
-/// What a requirement of a label selector takes in memory beside its text, in bytes: two strings and a list, as the allocator rounds them up.
+/// The memory of a selector's requirement beside its text, in bytes: two strings and a list.
 const REQUIREMENT: usize = 128;
 
-/// As much of a name as Kubernetes has of any, in bytes.
 const NAME: usize = 253;
 
-/// The one moment that all clocks show during a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     now: Duration,
@@ -37,23 +35,21 @@ impl Clock {
         Self { now: now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default(), used: ClockUse::NotRead }
     }
 
-    /// Since 1970. Times before it read as 1970.
+    /// The time since 1970, and zero before.
     pub(crate) fn read(&mut self) -> Duration {
         self.used = ClockUse::Read;
         self.now
     }
 }
 
-/// Whether a call may look at the cluster, and what it may ask for.
 pub(crate) enum Access {
-    /// `describe` and `validate-settings`.
+    /// For `describe` and `validate-settings`.
     Closed,
-    /// `reconcile` and `finalize`.
+    /// For `reconcile` and `finalize`.
     Open { imports: Box<dyn HostImports>, manifest: Arc<Manifest> },
 }
 
 impl Access {
-    /// The world, if there is one.
     pub(crate) fn into_imports(self) -> Option<Box<dyn HostImports>> {
         match self {
             Self::Open { imports, .. } => Some(imports),
@@ -62,8 +58,8 @@ impl Access {
     }
 }
 
-/// What belongs to one store. Everything but the limiter's count and the WASI handles is replaced for each call.
-pub(crate) struct State {
+/// The state of a store. Each call replaces all but the limiter's count and the WASI handles.
+pub(crate) struct CallState {
     pub(crate) limiter: Limiter,
     pub(crate) handles: Handles,
     pub(crate) console: Console,
@@ -71,14 +67,11 @@ pub(crate) struct State {
     pub(crate) random: Random,
     pub(crate) undeclared_read: Option<GroupVersionKind>,
     pub(crate) output_bytes: usize,
-    /// How often the cluster may still be read, and how often it might at first.
     reads: (usize, usize),
-    /// How many bytes further reads may take, and how many they might at first.
     read_bytes: (usize, usize),
     access: Access,
 }
 
-/// A function of `cluster`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Children,
@@ -96,8 +89,7 @@ impl Read {
     }
 }
 
-impl State {
-    /// A store's first state; [`State::begin`] arms it.
+impl CallState {
     pub(crate) fn new() -> Self {
         Self {
             limiter: Limiter::default(),
@@ -113,7 +105,6 @@ impl State {
         }
     }
 
-    /// Begins a call: nothing of an earlier one stays.
     pub(crate) fn begin(&mut self, seed: &str, now: SystemTime, limits: &Limits, access: Access) {
         self.limiter.arm(limits.memory_bytes);
         self.console = Console::new(limits);
@@ -126,7 +117,6 @@ impl State {
         self.access = access;
     }
 
-    /// Ends a call: flushes what it said and takes the world out.
     pub(crate) fn end(&mut self) -> Option<Box<dyn HostImports>> {
         let mut access = std::mem::replace(&mut self.access, Access::Closed);
         match &mut access {
@@ -136,7 +126,6 @@ impl State {
         access.into_imports()
     }
 
-    /// The console, and where its lines go.
     pub(crate) fn console(&mut self) -> (&mut Console, Option<&mut dyn HostImports>) {
         let imports = match &mut self.access {
             Access::Open { imports, .. } => Some(imports.as_mut()),
@@ -145,21 +134,18 @@ impl State {
         (&mut self.console, imports)
     }
 
-    /// Shows the world the texts of an answer.
     pub(crate) fn answered(&mut self, texts: &[&[u8]]) {
         if let Access::Open { imports, .. } = &mut self.access {
             imports.answered(texts);
         }
     }
 
-    /// Answers `cluster.children`. The outer error ends the call; the inner one is the plugin's to handle.
+    /// Answers `cluster.children`. The outer error ends the call; the plugin gets the inner one.
     pub(crate) fn children(&mut self, kind: &GroupVersionKind) -> Result<Result<Vec<Bytes>, ReadError>, Error> {
         Ok(self.read(Read::Children, kind)?.and_then(|imports| imports.children(kind)))
     }
 
-    /// Answers `cluster.get`. Errors as of [`Self::children`].
-    ///
-    /// A name that no object can have is not passed on: there is no such object, and so nothing to keep.
+    /// Answers `cluster.get` like [`Self::children`]. An impossible name is not passed on.
     pub(crate) fn get(
         &mut self,
         kind: &GroupVersionKind,
@@ -172,11 +158,11 @@ impl State {
         if !may_name_an_object(name) || !may_be_a_namespace(namespace) {
             return Ok(Ok(None));
         }
-        self.keep(kind, &[namespace.unwrap_or_default(), name])?;
+        self.count_question(kind, &[namespace.unwrap_or_default(), name])?;
         Ok(self.imports().and_then(|imports| imports.get(kind, namespace, name)))
     }
 
-    /// Answers `cluster.list`. Errors as of [`Self::children`]. A namespace that cannot exist is empty.
+    /// Answers `cluster.list` like [`Self::children`]. An impossible namespace is empty.
     pub(crate) fn list(
         &mut self,
         kind: &GroupVersionKind,
@@ -194,13 +180,12 @@ impl State {
         if !may_be_a_namespace(namespace) {
             return Ok(Ok(Vec::new()));
         }
-        self.keep(kind, &[namespace.unwrap_or_default(), selector])?;
-        // Each requirement is kept by itself.
+        self.count_question(kind, &[namespace.unwrap_or_default(), selector])?;
+        // Each requirement is kept separately.
         self.count_read_bytes(selector.split(',').count() * REQUIREMENT)?;
         Ok(self.imports().and_then(|imports| imports.list(kind, namespace, label_selector)))
     }
 
-    /// Counts a question, and gives the world if the manifest declares the kind.
     fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn HostImports, ReadError>, Error> {
         let Access::Open { manifest, .. } = &self.access else {
             return Err(Error::ClusterNotAllowed { function: read.name() });
@@ -228,8 +213,8 @@ impl State {
         }
     }
 
-    /// Counts what is kept of a question about a kind, which the manifest declares, so that its name is bounded.
-    fn keep(&mut self, kind: &GroupVersionKind, texts: &[&str]) -> Result<(), Error> {
+    /// Counts the bytes of a question. The kind is declared, so its name is bounded.
+    fn count_question(&mut self, kind: &GroupVersionKind, texts: &[&str]) -> Result<(), Error> {
         let texts = texts.iter().map(|text| text.len());
         self.count_read_bytes(kind.group.len() + kind.version.len() + kind.kind.len() + texts.sum::<usize>())
     }
@@ -241,7 +226,7 @@ impl State {
     }
 }
 
-/// Whether there could be a namespace of that name. The empty one is passed on: what it means is the host's to say.
+/// Returns whether a namespace may have this name. The host decides about the empty one.
 fn may_be_a_namespace(namespace: Option<&str>) -> bool {
     namespace.is_none_or(|namespace| namespace.is_empty() || is_dns_label(namespace))
 }

@@ -1,9 +1,9 @@
-//! WASI for programs that are given nothing: it is there so that ordinary toolchains work.
+//! WASI for programs without any rights, so that ordinary toolchains work.
 //!
-//! Each interface is linked by name below, and nothing else is. No function blocks, so the deadline, which only running
-//! plugins notice, always holds: whatever can be polled is ready, sleeping ends at once, stdin is at its end, and sockets
-//! cannot be made. Files and sockets use wasmtime's own implementation, which is never reached past its front door:
-//! without a preopened directory or a socket there is nothing to call its methods on.
+//! Each interface is linked by name below, and no others. No function blocks, because only running
+//! plugins notice the deadline: pollables are ready, sleep returns at once, stdin is at its end,
+//! and sockets cannot be created. Files and sockets use wasmtime's implementation, but without a
+//! preopened directory or a socket, its methods cannot be called.
 
 mod clocks;
 mod command;
@@ -20,9 +20,9 @@ use wasmtime_wasi::p2::bindings::sync::{cli, clocks as wasi_clocks, filesystem, 
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi::{WasiCtxView, WasiView};
 
-use crate::state::State;
+use crate::state::CallState;
 
-impl WasiView for State {
+impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.handles.view()
     }
@@ -34,41 +34,40 @@ impl HasData for Table {
     type Data<'a> = &'a mut ResourceTable;
 }
 
-/// Offers WASI 0.2.
-pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    type Own = HasSelf<State>;
-    fn own(state: &mut State) -> &mut State {
+pub(crate) fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    type Own = HasSelf<CallState>;
+    fn own(state: &mut CallState) -> &mut CallState {
         state
     }
 
-    io::error::add_to_linker::<State, Table>(linker, |state| state.ctx().table)?;
-    io::poll::add_to_linker::<State, Own>(linker, own)?;
-    io::streams::add_to_linker::<State, Own>(linker, own)?;
-    wasi_clocks::wall_clock::add_to_linker::<State, Own>(linker, own)?;
-    wasi_clocks::monotonic_clock::add_to_linker::<State, Own>(linker, own)?;
-    random::random::add_to_linker::<State, Own>(linker, own)?;
-    random::insecure::add_to_linker::<State, Own>(linker, own)?;
-    random::insecure_seed::add_to_linker::<State, Own>(linker, own)?;
-    cli::environment::add_to_linker::<State, Own>(linker, own)?;
-    cli::exit::add_to_linker::<State, Own>(linker, own)?;
-    cli::stdin::add_to_linker::<State, Own>(linker, own)?;
-    cli::stdout::add_to_linker::<State, Own>(linker, own)?;
-    cli::stderr::add_to_linker::<State, Own>(linker, own)?;
-    cli::terminal_input::add_to_linker::<State, Own>(linker, own)?;
-    cli::terminal_output::add_to_linker::<State, Own>(linker, own)?;
-    cli::terminal_stdin::add_to_linker::<State, Own>(linker, own)?;
-    cli::terminal_stdout::add_to_linker::<State, Own>(linker, own)?;
-    cli::terminal_stderr::add_to_linker::<State, Own>(linker, own)?;
+    io::error::add_to_linker::<CallState, Table>(linker, |state| state.ctx().table)?;
+    io::poll::add_to_linker::<CallState, Own>(linker, own)?;
+    io::streams::add_to_linker::<CallState, Own>(linker, own)?;
+    wasi_clocks::wall_clock::add_to_linker::<CallState, Own>(linker, own)?;
+    wasi_clocks::monotonic_clock::add_to_linker::<CallState, Own>(linker, own)?;
+    random::random::add_to_linker::<CallState, Own>(linker, own)?;
+    random::insecure::add_to_linker::<CallState, Own>(linker, own)?;
+    random::insecure_seed::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::environment::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::exit::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::stdin::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::stdout::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::stderr::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::terminal_input::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::terminal_output::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::terminal_stdin::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::terminal_stdout::add_to_linker::<CallState, Own>(linker, own)?;
+    cli::terminal_stderr::add_to_linker::<CallState, Own>(linker, own)?;
 
-    filesystem::preopens::add_to_linker::<State, Own>(linker, own)?;
-    filesystem::types::add_to_linker::<State, WasiFilesystem>(linker, State::filesystem)?;
+    filesystem::preopens::add_to_linker::<CallState, Own>(linker, own)?;
+    filesystem::types::add_to_linker::<CallState, WasiFilesystem>(linker, CallState::filesystem)?;
     let options = network::LinkOptions::default();
-    network::add_to_linker::<State, Own>(linker, &options, own)?;
-    instance_network::add_to_linker::<State, Own>(linker, own)?;
-    ip_name_lookup::add_to_linker::<State, Own>(linker, own)?;
-    tcp_create_socket::add_to_linker::<State, Own>(linker, own)?;
-    udp_create_socket::add_to_linker::<State, Own>(linker, own)?;
-    tcp::add_to_linker::<State, WasiSockets>(linker, State::sockets)?;
-    udp::add_to_linker::<State, WasiSockets>(linker, State::sockets)?;
+    network::add_to_linker::<CallState, Own>(linker, &options, own)?;
+    instance_network::add_to_linker::<CallState, Own>(linker, own)?;
+    ip_name_lookup::add_to_linker::<CallState, Own>(linker, own)?;
+    tcp_create_socket::add_to_linker::<CallState, Own>(linker, own)?;
+    udp_create_socket::add_to_linker::<CallState, Own>(linker, own)?;
+    tcp::add_to_linker::<CallState, WasiSockets>(linker, CallState::sockets)?;
+    udp::add_to_linker::<CallState, WasiSockets>(linker, CallState::sockets)?;
     Ok(())
 }

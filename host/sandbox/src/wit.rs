@@ -1,5 +1,4 @@
-//! The contract's versions. Each has its own module, which alone knows that version's types; everything else speaks those
-//! of gyre-core, and calls the latest.
+//! The versions of the contract. No other module knows their types; others call the latest.
 
 mod answer;
 pub(crate) mod since_v0_1_0;

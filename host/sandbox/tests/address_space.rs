@@ -1,5 +1,4 @@
-//! Where there is no address space for a pool, plugins run without one, within the same limits. Alone in its process,
-//! whose address space it bounds.
+//! Without address space for a pool, limits hold. Its own process, whose address space it limits.
 
 #[cfg(test)]
 mod stage;

@@ -1,4 +1,4 @@
-//! Plugins that misbehave: each ends in an error of its own, and leaves the others be.
+//! Misbehaving plugins: each ends in its own error, and does not affect others.
 
 #[cfg(test)]
 mod stage;
@@ -17,8 +17,8 @@ macro_rules! assert_guest_is_tested {
 }
 gyre_artifacts::for_each_guest!(assert_guest_is_tested);
 
-/// Calls the guest with these limits, which must fail for this reason by its own fault; then the echo plugin, which must not. The deadline
-/// is the guest's alone.
+/// Expects a call of the guest to fail for this reason by its own fault, and a call of the echo
+/// plugin not to. The deadline applies only to the guest.
 #[cfg(test)]
 fn check(guest: &str, limits: &Limits, reason: &str) -> Error {
     let sandbox = sandbox();
@@ -32,7 +32,6 @@ fn check(guest: &str, limits: &Limits, reason: &str) -> Error {
     error
 }
 
-/// Calls the guest, which must answer.
 #[cfg(test)]
 fn check_answer(guest: &str) -> Response {
     let (_sandbox, plugin) = loaded(guest);
@@ -67,7 +66,7 @@ fn endless_loop() {
     assert_eq!(error, Error::DeadlineExceeded { deadline: limits.deadline });
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::ENDLESS_LOOP);
     let call = reconcile(&plugin, &limits);
-    // How long after its deadline it ends depends on the machine; the unit tests of the sandbox count it in ticks.
+    // Unit tests of the sandbox count the ticks until its end; the time depends on the machine.
     assert!(call.usage.duration >= limits.deadline, "{:?}", call.usage);
 }
 
@@ -91,7 +90,7 @@ fn endless_output() {
     let limits = limits();
     let error = check(gyre_artifacts::guests::ENDLESS_OUTPUT, &limits, "OutputTooLarge");
     assert_eq!(error, Error::OutputTooLarge { limit: limits.output_bytes });
-    // Also where the answer does not even reach the count: the host takes no more than a few times the limit.
+    // The host allocates only a few times the limit, even if the answer is never counted.
     let tight = Limits { output_bytes: 1 << 20, ..limits };
     check(gyre_artifacts::guests::ENDLESS_OUTPUT, &tight, "OutputTooLarge");
 }
@@ -136,17 +135,16 @@ fn log_flood() {
     assert!(!imports.lines.is_empty());
 }
 
-/// Sleep ends at once: it neither blocks the thread nor takes time from the deadline.
+/// Sleep returns at once: it blocks no thread, and costs no time.
 #[test]
 fn sleeper() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::SLEEPER);
     let call = reconcile(&plugin, &limits());
     assert_eq!(call.result.unwrap(), Response { children: Some(Vec::new()), ..Response::default() });
-    // A host that sleeps for the plugin takes at least the hour that it asks for, on any machine.
+    // A host that really sleeps would take the requested hour.
     assert!(call.usage.duration < std::time::Duration::from_secs(60 * 60), "{:?}", call.usage);
 }
 
-/// Within the limit of an answer, and cut as it comes in.
 #[test]
 fn loud_failure() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::LOUD_FAILURE);
@@ -156,7 +154,7 @@ fn loud_failure() {
     assert_eq!((call.usage.output_bytes, error.to_string().len()), (8_000_000, 4_096));
 }
 
-/// The world is not asked, and an object that it would have is not found.
+/// The host is not asked, so that not even its object is found.
 #[test]
 fn endless_names() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::ENDLESS_NAMES);
@@ -165,20 +163,18 @@ fn endless_names() {
     assert_eq!(answer, Response { children: Some(Vec::new()), ..Response::default() });
 }
 
-/// The plan refuses them; the sandbox hands them on.
+/// The plan refuses them; the sandbox passes them on.
 #[test]
 fn many_refusals() {
     assert_eq!(check_answer(gyre_artifacts::guests::MANY_REFUSALS).children.unwrap().len(), 9_900);
 }
 
-/// How often it is called is the host's concern.
 #[test]
 fn restless_clock() {
     let answer = check_answer(gyre_artifacts::guests::RESTLESS_CLOCK);
     assert_eq!((answer.conditions.len(), answer.requeue_after), (1, Some(std::time::Duration::from_millis(1))));
 }
 
-/// A failure of the plugin's own; that its message changes is the host's concern.
 #[test]
 fn restless_failure() {
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::RESTLESS_FAILURE);
@@ -186,20 +182,18 @@ fn restless_failure() {
     assert_eq!((error.reason(), error.fault()), ("TransientFailure", Fault::Neither));
 }
 
-/// As good an answer as any; that it changes is the host's concern.
 #[test]
 fn restless_status() {
     assert!(check_answer(gyre_artifacts::guests::RESTLESS_STATUS).status.unwrap().contains_key("seen"));
 }
 
-/// The plan refuses the child; the sandbox hands it on.
+/// The plan refuses the child; the sandbox passes it on.
 #[test]
 fn undeclared_kind() {
     let children = check_answer(gyre_artifacts::guests::UNDECLARED_KIND).children.unwrap();
     assert!(matches!(children.as_slice(), [Child::Apply(object)] if object["kind"] == "ConfigMap"));
 }
 
-/// It is not even loaded.
 #[test]
 fn lies() {
     let bytes = std::fs::read(gyre_artifacts::guests::LIES).unwrap();

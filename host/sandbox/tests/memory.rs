@@ -1,6 +1,6 @@
-//! Whatever plugins do, the host gives back what it allocated for their calls. Alone in its process, because it counts what that allocates.
+//! The host frees all memory of calls. Its own process, because it counts allocations.
 //!
-//! Linear memories are not on the heap: that calls give them back is tested beside [`Sandbox`](gyre_sandbox::Sandbox).
+//! Linear memories are not on the heap: see the unit tests of [`Sandbox`](gyre_sandbox::Sandbox).
 
 #[cfg(test)]
 mod stage;
@@ -13,14 +13,14 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 use self::stage::{limits, load, reconcile, sandbox};
 
-/// Counts what is allocated: what the system gives the process depends on the allocator and on the machine.
+/// Counts allocations, because the process size depends on the allocator and the machine.
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Rounds until what is made at the first use, and for each thread, is there.
+/// Rounds that allocate everything that is made once, or per thread.
 const WARM_UP: usize = 2;
 const ROUNDS: usize = 20;
-/// Less than any of these plugins answers or logs in one call.
+/// Less than any of these plugins returns or logs in a call.
 const BOUND: usize = 64 << 10;
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ fn memory_returns_after_every_misbehaviour() {
     let guests: Vec<(Plugin, Limits, &str)> = gyre_artifacts::CALLS_THAT_FAIL
         .into_iter()
         .map(|(path, reason)| {
-            // The others end in their own way, however busy the machine is.
+            // The others end without a deadline, even on a busy machine.
             let deadline = if reason == "DeadlineExceeded" { Duration::from_millis(50) } else { limits().deadline };
             (load(&sandbox, path), Limits { deadline, ..limits() }, reason)
         })

@@ -1,12 +1,10 @@
-//! Errors about commands that are not available without the feature `tools`.
+//! Errors about commands that require the feature `tools`.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The commands of the feature.
 pub(super) const TOOLS: [&str; 9] = ["render", "test", "check", "diff", "new", "completions", "man", "dev", "replay"];
 
-/// Describes where the missing command is available.
 pub(super) fn explained(error: clap::Error, mut commands: Command) -> clap::Error {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) if TOOLS.contains(&name.as_str()) => commands.error(
@@ -25,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_that_is_missing_is_said_to_be_elsewhere_and_a_misspelt_one_is_not() {
+    fn a_missing_command_is_explained_and_a_misspelt_one_is_not() {
         let commands = || Command::new("gyre").subcommand(Command::new("run"));
         let said = |name: &str| {
             let error = commands().try_get_matches_from(["gyre", name]).unwrap_err();

@@ -5,7 +5,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::config::values::MissingArgument;
 
-/// Reports that an argument of one of these commands is missing, as clap does, and exits.
 pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, mut all: Command) -> ! {
     let message = format!("the following required arguments were not provided:\n  {argument}");
     all.build();
@@ -29,8 +28,8 @@ pub(super) fn named_by_variable(mut error: clap::Error, mut commands: Command) -
         .filter_map(clap::Arg::get_env)
         .find(|variable| std::env::var_os(variable).is_some_and(|set| set == value.as_str()));
     if let Some(variable) = variable {
-        let told = format!("the value comes from the environment variable {}", variable.display());
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![told.into()]));
+        let note = format!("the value comes from the environment variable {}", variable.display());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![note.into()]));
     }
     error
 }

@@ -9,7 +9,7 @@ use gyre_engine::error::error_chain;
 use super::{Gyre, arguments};
 use crate::config::values::WrongArguments;
 
-/// The exit codes of most commands: 0 success, 1 failure, 2 invalid arguments.
+/// Exit codes of most commands: 0 success, 1 failure, 2 invalid arguments.
 pub(super) fn ended(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -17,7 +17,7 @@ pub(super) fn ended(result: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-/// The exit codes of commands like `diff`: 1 there are differences, 2 nothing was compared.
+/// Exit codes of commands like `diff`: 1 differences, 2 nothing was compared.
 pub(super) fn compared(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| failed(&error, ExitCode::from(2)))
 }
@@ -26,14 +26,14 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe)
     };
-    // The reader of the output has closed it, which is not an error.
+    // A reader that closes the output early is not an error.
     if error.chain().any(is_broken_pipe) {
         return code;
     }
     if let Some(missing) = error.downcast_ref() {
         arguments::missing(missing, Gyre::command());
     }
-    // Each source is printed once: some errors contain the text of theirs.
+    // Prints each source once: some errors contain the text of theirs.
     let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
     if error.is::<WrongArguments>() { ExitCode::from(2) } else { code }
 }

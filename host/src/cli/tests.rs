@@ -1,4 +1,4 @@
-//! What `--help` and the documents show can be typed: it parses. Completions and manual pages know every command.
+//! Commands in `--help` and documents parse; completions and manual pages cover all commands.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,14 +9,12 @@ use clap::error::ErrorKind;
 
 use super::*;
 
-/// The commands of `gyre`, without `help`, which is clap's own.
 fn commands() -> Vec<clap::Command> {
     let mut command = Gyre::command();
     command.build();
     command.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect()
 }
 
-/// The programs that a command line runs, each with its arguments, as a shell splits it: at blanks, and at what joins programs.
 fn programs(line: &str) -> Vec<Vec<String>> {
     let mut programs = vec![Vec::new()];
     let mut word: Option<String> = None;
@@ -32,7 +30,7 @@ fn programs(line: &str) -> Vec<Vec<String>> {
             ' ' | '>' | '<' => {
                 programs.last_mut().unwrap().extend(word.take());
                 if letter != ' ' {
-                    // Where the output goes is no argument.
+                    // The target of a redirection is not an argument.
                     while letters.next_if(|next| *next == ' ' || *next == '>').is_some() {}
                     while letters.next_if(|next| *next != ' ').is_some() {}
                 }
@@ -45,7 +43,6 @@ fn programs(line: &str) -> Vec<Vec<String>> {
     programs
 }
 
-/// The arguments of each `gyre` that a command line runs, be it in a container.
 fn gyres(line: &str) -> Vec<Vec<String>> {
     let arguments = |words: Vec<String>| {
         let is_gyre = |word: &String| ["gyre", "/gyre"].contains(&word.as_str());
@@ -58,7 +55,7 @@ fn gyres(line: &str) -> Vec<Vec<String>> {
     programs(line).into_iter().filter_map(arguments).collect()
 }
 
-/// What is wrong with the arguments of one `gyre`; `incomplete` ones may leave out what is required.
+/// The error in the arguments of a `gyre`, if any; `incomplete` ones may lack required arguments.
 fn wrong(arguments: &[String], incomplete: bool) -> Option<String> {
     let words = std::iter::once("gyre".to_owned()).chain(arguments.iter().cloned());
     let error = Gyre::command().try_get_matches_from(words).err()?;
@@ -77,7 +74,7 @@ fn the_commands_of_the_feature_are_known_where_it_is_absent() {
 }
 
 #[test]
-fn what_the_documents_run_in_a_container_is_there() {
+fn commands_that_documents_run_in_a_container_exist() {
     let texts: Vec<String> = documents().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let run = texts.iter().flat_map(|text| text.split(" /gyre ").skip(1)).filter_map(|rest| rest.split_whitespace().next());
     let run: BTreeSet<&str> = run.collect();
@@ -122,7 +119,7 @@ fn completions_and_manual_pages_are_made_for_every_command() {
     clap_mangen::generate_to(Gyre::command(), folder.path()).unwrap();
     for command in commands() {
         let page = fs::read_to_string(folder.path().join(format!("gyre-{}.1", command.get_name()))).unwrap();
-        // Each option of a command, after the backslashes that groff wants before hyphens.
+        // groff puts backslashes before hyphens.
         let page = page.replace('\\', "");
         let options = command.get_arguments().filter(|argument| !argument.is_hide_set()).filter_map(clap::Arg::get_long);
         let missing: Vec<&str> = options.filter(|option| !page.contains(&format!("--{option}"))).collect();
@@ -172,7 +169,6 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
     }
 }
 
-/// The documents that show commands.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let guides = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
@@ -181,7 +177,7 @@ fn documents() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_gyre_that_the_documents_show_parses() {
+fn every_gyre_command_in_the_documents_parses() {
     let mut wrong_lines = Vec::new();
     let mut count = 0;
     for path in documents() {
@@ -193,7 +189,7 @@ fn every_gyre_that_the_documents_show_parses() {
             if line.starts_with("```") {
                 is_code = !is_code;
             }
-            // Within a sentence a command may be named without all that it needs.
+            // A sentence may name a command without its required arguments.
             let shown: Vec<(&str, bool)> = match line.strip_prefix("$ ") {
                 Some(command) if is_code => vec![(command, false)],
                 _ if is_code => vec![],
@@ -211,14 +207,12 @@ fn every_gyre_that_the_documents_show_parses() {
     assert!(count > 40, "the documents show {count} commands");
 }
 
-/// Flags of other programs that the documents name.
 const OTHER_FLAGS: [&str; 6] = ["--take-ownership", "--show-managed-fields", "--cascade", "--set-file", "--help", "--version"];
-/// Variables of other programs.
 const OTHER_VARIABLES: [&str; 6] =
     ["KUBEBUILDER_ASSETS", "USE_EXISTING_CLUSTER", "PROPTEST_RNG_SEED", "GYRE_BLESS", "KUBECONFIG", "RUSTUP_AUTO_INSTALL"];
 
 #[test]
-fn every_flag_and_variable_that_the_documents_name_is_there() {
+fn every_flag_and_variable_in_the_documents_exists() {
     let commands = commands();
     let arguments: Vec<&clap::Arg> = commands.iter().flat_map(clap::Command::get_arguments).collect();
     let flags: BTreeSet<&str> = arguments.iter().filter_map(|argument| argument.get_long()).collect();

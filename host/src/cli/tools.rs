@@ -1,4 +1,4 @@
-//! The commands of the feature `tools`: for authors of plugins and operators, and not for a cluster.
+//! The commands of the feature `tools`: for authors of plugins and operators.
 
 use std::process::ExitCode;
 
@@ -14,13 +14,16 @@ use crate::commands::replay::{self, ReplayArguments};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tool {
-    /// Preview what a plugin does with objects from files or a live cluster: plan, children, events and status. Changes nothing.
+    /// Preview what a plugin does with objects from files or a live cluster: plan, children, events
+    /// and status. Changes nothing.
     #[command(after_help = offline::RENDER_EXAMPLES)]
     Render(Box<RenderArguments>),
-    /// Run golden test cases: compare what a plugin does with what each case expects. Needs no cluster.
+    /// Run golden test cases: compare what a plugin does with what each case expects. Needs no
+    /// cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
-    /// Test a plugin with changes and failures in a simulated cluster; report what goes wrong and how to reproduce it. Needs no cluster.
+    /// Test a plugin with changes and failures in a simulated cluster; report what goes wrong and
+    /// how to reproduce it. Needs no cluster.
     #[command(after_help = offline::check_examples())]
     Check(Box<CheckArguments>),
     /// Show what a plugin would change in a live cluster. Changes nothing.
@@ -35,7 +38,8 @@ pub(super) enum Tool {
     /// Print the manual page, or write one page per command.
     #[command(after_help = manual::MAN_EXAMPLES)]
     Man(ManArguments),
-    /// Run an in-memory cluster with plugins mounted, and show what happens, for development and tests.
+    /// Run an in-memory cluster with plugins mounted, and show what happens, for development and
+    /// tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(Box<DevArguments>),
     /// Repeat recorded calls with a plugin, and show which answers differ.
@@ -44,7 +48,6 @@ pub(super) enum Tool {
 }
 
 impl Tool {
-    /// Runs the command. Exit codes: as of [`main`](super::main).
     pub(super) fn run(self) -> ExitCode {
         match self {
             Self::Render(arguments) => compared(offline::render(*arguments)),

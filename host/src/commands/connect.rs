@@ -8,11 +8,7 @@ use gyre_input::document::yaml_problem;
 use kube::Config;
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-/// The configuration for a cluster: of this kubeconfig and context; without a kubeconfig, that of kubectl, or of the pod.
-///
-/// # Errors
-///
-/// When there is none, or it is invalid.
+/// The configuration for a cluster, by default that of kubectl, or of the Pod.
 pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let mut configuration = match kubeconfig {
         Some(path) => from(Kubeconfig::read_from(path), context).await.map_err(|error| {
@@ -29,7 +25,7 @@ pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&st
             anyhow!("found no cluster to connect to: {}; give --kubeconfig, set KUBECONFIG, or run in a pod", nowhere(&error))
         })?,
     };
-    // The queue retries with a backoff for each object, and without blocking a worker.
+    // The queue retries, with a backoff per object and without blocking a worker.
     configuration.default_retry = false;
     Ok(configuration)
 }
@@ -39,7 +35,6 @@ async fn from(read: Result<Kubeconfig, KubeconfigError>, context: Option<&str>) 
     Config::from_custom_kubeconfig(read?, &options).await
 }
 
-/// Describes an error in a kubeconfig, more plainly than kube where that helps.
 fn wrong(error: &KubeconfigError, name: &str) -> String {
     match error {
         KubeconfigError::ReadConfig(error, _) => error_chain(error),
@@ -52,9 +47,8 @@ fn wrong(error: &KubeconfigError, name: &str) -> String {
     }
 }
 
-/// Why no cluster was found.
 fn nowhere(error: &InferConfigError) -> String {
-    // In a pod, only a part of the text is about the service account.
+    // In a Pod, only the part about the service account matters.
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
         let text = error.to_string();
         let of_pod = text.split_once("in-cluster: (").and_then(|(_, rest)| rest.split_once("), kubeconfig:"));

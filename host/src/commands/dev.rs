@@ -1,7 +1,6 @@
-//! `gyre dev`: runs an in-memory cluster with plugins mounted, and shows what happens.
+//! `gyre dev`: runs an in-memory cluster with plugins, and shows the changes.
 //!
-//! The cluster is `gyre_devcluster`, served over HTTP on loopback, so that kubectl and other clients can use it. The host is that of
-//! `gyre run`.
+//! `gyre_devcluster` serves HTTP on loopback, for kubectl. The host is that of `gyre run`.
 
 mod apply;
 mod cluster;
@@ -25,7 +24,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::commands::signals::told_to_stop;
+use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::Listen;
 use crate::config::arguments::mounts::MountArguments;
@@ -45,10 +44,10 @@ Examples:
 
 For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
-/// The default log filter: logs of plugins, warnings, and compilations, which may take minutes. Everything else is shown as it happens.
+/// The default log filter: plugins, warnings, and compilations, which may take minutes.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
-/// How often the files of plugins are polled: soon enough for a person who has just compiled one.
+/// The interval at which plugin files are polled: short, for a person who has just compiled one.
 const RELOAD_EVERY: Duration = Duration::from_millis(300);
 
 /// The arguments of `gyre dev`.
@@ -56,13 +55,15 @@ const RELOAD_EVERY: Duration = Duration::from_millis(300);
 pub(crate) struct DevArguments {
     #[command(flatten)]
     mount: DevMounts,
-    /// Objects to apply: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
+    /// Objects to apply: files, directories (their .yaml, .yml and .json files), or "-" for
+    /// standard input. Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     manifests: Vec<PathBuf>,
     /// Run only the API server and its controllers, without plugins.
     #[arg(long, conflicts_with_all = ["plugins", "once"])]
     cluster_only: bool,
-    /// Exit once every object in these files that a plugin reconciles is Ready; fail if that takes longer than --timeout.
+    /// Exit once every object in these files that a plugin reconciles is Ready; fail if that takes
+    /// longer than --timeout.
     #[arg(long)]
     once: bool,
     /// Timeout of --once, in seconds.
@@ -77,7 +78,6 @@ pub(crate) struct DevArguments {
     log: LogArguments,
 }
 
-/// Runs `gyre dev`.
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() && !arguments.cluster_only {
@@ -102,17 +102,17 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     let runtime = threads()?;
     let result = runtime.block_on(serve(arguments, source, &objects));
-    // Plugin calls and connected clients do not delay the exit.
+    // Do not wait for plugin calls and connected clients.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
 
 async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(String, Value)]) -> anyhow::Result<()> {
     let started = Instant::now();
-    let mut stop = std::pin::pin!(told_to_stop()?);
+    let mut stop = std::pin::pin!(stop_signal()?);
     let cluster = Cluster::start(&arguments.cluster).await?;
     let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
-    // A closed output is no reason to stop.
+    // A closed output is not a reason to stop.
     let _ = writeln!(
         std::io::stdout(),
         "gyre dev: an in-memory cluster for development and tests, ready after {took}\n  {url}\n  export KUBECONFIG={kubeconfig}"
@@ -138,7 +138,6 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
     result
 }
 
-/// A host in the cluster.
 struct Session<'a> {
     arguments: &'a DevArguments,
     objects: &'a [(String, Value)],
@@ -147,7 +146,6 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the host, applies the manifests and shows changes until `--once` is satisfied, or for ever.
     async fn run(&self, source: Source) -> anyhow::Result<()> {
         let first = source.programs();
         apply::install_crds(&self.client, &first).await?;
@@ -172,16 +170,21 @@ impl Session<'_> {
             return result;
         }
         tokio::select! {
-            result = self.follow(source, wanted, &show) => result,
+            result = self.reload_plugins(source, wanted, &show) => result,
             result = &mut host => result.context("the host ended abnormally")?,
         }
     }
 
-    /// Reloads plugins when they change, and installs their CRDs. Ends only with an error.
-    async fn follow(&self, source: Source, wanted: watch::Sender<Arc<[Program]>>, show: &Arc<Show>) -> anyhow::Result<()> {
+    /// Reloads changed plugins, and installs their CRDs. Ends only with an error.
+    async fn reload_plugins(
+        &self,
+        source: Source,
+        wanted: watch::Sender<Arc<[Program]>>,
+        show: &Arc<Show>,
+    ) -> anyhow::Result<()> {
         let (changed, mut programs) = watch::channel(source.programs());
         let say = Arc::clone(show);
-        let _following = tokio::spawn(source.follow(RELOAD_EVERY, changed, move |reload| match reload {
+        let _reloading = tokio::spawn(source.reload_on_changes(RELOAD_EVERY, changed, move |reload| match reload {
             Reload::Taken => say.say("the plugins have changed: reloading them"),
             Reload::Refused(problems) => say.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
         }));
@@ -191,7 +194,7 @@ impl Session<'_> {
             }
             let programs = Arc::clone(&programs.borrow_and_update());
             apply::install_crds(&self.client, &programs).await?;
-            show.follow(&self.client, &kinds(&programs)).await?;
+            show.watch_kinds(&self.client, &kinds(&programs)).await?;
             wanted.send_replace(programs);
         }
     }
@@ -211,7 +214,6 @@ impl Session<'_> {
     }
 }
 
-/// The kinds whose objects are shown: parents and children.
 fn kinds(programs: &[Program]) -> Vec<GroupVersionKind> {
     let mut kinds: Vec<GroupVersionKind> = Vec::new();
     for program in programs {

@@ -33,7 +33,6 @@ pub(crate) struct InspectArguments {
     code: CodeArguments,
 }
 
-/// Runs `gyre inspect`.
 pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
     let plugin = open(&arguments.code.sandbox()?, &arguments.plugin)?;
     let path = &arguments.plugin;
@@ -46,7 +45,6 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
 }
 
-/// What an interface lets a plugin do; the sandbox offers no others.
 fn allows(import: &str) -> &'static str {
     let interface = import.split('@').next().unwrap_or(import);
     match interface {
@@ -88,7 +86,6 @@ fn as_json(plugin: &Plugin, bytes: u64) -> Value {
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
         "manifest": plugin.manifest(),
-        // The defaults of a mount.
         "defaultGrants": { "readNamespaces": "parent", "writeNamespaces": "parent" },
     })
 }

@@ -28,19 +28,18 @@ pub(crate) struct CompletionsArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Directory to write one page per command to [default: one page for all commands, to standard output].
+    /// Directory to write one page per command to [default: one page for all commands, to standard
+    /// output].
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 }
 
-/// Prints a completion script for a shell.
 pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "gyre", &mut script);
     std::io::stdout().write_all(&script).context("cannot write to standard output")
 }
 
-/// Prints the manual, or writes its pages.
 pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<()> {
     match &arguments.directory {
         Some(directory) => {

@@ -13,7 +13,6 @@ Examples:
   gyre new greeter --sdk ../gyre/sdk
   gyre new greeter --sdk ../gyre/sdk --kind Greeting --group example.org";
 
-/// The files with their contents. Names in double braces are replaced.
 const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("new/template/Cargo.toml.txt")),
     (".gitignore", include_str!("new/template/gitignore.txt")),
@@ -24,7 +23,7 @@ const FILES: [(&str, &str); 7] = [
     ("cases/new/sample.yaml", include_str!("new/template/cases/new/sample.yaml")),
 ];
 
-/// Names that a crate cannot have, because of Cargo (keywords, crates that come with Rust), or because the project depends on them.
+/// Names that a crate cannot have, because of Cargo, Rust or the dependencies of the project.
 #[rustfmt::skip]
 const TAKEN_NAMES: &[&str] = &[
     "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue", "core", "crate", "do", "dyn", "else", "enum",
@@ -33,15 +32,15 @@ const TAKEN_NAMES: &[&str] = &[
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// The child kind of the new plugin, whose name its type cannot have.
 const CHILD: &str = "ConfigMap";
 
-/// CRDs in these groups need the approval of the Kubernetes project; see the annotation `api-approved.kubernetes.io`.
+/// CRDs in these groups need the annotation `api-approved.kubernetes.io`.
 const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArguments {
-    /// Name of the plugin: lower-case letters, digits and hyphens. The project is created in a directory of this name, unless --path is given.
+    /// Name of the plugin: lower-case letters, digits and hyphens. The project is created in a
+    /// directory of this name, unless --path is given.
     #[arg(value_name = "NAME", value_parser = plugin_name)]
     name: String,
     /// Kind that the plugin reconciles [default: the name in CamelCase].
@@ -94,12 +93,10 @@ fn group(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Whether a directory contains the source of the SDK.
 fn is_sdk(folder: &Path) -> bool {
     fs::read_to_string(folder.join("Cargo.toml")).is_ok_and(|manifest| manifest.contains("name = \"gyre-sdk\""))
 }
 
-/// Runs `gyre new`.
 pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     let NewArguments { name, kind, group, sdk, path } = arguments;
     let kind = kind.clone().unwrap_or_else(|| camel_case(name));
@@ -141,7 +138,6 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(cannot)
 }
 
-/// `my-plugin` as `MyPlugin`.
 fn camel_case(name: &str) -> String {
     let capitalised = |word: &str| {
         let mut letters = word.chars();
@@ -160,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_to_be_replaced() {
+    fn all_placeholders_are_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("it");
         let arguments = NewArguments {
@@ -178,9 +174,9 @@ mod tests {
         assert!(new(&arguments).unwrap_err().to_string().contains("already exists"));
     }
 
-    /// Every document points to `plugins/greeter`. It is what `gyre new` creates.
+    /// The documents refer to `plugins/greeter`.
     #[test]
-    fn the_greeter_of_the_repository_is_what_is_created() {
+    fn the_greeter_of_the_repository_is_created_by_gyre_new() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("greeter");
@@ -192,7 +188,7 @@ mod tests {
             path: Some(path.clone()),
         };
         new(&arguments).unwrap();
-        // Other differences follow from the location: a package of its own, or one of the workspace.
+        // The other files differ, because one is a package of the workspace.
         for file in ["src/lib.rs", "src/tests.rs", "samples/sample.yaml", "cases/new/sample.yaml"] {
             let created = fs::read_to_string(path.join(file)).unwrap();
             assert_eq!(created, fs::read_to_string(root.join("plugins/greeter").join(file)).unwrap(), "{file}");
@@ -204,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_are_refused() {
+    fn invalid_names_are_refused() {
         for refused in
             [plugin_name("Greeter"), plugin_name("1st"), plugin_name(""), kind("kind"), kind("My-Kind"), group("group")]
         {

@@ -1,5 +1,4 @@
-//! Previews of what plugins would do with objects from files, or with copies of objects of a live cluster: the arguments and the output. The
-//! simulation is [`gyre_offline`].
+//! The arguments and output of previews. [`gyre_offline`] has the simulation.
 
 use jiff::Timestamp;
 
@@ -14,7 +13,6 @@ pub(crate) use self::diff::{DIFF_EXAMPLES, DiffArguments, diff};
 pub(crate) use self::render::{RENDER_EXAMPLES, RenderArguments, render};
 pub(crate) use self::test::{TEST_EXAMPLES, TestArguments, test};
 
-/// A time of day, for clap.
 fn time(text: &str) -> Result<Timestamp, String> {
     text.parse().map_err(|_| "expected a time such as 2026-01-01T09:00:00Z".to_owned())
 }

@@ -1,20 +1,26 @@
-//! The minimal rules of the Roles and ClusterRoles that a deployment needs for its programs.
+//! The minimal rules of the Roles and ClusterRoles that a deployment needs.
 //!
 //! | for | verbs |
 //! |---|---|
-//! | parents | `list`, `watch`; `get` (before a child is created again); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
-//! | children | `list`, `watch`; of kinds that are granted also `create`, `get` (of an object that has the name of a child, and of `managedFields` before the first apply), `patch` (server-side apply), `delete` |
+//! | parents | `list`, `watch`; `get`, to create a child again; `patch`, for finalizers |
+//! | `status` of parents | `patch` |
+//! | `finalizers` of parents | `update`, for OwnerReferencesPermissionEnforcement |
+//! | children | `list`, `watch`; if the kind is granted, `create`, `get`, `patch`, `delete` |
 //! | objects that plugins read | `list`, `watch` |
 //! | events | `create`, `patch` |
-//! | the host itself | its inventory, and its Leases if there is leader election; `create` of token and access reviews if clients of its endpoints need permissions |
+//! | the host itself | its inventory; its Leases; `create` of token and access reviews |
 //!
-//! A shadow writes nothing: it needs only the permissions to read.
+//! The admission plugin OwnerReferencesPermissionEnforcement checks clients that set
+//! `blockOwnerDeletion`. `get` of children is for objects that have the name of a child, and for
+//! `managedFields` before the first apply. `list` beside `watch` is for API servers that do not
+//! stream lists.
 //!
-//! A mount that impersonates a service account writes with the permissions of that account: then the account needs them, and the host must be
-//! permitted to impersonate it. The same rules are enough to remove the finalizers of parents after the mount is removed.
+//! A shadow needs only permissions to read. A mount that impersonates a service account writes with
+//! the permissions of the account, which the host must be permitted to impersonate. The same rules
+//! suffice to remove finalizers after the mount is removed.
 //!
-//! `list` beside each `watch` is for API servers that do not stream lists. Children are in other namespaces than their parents only where
-//! the mount's [`WriteNamespaces`] grant it; that there still are such children has to be declared: [`CrossNamespaceChildren::Expected`].
+//! Children are in other namespaces than their parents only if [`WriteNamespaces`] grants them. If
+//! it once did, declare [`CrossNamespaceChildren::Expected`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +31,6 @@ use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Program, ServiceAccount};
 use serde_json::{Map, Value, json};
 
-/// The resource that a kind is served as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     plural: String,
@@ -37,38 +42,24 @@ pub(crate) struct Served {
 enum Status {
     Subresource,
     Field,
-    /// It belongs to the controller of the kind, not to gyre.
+    /// The status belongs to the controller of the kind, not to gyre.
     Foreign,
 }
 
-/// Kinds whose resources are known without a cluster: Kubernetes' own, and those of CustomResourceDefinitions.
+/// The kinds whose resources are known without a cluster: those of Kubernetes and of CRDs.
 pub(crate) struct Known {
     custom: BTreeMap<(String, String), Served>,
 }
 
-/// Why the rules cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
-    /// A kind that is neither built in nor defined by a plugin.
     #[error("the mount {mount} needs {kind}, whose resource name is unknown: give its CustomResourceDefinition with --crd")]
-    UnknownKind {
-        /// The mount.
-        mount: String,
-        /// The kind.
-        kind: GroupVersionKind,
-    },
-    /// Roles alone cannot grant it.
+    UnknownKind { mount: String, kind: GroupVersionKind },
     #[error("{what} needs a ClusterRole, which --namespaced excludes: {remedy}")]
-    NotNamespaced {
-        /// What needs a ClusterRole.
-        what: String,
-        /// The remedy.
-        remedy: &'static str,
-    },
+    NotNamespaced { what: String, remedy: &'static str },
 }
 
 impl Known {
-    /// The built-in kinds, and those of these CustomResourceDefinitions. Other objects are ignored.
     pub(crate) fn new<'a>(definitions: impl Iterator<Item = &'a Value>) -> Self {
         Self { custom: definitions.filter_map(custom).collect() }
     }
@@ -77,7 +68,6 @@ impl Known {
         self.served(kind).ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })
     }
 
-    /// Whether a kind is namespaced; none: the kind is not known.
     pub(crate) fn scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
         self.served(kind).map(|served| served.scope)
     }
@@ -88,7 +78,7 @@ impl Known {
     }
 }
 
-/// Kubernetes' own kinds, a line each: apiVersion, kind, plural, `cluster` or `namespaced`, and `status` where that is a subresource.
+/// One kind per line: apiVersion, kind, plural, `cluster` or `namespaced`, perhaps `status`.
 const BUILTIN: &str = include_str!("rbac/kinds.txt");
 
 fn builtin(kind: &GroupVersionKind) -> Option<Served> {
@@ -117,76 +107,60 @@ fn custom(definition: &Value) -> Option<((String, String), Served)> {
     Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
 }
 
-/// The account that gets permissions. The host comes first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
-    /// The service account that the host runs as.
     Host,
-    /// A service account that it impersonates.
     Impersonated(ServiceAccount),
 }
 
-/// The scope of a rule. A ClusterRole comes before Roles.
+/// The scope of a rule. A ClusterRole sorts before Roles.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Where {
     Everywhere,
     In(String),
 }
 
-/// A resource, perhaps only objects of these names.
+/// The group, the resource, and the names of objects, if it is restricted to some.
 type Resource = (String, String, Vec<String>);
 
-/// All required permissions.
 #[derive(Default)]
 pub(crate) struct Permissions(BTreeMap<(Subject, Where), BTreeMap<Resource, BTreeSet<&'static str>>>);
 
-/// The leases of an election.
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
-    /// Their namespace.
     pub(crate) namespace: String,
-    /// The name of the Lease, or the prefix of the names of all Leases.
     pub(crate) name: String,
-    /// Whether there is one.
     pub(crate) scope: ElectionScope,
 }
 
-/// Whether a mount writes children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Children {
     Some,
     None,
 }
 
-/// Whether its parents hold finalizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finalizers {
     Held,
     None,
 }
 
-/// Whether parents may still own children in other namespaces that are no longer granted. The host deletes these, and the parents have
-/// finalizers until then.
+/// Whether parents may still own children in namespaces that are no longer granted. The host
+/// deletes them, and until then the parents have finalizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CrossNamespaceChildren {
     Expected,
     Unexpected,
 }
 
-/// A deployment, except its programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
-    /// The place of its inventory; none: it has none.
     pub(crate) inventory: Option<Place>,
-    /// Its leases; none: there is no election.
     pub(crate) leases: Option<Leases>,
-    /// Whether it authenticates and authorizes clients of its metrics.
     pub(crate) reviews: Reviews,
-    /// Whether existing children may be in other namespaces.
     pub(crate) cross_namespace_children: CrossNamespaceChildren,
 }
 
-/// Whether a host has the API server authenticate tokens and authorize requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reviews {
     Asked,
@@ -194,11 +168,6 @@ pub(crate) enum Reviews {
 }
 
 impl Permissions {
-    /// The permissions that these programs need in this deployment.
-    ///
-    /// # Errors
-    ///
-    /// A kind whose resource is not known.
     pub(crate) fn of(programs: &[Program], known: &Known, deployment: &Deployment) -> Result<Self, Error> {
         let mut permissions = Self::default();
         for program in programs {
@@ -217,7 +186,7 @@ impl Permissions {
                 lease(namespace, &[], &["create"]);
                 lease(namespace, &[name], &["get", "update"]);
             }
-            // Their names contain those of mounts and replicas, which change.
+            // The names contain those of mounts and replicas, which change.
             Some(Leases { namespace, scope: ElectionScope::Mount, .. }) => {
                 lease(namespace, &[], &["create", "delete", "get", "list", "update"]);
             }
@@ -280,7 +249,6 @@ impl Permissions {
         Ok(())
     }
 
-    /// Permissions to watch children and the objects that plugins read.
     fn add_views(&mut self, program: &Program, known: &Known) -> Result<(), Error> {
         let manifest = program.manifest();
         for child in &manifest.children {
@@ -299,7 +267,6 @@ impl Permissions {
         Ok(())
     }
 
-    /// Permissions to watch and write parents, and events about them.
     fn add_parents(
         &mut self,
         program: &Program,
@@ -338,11 +305,6 @@ impl Permissions {
         rules.entry((group.to_owned(), plural.to_owned(), names)).or_default().extend(verbs);
     }
 
-    /// Checks that Roles are sufficient.
-    ///
-    /// # Errors
-    ///
-    /// When a ClusterRole is needed.
     pub(crate) fn check_namespaced(&self) -> Result<(), Error> {
         let everywhere = self.0.iter().find(|((_, place), _)| *place == Where::Everywhere);
         let Some((_, rules)) = everywhere else { return Ok(()) };
@@ -354,11 +316,11 @@ impl Permissions {
         })
     }
 
-    /// The Roles and ClusterRoles; with the service account of the host, also their bindings.
+    /// The Roles and ClusterRoles, and their bindings if `host` is given.
     pub(crate) fn objects(&self, name: &str, host: Option<&ServiceAccount>) -> Vec<Value> {
         let mut objects = Vec::new();
         for ((subject, place), rules) in &self.0 {
-            // Accounts with the same name in two namespaces need different objects. The names are unique because namespaces contain no dots.
+            // Unique, because namespaces contain no dots.
             let name = match subject {
                 Subject::Host => name.to_owned(),
                 Subject::Impersonated(account) => format!("{name}-{}.{}", account.name, account.namespace),
@@ -389,7 +351,7 @@ impl Permissions {
     }
 }
 
-/// Whether children may be in another namespace than their namespaced parent.
+/// Returns whether children may be in other namespaces than their namespaced parents.
 fn writes_beyond_parents(program: &Program) -> bool {
     let has_others = match &program.namespaces {
         Namespaces::All => true,
@@ -402,7 +364,6 @@ fn writes_beyond_parents(program: &Program) -> bool {
     }
 }
 
-/// The scopes in which children are written or deleted.
 fn written_places(
     program: &Program,
     parent: Scope,
@@ -417,7 +378,6 @@ fn written_places(
     }
 }
 
-/// The scopes of objects for a mount in these namespaces.
 fn places(namespaces: &Namespaces, scope: Scope) -> Vec<Where> {
     match (namespaces, scope) {
         (Namespaces::Only(names), Scope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
@@ -425,7 +385,6 @@ fn places(namespaces: &Namespaces, scope: Scope) -> Vec<Where> {
     }
 }
 
-/// Merges rules that differ only in their resources.
 fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
     let mut together: BTreeMap<Same<'_>, Vec<&String>> = BTreeMap::new();
     for ((group, plural, names), verbs) in rules {
@@ -441,7 +400,6 @@ fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
     together.into_iter().map(rule).collect()
 }
 
-/// What the resources of one rule have in common: group, names, verbs.
 type Same<'a> = (&'a String, &'a Vec<String>, &'a BTreeSet<&'static str>);
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use gyre_engine::telemetry::progress::Progress;
 use kube::client::Body;
 
 use crate::commands::running_host::{self, HostArguments, chunk};
-use crate::commands::signals::told_to_stop;
+use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::values::whole;
 
@@ -76,16 +76,12 @@ fn time(text: &str) -> Result<Duration, String> {
     time.filter(|time| !time.is_zero() && *time <= recording::LONGEST).ok_or_else(expected)
 }
 
-/// Records until a limit is reached, or until stopped by a signal.
-///
-/// # Errors
-///
-/// When the host does not answer with a recording, or the file cannot be written.
+/// Records until a limit is reached, or until a signal.
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     threads()?.block_on(async {
-        let stop = told_to_stop()?;
+        let stop = stop_signal()?;
         let mut body = ask(arguments).await?;
-        // The file is created only once there is something to write.
+        // Creates the file once there is something to write.
         let mut file = Sink::open(arguments)?;
         tokio::select! {
             biased;
@@ -118,17 +114,16 @@ async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The output of a recording, with its size for messages.
 struct Sink {
     output: Box<dyn Write>,
     bytes: u64,
     lines: u64,
-    /// The text since the last line break; at the end, the last line.
+    /// The text since the last line break, or the last line at the end.
     last: Vec<u8>,
     progress: Progress,
 }
 
-/// No more of a line is kept: the last one is short.
+/// The bytes that are kept of a line: the last one is short.
 const LAST_LINE: usize = 1024;
 
 impl Sink {
@@ -136,7 +131,7 @@ impl Sink {
         let output: Box<dyn Write> = match &arguments.output {
             None => Box::new(std::io::stdout()),
             Some(path) => {
-                // Other users must not read what plugins see.
+                // Other users must not read the inputs of plugins.
                 let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
                 Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
             }

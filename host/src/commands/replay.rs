@@ -42,7 +42,8 @@ pub(crate) struct ReplayArguments {
     /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
-    /// Maximum number of differences to show line by line; for further differences, only the call is named.
+    /// Maximum number of differences to show line by line; for further differences, only the call
+    /// is named.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
     most_shown: usize,
     /// Print JSON, with every difference in full.
@@ -52,11 +53,6 @@ pub(crate) struct ReplayArguments {
     code: CodeArguments,
 }
 
-/// Repeats the calls, and reports how the answers differ.
-///
-/// # Errors
-///
-/// When there is nothing to compare.
 pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
     let plugin = plugin(arguments)?;
     let name = arguments.file.display().to_string();
@@ -75,7 +71,6 @@ fn file(path: &Path) -> anyhow::Result<File> {
     })
 }
 
-/// Repeats the calls of a recording.
 fn replay_all(
     arguments: &ReplayArguments,
     input: impl BufRead,
@@ -139,7 +134,6 @@ fn compare<R: BufRead>(
     Ok(())
 }
 
-/// The results of the calls.
 struct Report<'a> {
     arguments: &'a ReplayArguments,
     head: HeadLine,
@@ -147,16 +141,13 @@ struct Report<'a> {
     identical: u64,
     differ: u64,
     not_asked: u64,
-    /// Calls that read what the recording does not contain.
+    /// The calls that read something that the recording does not contain.
     unanswered: u64,
-    /// Those whose answers differ.
     differ_unanswered: u64,
     redacted: u64,
-    /// The program of the last call that was compared.
     program: Option<Arc<ProgramLine>>,
     differences: Vec<Value>,
     ending: Option<Ending>,
-    /// The number of calls that were recorded with the same plugin.
     same_plugin: u64,
 }
 
@@ -262,7 +253,6 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Remarks that are needed to interpret the numbers.
     fn notes(&self, plugin: &Plugin) -> Vec<String> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;

@@ -20,8 +20,8 @@ pub(crate) struct HostArguments {
     /// URL of the host [default: this machine, with the port of --metrics-port].
     #[arg(long, value_name = "URL", value_parser = from)]
     from: Option<Uri>,
-    /// Port of the host on this machine, if --from is not given. The chart sets the environment variable in the
-    /// host's container.
+    /// Port of the host on this machine, if --from is not given. The chart sets the environment
+    /// variable in the host's container.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
     metrics_port: u16,
     /// Connect to this machine over TLS, if --from is not given.
@@ -30,11 +30,6 @@ pub(crate) struct HostArguments {
     metrics_secure: bool,
 }
 
-/// The name of a mount, as an argument.
-///
-/// # Errors
-///
-/// What a name must be.
 pub(crate) fn mount(text: &str) -> Result<String, String> {
     let remedy = "expected the name of a mount: lower-case letters, digits and hyphens";
     if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
@@ -45,24 +40,19 @@ fn from(text: &str) -> Result<Uri, String> {
     uri.ok_or_else(|| "expected the address of a host such as http://127.0.0.1:2112".to_owned())
 }
 
-/// The largest refusal in bytes: a host gives its reason in a sentence.
+/// The most bytes of a refusal: a host gives its reason in a sentence.
 const LONGEST_REFUSAL: usize = 4096;
-/// The media type of a refusal.
 const REFUSAL: &str = "text/plain";
 
 impl HostArguments {
     /// Sends GET, and returns the body of an answer with this media type.
-    ///
-    /// # Errors
-    ///
-    /// When no host answers, another program answers, or the host refuses.
     pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
         let scheme = if self.metrics_secure { "https" } else { "http" };
         let local =
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
         let from = self.from.clone().map_or_else(local, Ok)?;
         let mut configuration = Config::new(from.clone());
-        // The host serves this only to its own machine; a program that could answer in its place could read its traffic, too.
+        // Local only: a program that could impersonate the host here could also read its traffic.
         configuration.accept_invalid_certs = is_this_machine(&from);
         configuration.default_retry = false;
         let client = Client::try_from(configuration).context("cannot set up the client")?;
@@ -91,11 +81,7 @@ impl HostArguments {
     }
 }
 
-/// Reads at most this much of a body.
-///
-/// # Errors
-///
-/// When the connection ends early.
+/// Reads at most this many bytes of a body.
 pub(crate) async fn whole(body: &mut Body, most: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     while let Some(chunk) = chunk(body).await? {
@@ -113,11 +99,7 @@ fn is_this_machine(uri: &Uri) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The next piece of a body; none: it has ended.
-///
-/// # Errors
-///
-/// When the connection ends within the body.
+/// The next piece of a body, or `None` at its end.
 pub(crate) async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes>> {
     loop {
         match std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
@@ -139,7 +121,6 @@ mod tests {
 
     use super::*;
 
-    /// The error about a server that answers like this.
     async fn asked(answer: &'static str) -> Result<Vec<u8>, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let from = format!("http://{}", listener.local_addr().unwrap());
@@ -156,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_a_host_answers_is_taken_for_its_answer() {
+    async fn answers_of_other_servers_are_refused() {
         let recording = "200 OK\r\ncontent-type: application/jsonl\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(asked(recording).await, Ok(b"{}".to_vec()));
         let refusal = "409 Conflict\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 8\r\n\r\nit is so";

@@ -12,7 +12,7 @@ use crate::commands::output::Format;
 use crate::commands::running_host::{self, HostArguments};
 use crate::commands::threads::threads;
 
-/// The size limit of a report: a host keeps less than this for one.
+/// The size limit of a report: a host keeps less than this.
 const LARGEST_REPORT: usize = 256 << 20;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -48,11 +48,6 @@ pub(crate) struct ShadowArguments {
     output: Format,
 }
 
-/// Runs `gyre shadow`.
-///
-/// # Errors
-///
-/// When the host does not answer with a report.
 pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
     let answer = threads()?.block_on(async {
         let query = arguments.mount.iter().map(|mount| format!("?mount={mount}")).collect::<String>();

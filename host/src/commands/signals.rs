@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Ends at the first SIGTERM or SIGINT. The second one ends the process at once, with exit code 1.
-pub(crate) fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
+/// Waits for the first SIGTERM or SIGINT. The second ends the process at once, with exit code 1.
+pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -16,7 +16,7 @@ pub(crate) fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
                 _ = interrupt.recv() => {}
             }
             match stop.take() {
-                // The receiver is gone if the host has ended by itself.
+                // The receiver is gone if the host has already ended.
                 Some(stop) => drop(stop.send(())),
                 None => std::process::exit(1),
             }

@@ -1,10 +1,9 @@
-//! The threads of a command that sends requests.
+//! The threads of commands that send requests.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// The threads of a host, except those of plugin calls.
 pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

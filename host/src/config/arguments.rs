@@ -1,4 +1,4 @@
-//! The arguments that several commands share, as clap reads them from flags and environment variables.
+//! The arguments that several commands share, from flags and environment variables.
 
 pub(crate) mod admin;
 pub(crate) mod election;

@@ -1,14 +1,14 @@
-//! Which plugins of a directory stay mounted: those in it, and those that vanished from it recently.
+//! The plugins of a directory that stay mounted: those in it, and those that vanished recently.
 //!
 //! ```text
-//!   there ── vanishes ──▶ missing ── the grace period ends ──▶ given up: unmounted
-//!     ▲                      │
-//!     └───── comes back ─────┘
+//!   present ── vanishes ──▶ missing ── the grace period ends ──▶ given up: unmounted
+//!      ▲                       │
+//!      └────── comes back ─────┘
 //! ```
 //!
-//! Unmounting a plugin removes the finalizers of its parents without calling `finalize`. If a configuration file no longer has a mount, that is
-//! intended; if a directory lacks a file for some seconds, it is not: a volume may be empty until it is filled, and a copy may delete the file
-//! before it writes it.
+//! Unmounting a plugin removes the finalizers of its parents without calling `finalize`. That is
+//! intended if a configuration file no longer has the mount, but not if a file is missing for some
+//! seconds: a volume may be empty until it is filled, and a copy may delete the file first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,85 +17,75 @@ use std::time::Duration;
 use gyre_core::queue::Time;
 use gyre_sandbox::Digest;
 
-/// How long a plugin that vanished stays mounted by default: longer than it takes to fill a volume or to pull an image, and short enough to wait
-/// for if the removal was intended.
+/// The default grace period: enough to fill a volume or pull an image.
 pub(crate) const PLUGIN_DIR_GRACE: Duration = Duration::from_secs(5 * 60);
 
-/// The plugins of the directory. By default, the grace period is zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
     grace: Duration,
-    /// The plugins that the configuration in force mounts from the directory.
+    /// The plugins of the directory that the current configuration mounts.
     mounted: BTreeMap<PathBuf, Digest>,
-    /// The plugins that this or an earlier configuration has mounted from the directory, as long as they are mounted or listed there.
+    /// The plugins that this or an earlier configuration mounted, while they are mounted or listed.
     remembered: BTreeSet<PathBuf>,
-    /// The missing plugins, each with the time since when it is missing.
     missing: BTreeMap<PathBuf, Time>,
 }
 
-/// The result of a look at the directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Looked {
-    /// Missing, and still mounted: each with the plugin that was loaded from it.
+pub(super) struct DirectoryScan {
+    /// Missing, and still mounted, with their digests.
     pub(super) kept: BTreeMap<PathBuf, Digest>,
-    /// Those that were there at the last look.
+    /// Present at the previous scan, and missing now.
     pub(super) vanished: Vec<PathBuf>,
     /// Missing for longer than the grace period.
     pub(super) given_up: Vec<PathBuf>,
 }
 
 impl Directory {
-    /// Sets the grace period.
     #[must_use]
     pub(super) fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    /// Whether the configuration in force, or an earlier one, has mounted this plugin from the directory.
     pub(super) fn has_mounted(&self, plugin: &Path) -> bool {
         self.remembered.contains(plugin)
     }
 
-    /// Forgets plugins that are neither mounted nor listed in the directory any more. Dangling links are listed.
+    /// Forgets plugins that are neither mounted nor listed any more. Dangling links are listed.
     pub(super) fn forget_all_but(&mut self, listed: &BTreeSet<PathBuf>) {
         let Self { mounted, remembered, .. } = self;
         remembered.retain(|path| mounted.contains_key(path) || listed.contains(path));
     }
 
-    /// The grace period.
     pub(super) fn grace(&self) -> Duration {
         self.grace
     }
 
-    /// Looks at a directory with these plugins. Plugins of another directory are given up at once, because the operator has changed the
-    /// configuration.
-    pub(super) fn look(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> Looked {
-        let mut looked = Looked::default();
+    /// Scans a directory with these plugins. Gives up plugins of another directory at once.
+    pub(super) fn scan(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> DirectoryScan {
+        let mut scan = DirectoryScan::default();
         self.missing.retain(|path, _| !there.contains(path));
         let is_of_it = |path: &Path| path.parent() == Some(directory);
         for (path, digest) in self.mounted.iter().filter(|(path, _)| is_of_it(path) && !there.contains(*path)) {
             let is_new = !self.missing.contains_key(path);
             let since = *self.missing.entry(path.clone()).or_insert(now);
             if now.saturating_since(since) >= self.grace {
-                looked.given_up.push(path.clone());
+                scan.given_up.push(path.clone());
                 continue;
             }
             if is_new {
-                looked.vanished.push(path.clone());
+                scan.vanished.push(path.clone());
             }
-            looked.kept.insert(path.clone(), *digest);
+            scan.kept.insert(path.clone(), *digest);
         }
-        looked
+        scan
     }
 
-    /// Notes that a configuration comes into force that mounts these plugins from the directory.
     pub(super) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
         self.missing.retain(|path, _| mounted.contains_key(path));
         self.remembered.extend(mounted.keys().cloned());
         self.mounted = mounted;
     }
 
-    /// The end of the next grace period after this time.
     pub(super) fn next_end(&self, after: Time) -> Option<Time> {
         self.missing.values().map(|since| *since + self.grace).filter(|end| *end > after).min()
     }
@@ -122,29 +112,28 @@ mod tests {
         Time::from_duration(Duration::from_secs(seconds))
     }
 
-    /// Looks, and mounts the plugins that are there and those that are kept.
-    fn look(directory: &mut Directory, there: &BTreeSet<u8>, now: Time) -> Looked {
+    fn scan_and_mount(directory: &mut Directory, there: &BTreeSet<u8>, now: Time) -> DirectoryScan {
         let paths = there.iter().map(|number| path(*number)).collect();
-        let looked = directory.look(Path::new(FOLDER), &paths, now);
-        let mut mounted = looked.kept.clone();
+        let scan = directory.scan(Path::new(FOLDER), &paths, now);
+        let mut mounted = scan.kept.clone();
         mounted.extend(there.iter().map(|number| (path(*number), digest(*number))));
         directory.mount(mounted);
-        looked
+        scan
     }
 
-    /// The mounted plugins are exactly those that were in the directory at a look within the last grace period.
+    /// The mounted plugins are those that a scan within the last grace period found.
     #[test]
     fn a_plugin_is_unmounted_once_it_has_been_missing_for_the_grace_period_and_never_before() {
         for seed in 0..500 {
             let mut random = Random::new(seed);
             let mut directory = Directory::default().with_grace(GRACE);
             let mut now = 0;
-            // A naive model: the time since when each mounted plugin has been missing.
+            // A naive model: the time since when each mounted plugin is missing.
             let mut model: BTreeMap<u8, Option<u64>> = BTreeMap::new();
             for _ in 0..30 {
                 now += random.below(60);
                 let there: BTreeSet<u8> = (0..4).filter(|_| random.below(2) == 0).collect();
-                let looked = look(&mut directory, &there, at(now));
+                let scan = scan_and_mount(&mut directory, &there, at(now));
                 let mut vanished = Vec::new();
                 for (number, missing) in &mut model {
                     if there.contains(number) {
@@ -160,7 +149,7 @@ mod tests {
                 model.extend(there.iter().map(|number| (*number, None)));
                 let kept = model.iter().filter(|(_, since)| since.is_some());
                 let kept = kept.map(|(number, _)| (path(*number), digest(*number))).collect();
-                assert_eq!(looked, Looked { kept, vanished, given_up }, "seed {seed}");
+                assert_eq!(scan, DirectoryScan { kept, vanished, given_up }, "seed {seed}");
                 let ends = model.values().flatten().map(|since| at(*since) + GRACE).min();
                 assert_eq!(directory.next_end(at(now)), ends, "seed {seed}");
             }
@@ -168,19 +157,19 @@ mod tests {
     }
 
     #[test]
-    fn without_a_grace_period_what_vanishes_is_unmounted_at_once() {
+    fn without_a_grace_period_a_missing_plugin_is_unmounted_at_once() {
         let mut directory = Directory::default();
-        look(&mut directory, &BTreeSet::from([1]), at(0));
-        let looked = look(&mut directory, &BTreeSet::new(), at(1));
-        assert_eq!(looked, Looked { given_up: vec![path(1)], ..Looked::default() });
+        scan_and_mount(&mut directory, &BTreeSet::from([1]), at(0));
+        let scan = scan_and_mount(&mut directory, &BTreeSet::new(), at(1));
+        assert_eq!(scan, DirectoryScan { given_up: vec![path(1)], ..DirectoryScan::default() });
         assert_eq!(directory.next_end(at(1)), None);
     }
 
     #[test]
     fn a_plugin_that_was_given_up_is_remembered_while_it_is_listed() {
         let mut directory = Directory::default();
-        look(&mut directory, &BTreeSet::from([1, 2]), at(0));
-        look(&mut directory, &BTreeSet::from([2]), at(1));
+        scan_and_mount(&mut directory, &BTreeSet::from([1, 2]), at(0));
+        scan_and_mount(&mut directory, &BTreeSet::from([2]), at(1));
         directory.forget_all_but(&BTreeSet::from([path(1)]));
         assert!(directory.has_mounted(&path(1)) && directory.has_mounted(&path(2)));
         directory.forget_all_but(&BTreeSet::new());
@@ -191,17 +180,17 @@ mod tests {
     #[test]
     fn a_change_to_another_directory_has_no_grace_period() {
         let mut directory = Directory::default().with_grace(GRACE);
-        look(&mut directory, &BTreeSet::from([1]), at(0));
-        assert_eq!(directory.look(Path::new("/others"), &BTreeSet::new(), at(1)), Looked::default());
+        scan_and_mount(&mut directory, &BTreeSet::from([1]), at(0));
+        assert_eq!(directory.scan(Path::new("/others"), &BTreeSet::new(), at(1)), DirectoryScan::default());
     }
 
     #[test]
     fn a_grace_period_that_ended_while_the_configuration_was_refused_causes_no_further_wakeup() {
         let mut directory = Directory::default().with_grace(GRACE);
-        look(&mut directory, &BTreeSet::from([1]), at(0));
-        directory.look(Path::new(FOLDER), &BTreeSet::new(), at(10));
+        scan_and_mount(&mut directory, &BTreeSet::from([1]), at(0));
+        directory.scan(Path::new(FOLDER), &BTreeSet::new(), at(10));
         assert_eq!(directory.next_end(at(10)), Some(at(110)));
-        let looked = directory.look(Path::new(FOLDER), &BTreeSet::new(), at(110));
-        assert_eq!((looked.given_up, directory.next_end(at(110))), (vec![path(1)], None));
+        let scan = directory.scan(Path::new(FOLDER), &BTreeSet::new(), at(110));
+        assert_eq!((scan.given_up, directory.next_end(at(110))), (vec![path(1)], None));
     }
 }

@@ -1,4 +1,4 @@
-//! Reads documents from files whose changes are noticed.
+//! Reads documents from tracked files.
 
 use std::path::Path;
 
@@ -8,10 +8,9 @@ use gyre_input::problem::{Place, Problems};
 
 use crate::plugins::files::Files;
 
-/// A ConfigMap holds at most 1 MiB.
+/// The most bytes of a document. A ConfigMap contains at most 1 MiB.
 const LARGEST_DOCUMENT: u64 = 4 << 20;
 
-/// Reads a document from a file, which is named at `named_at`.
 pub(crate) fn read_document(
     files: &mut Files,
     path: &Path,

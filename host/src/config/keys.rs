@@ -1,7 +1,9 @@
-//! The keys of the configuration file: their names, descriptions and values. The schema is derived from these types, and a file that matches
-//! the schema is read into them. Only the keys under `host` are elsewhere, because they are flags.
+//! The keys of the configuration file: their names, descriptions and values. The schema is derived
+//! from these types, and a matching file is read into them. Only the keys under `host` are
+//! elsewhere, because they are flags.
 //!
-//! Every value is optional, even if the schema requires it: invalid values are reported and removed before a file is read into these types.
+//! Every value is optional, even if the schema requires it: invalid values are reported and removed
+//! before a file is read into these types.
 
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
@@ -28,19 +30,20 @@ const FOREVER: &str = "forever";
     extend("anyOf" = [{"required": ["mounts"]}, {"required": ["pluginDirectory"]}])
 )]
 pub(crate) struct File {
-    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a ConfigMap from which a later
-    /// start learns which mounts were removed, so that it can clean up after them. Without a name, the host keeps no inventory.
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a
+    /// ConfigMap from which a later start learns which mounts were removed, so that it can clean up
+    /// after them. Without a name, the host keeps no inventory.
     pub(crate) name: Option<Label>,
-    /// Settings of the process. Each key is the name of a flag in camel case; the flag and its environment variable override it. A change
-    /// takes effect when the process is restarted.
+    /// Settings of the process. Each key is the name of a flag in camel case; the flag and its
+    /// environment variable override it. A change takes effect when the process is restarted.
     pub(crate) host: Option<Map<String, Value>>,
     /// Defaults for all mounts. The entry of a mount overrides them.
     pub(crate) defaults: Option<Policy>,
     /// The mounts: plugins with their settings, namespaces and grants.
     #[schemars(extend("errorMessage" = "write a list of mounts"))]
     pub(crate) mounts: Option<List<Mount>>,
-    /// Directory of plugins, relative to the directory of this file: every .wasm file in it that no entry of mounts names is mounted with the
-    /// defaults.
+    /// Directory of plugins, relative to the directory of this file: every .wasm file in it that no
+    /// entry of mounts names is mounted with the defaults.
     pub(crate) plugin_directory: Option<FilePath>,
 }
 
@@ -52,8 +55,8 @@ pub(crate) struct Policy {
     /// Watch and write in these namespaces only. By default, in all namespaces.
     #[schemars(length(min = 1), extend("errorMessage" = "write a list of namespaces, or leave the key out for all namespaces"))]
     pub(crate) namespaces: Option<List<Label>>,
-    /// Take over (adopt) existing objects that have the name of a child, and neither a controller nor labels of gyre. Does not apply to
-    /// children with the strategy create-only.
+    /// Take over (adopt) existing objects that have the name of a child, and neither a controller
+    /// nor labels of gyre. Does not apply to children with the strategy create-only.
     #[schemars(extend("default" = false))]
     pub(crate) adoption: Option<bool>,
     /// Limits of one plugin call.
@@ -61,11 +64,12 @@ pub(crate) struct Policy {
     /// Number of objects that each mount reconciles concurrently.
     #[schemars(transform = whole(bounds::WORKERS, WORKERS))]
     pub(crate) workers: Option<Count>,
-    /// Number of times that a failed reconcile is retried before the host waits until the object changes.
+    /// Number of times that a failed reconcile is retried before the host waits until the object
+    /// changes.
     #[schemars(transform = whole_or(FOREVER, bounds::RETRIES, FOREVER))]
     pub(crate) max_retries: Option<Count>,
-    /// Stop calling the plugin about a namespace, except for probes (quarantine), after consecutive faults on this number of distinct
-    /// objects of the namespace.
+    /// Stop calling the plugin about a namespace, except for probes (quarantine), after consecutive
+    /// faults on this number of distinct objects of the namespace.
     #[schemars(transform = whole_or(NEVER, bounds::FAULTS, QUARANTINE_AFTER))]
     pub(crate) quarantine_after: Option<Count>,
     /// Minimum delay of requeues that the plugin requests.
@@ -108,7 +112,8 @@ pub(crate) struct Limits {
     /// Maximum total size of the arguments of reads: kinds, namespaces, names and label selectors.
     #[schemars(transform = size(bounds::READ_BYTES, Defaults::default().read_bytes))]
     pub(crate) read_bytes: Option<Size>,
-    /// Maximum total size of the texts of conditions, events and failures in the answer. The host truncates longer texts.
+    /// Maximum total size of the texts of conditions, events and failures in the answer. The host
+    /// truncates longer texts.
     #[schemars(transform = size(bounds::TEXT_BYTES, Defaults::default().text_bytes))]
     pub(crate) text_bytes: Option<Size>,
     /// Maximum total size of log messages.
@@ -117,8 +122,9 @@ pub(crate) struct Limits {
     /// Maximum number of log lines.
     #[schemars(transform = whole(bounds::LOG_LINES, Defaults::default().log_lines))]
     pub(crate) log_lines: Option<Count>,
-    /// Number of calls that an instance serves before it is replaced; "never" creates an instance for each call. Reuse instances only of
-    /// plugins that you trust to be pure, or that are slow to start.
+    /// Number of calls that an instance serves before it is replaced; "never" creates an instance
+    /// for each call. Reuse instances only of plugins that you trust to be pure, or that are slow
+    /// to start.
     #[schemars(transform = whole_or(NEVER, bounds::REUSE, NEVER))]
     pub(crate) reuse: Option<Count>,
 }
@@ -132,24 +138,27 @@ pub(crate) struct Mount {
     pub(crate) name: Option<Label>,
     #[serde(flatten)]
     pub(crate) source: Source,
-    /// Reconcile only parents that match this label selector, which is written as for kubectl get -l.
+    /// Reconcile only parents that match this label selector, which is written as for kubectl get
+    /// -l.
     #[schemars(extend(
         "x-gyre" = Check::Selector,
         "errorMessage" = "write a label selector as kubectl get -l takes, e.g. app=web,tier in (a,b)",
     ))]
     pub(crate) selector: Option<Text<Selector>>,
-    /// Kinds and namespaces that the mount may read and write. The kinds must be in the manifest of the plugin; by default, all of them are
-    /// granted.
+    /// Kinds and namespaces that the mount may read and write. The kinds must be in the manifest of
+    /// the plugin; by default, all of them are granted.
     pub(crate) grants: Option<Grants>,
-    /// Service account, as namespace/name, that the host impersonates for the writes of this mount. By default, the host writes as itself.
+    /// Service account, as namespace/name, that the host impersonates for the writes of this mount.
+    /// By default, the host writes as itself.
     #[schemars(extend(
         "pattern" = "^[^/]+/[^/]+$",
         "x-gyre" = Check::ServiceAccount,
         "errorMessage" = "write the namespace and the name of a service account, as in team-a/echo",
     ))]
     pub(crate) impersonate: Option<Text<ServiceAccount>>,
-    /// Another version of the plugin, or other settings; by default, the settings of the mount. It must have the name and the parent kind of
-    /// the mount's plugin. It is called in parallel; its answers are compared, never applied (gyre shadow).
+    /// Another version of the plugin, or other settings; by default, the settings of the mount. It
+    /// must have the name and the parent kind of the mount's plugin. It is called in parallel; its
+    /// answers are compared, never applied (gyre shadow).
     pub(crate) shadow: Option<Shadow>,
     #[serde(flatten)]
     pub(crate) policy: Policy,
@@ -163,15 +172,17 @@ pub(crate) struct Grants {
     /// Kinds that the plugin may write. By default, all child kinds that its manifest declares.
     #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
     pub(crate) children: Option<List<Kind>>,
-    /// Kinds that the plugin may read, besides its parents and children. By default, all reads that its manifest declares.
+    /// Kinds that the plugin may read, besides its parents and children. By default, all reads that
+    /// its manifest declares.
     #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
     pub(crate) reads: Option<List<Kind>>,
-    /// Namespaces in which the plugin may read. "parent": the namespace of the parent and those that the manifest names; "all": all
-    /// namespaces of the mount.
+    /// Namespaces in which the plugin may read. "parent": the namespace of the parent and those
+    /// that the manifest names; "all": all namespaces of the mount.
     #[schemars(extend("default" = Reach::Parent))]
     pub(crate) read_namespaces: Option<Reach>,
-    /// Namespaces in which children may be. "parent": the namespace of the parent; a list: also these namespaces; "all": all namespaces of
-    /// the mount. Children of cluster-scoped parents may be in all of them, unless this is a list.
+    /// Namespaces in which children may be. "parent": the namespace of the parent; a list: also
+    /// these namespaces; "all": all namespaces of the mount. Children of cluster-scoped parents may
+    /// be in all of them, unless this is a list.
     #[schemars(extend("default" = Reach::Parent, "errorMessage" = "write parent, all, or a list of namespaces"))]
     pub(crate) write_namespaces: Option<WriteNamespaces>,
 }

@@ -48,26 +48,21 @@ const KUBERNETES_GROUPS: [&str; 22] = [
     "storage.k8s.io",
 ];
 
-/// Loads programs.
 pub(crate) struct Loader<'a> {
     pub(crate) sandbox: &'a Sandbox,
     /// The directory in which another process may store compiled code.
     pub(crate) cache: Option<&'a Path>,
-    /// The current programs, whose plugins are reused if they have not changed.
     pub(crate) current: &'a [Program],
     pub(crate) files: &'a mut Files,
     pub(crate) problems: &'a mut Problems,
     plugins: HashMap<Digest, Plugin>,
 }
 
-/// The programs of a configuration.
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
-    /// Those of the plugin directory.
     pub(crate) of_directory: BTreeMap<PathBuf, Digest>,
 }
 
-/// A mount whose plugin is loaded.
 struct Loaded {
     spec: MountSpec,
     program: Program,
@@ -86,7 +81,7 @@ impl<'a> Loader<'a> {
         Self { sandbox, cache, current, files, problems, plugins }
     }
 
-    /// Loads the programs of the mounts, and adds problems. Blocks: compiling takes some 100 ms per plugin.
+    /// Loads the programs of the mounts. Blocks: compiling takes about 100 ms per plugin.
     pub(crate) fn load(mut self, configuration: Configuration) -> Programs {
         let mut loaded: Vec<Loaded> = Vec::new();
         for spec in configuration.mounts {
@@ -108,19 +103,18 @@ impl<'a> Loader<'a> {
         Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
     }
 
-    /// A plugin that vanished from the directory, as it was loaded before. None if another mount has its name, e.g. because its file has been
-    /// renamed, or reconciles parents of the same plugin in the same namespaces, because both together would be refused. The same plugin may be
-    /// mounted for other namespaces.
+    /// Returns a plugin that vanished from the directory, as it was loaded. `None` if it would
+    /// clash with a mount of the same name, or of the same plugin in the same namespaces.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
-        self.files.note(&spec.source.plugin);
+        self.files.track(&spec.source.plugin);
         let plugin = self.plugins.get(digest)?.clone();
         let name = &plugin.manifest().name;
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
             (Some(namespaces), Some(others)) => overlap(namespaces, others),
-            // They could not be read, so the configuration is refused anyway.
+            // The namespaces could not be read, so the configuration is refused anyway.
             _ => true,
         };
-        // A mount from the directory always has its plugin's own name.
+        // A mount from the directory always has the plugin's own name.
         let is_elsewhere = loaded
             .iter()
             .any(|other| *other.program.name == **name || (other.program.manifest().name == *name && does_overlap(other)));
@@ -189,7 +183,6 @@ impl<'a> Loader<'a> {
         self.current.iter().find(|current| current.is_same(&program)).cloned().unwrap_or(program)
     }
 
-    /// The mount's program with the plugin and the settings of the shadow. Everything else is the same for both.
     fn shadow(
         &mut self,
         shadow: &PluginSpec,
@@ -224,7 +217,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// The settings of the mount, or else those of a flag, checked, as JSON.
+    /// The checked settings of the mount, or else of a flag, as JSON.
     fn settings(
         &mut self,
         spec: &PluginSpec,
@@ -239,7 +232,7 @@ impl<'a> Loader<'a> {
             SettingsFrom::Default => {
                 by_flag.iter().rev().find(|(plugin, _)| plugin == name).map(|(_, settings)| settings.clone())
             }
-            // The settings are a problem already, and errors that follow from it are not reported.
+            // Invalid settings are reported already, but not their consequences.
             SettingsFrom::Unknown => return serde_json::Value::Null,
             SettingsFrom::File(path, said) => match self.settings_file(path, said) {
                 Some(settings) => Some(settings),
@@ -261,7 +254,6 @@ impl<'a> Loader<'a> {
         Some(document)
     }
 
-    /// Reports grants beyond what the manifest declares.
     fn check_grant<'k>(
         &mut self,
         spec: &MountSpec,
@@ -284,7 +276,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Reports grants of namespaces that the mount does not have, which would never take effect.
+    /// Reports grants of namespaces outside the mount, which would have no effect.
     fn check_write_namespaces(&mut self, spec: &MountSpec, granted: Option<&keys::WriteNamespaces>, mount: &Namespaces) {
         let (Some(keys::WriteNamespaces::Named(granted)), Namespaces::Only(names)) = (granted, mount) else { return };
         for (index, Label(name)) in granted.iter().filter(|(_, Label(name))| !names.contains(name)) {
@@ -339,12 +331,10 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// The granted kinds; none: all that are declared.
 fn granted(kinds: Option<&List<Kind>>) -> Kinds {
     kinds.map_or(Kinds::Declared, |kinds| Kinds::Only(kinds.iter().map(|(_, Kind(kind))| kind.clone()).collect()))
 }
 
-/// The grants of a mount to a plugin with this manifest.
 fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
     let keys::Grants { children, write_namespaces, .. } = spec.keys.grants.clone().unwrap_or_default();
     let written = match write_namespaces {
@@ -358,11 +348,10 @@ fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> 
         .with_adoption(spec.policy.adoption)
 }
 
-/// The objects that only one mount may write.
 struct Claim<'a> {
     plugin: &'a str,
     parent: &'a GroupVersionKind,
-    /// None: they could not be read, which is a problem already.
+    /// `None` if they could not be read, which is reported already.
     namespaces: Option<&'a Namespaces>,
 }
 
@@ -372,7 +361,7 @@ fn claim(mount: &Loaded) -> Claim<'_> {
 }
 
 impl Claim<'_> {
-    /// The conflict between two mounts, if there is one. Selectors are ignored, because labels can change.
+    /// Returns the conflict between mounts, if any. Ignores selectors: labels can change.
     fn clash(&self, other: &Self) -> Option<&'static str> {
         if !overlap(self.namespaces?, other.namespaces?) || !is_same_kind(self.parent, other.parent) {
             None
@@ -387,7 +376,6 @@ impl Claim<'_> {
     }
 }
 
-/// Whether both may contain the same namespace.
 fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
     match (one, other) {
         (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),

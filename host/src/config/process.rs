@@ -1,7 +1,7 @@
-//! The settings of the process, as opposed to those of mounts: its arguments, and the keys under `host` in the file that set them.
+//! The settings of the process: its arguments, and keys under `host` in the file.
 //!
-//! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The file sets the defaults of flags, so a flag
-//! or its environment variable overrides it. It is read once: these settings do not change while the process runs.
+//! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The
+//! file sets the defaults of flags, so flags and their variables override it. It is read once.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -23,7 +23,6 @@ use crate::config::arguments::telemetry::{LogArguments, TraceArguments};
 use crate::config::values::{label, period};
 use crate::plugins::files::Files;
 
-/// The key of these settings in the file.
 pub(super) const KEY: &str = "host";
 
 /// The arguments of the host itself.
@@ -33,18 +32,20 @@ pub(crate) struct HostArguments {
     pub(crate) admin: AdminArguments,
     #[command(flatten)]
     pub(crate) election: ElectionArguments,
-    /// Namespace that the host runs in. It keeps its Leases there and, if the deployment has a name, its inventory.
+    /// Namespace that the host runs in. It keeps its Leases there and, if the deployment has a
+    /// name, its inventory.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     pub(crate) home_namespace: String,
-    /// Allow `gyre record --secrets` to record the values of Secrets. Anyone who may forward a port of the host can then read them.
+    /// Allow `gyre record --secrets` to record the values of Secrets. Anyone who may forward a port
+    /// of the host can then read them.
     #[arg(
         long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
     )]
     pub(crate) record_secrets: bool,
-    /// How long a plugin stays mounted after its file disappears from the plugin directory, e.g. 90s or 10m; 0 unmounts it at once
-    /// [default: 5m]. Because of this delay, the host does not remove the finalizers of
-    /// all objects when the directory is empty for a moment.
+    /// How long a plugin stays mounted after its file disappears from the plugin directory, e.g.
+    /// 90s or 10m; 0 unmounts it at once [default: 5m]. Because of this delay, the host does not
+    /// remove the finalizers of all objects when the directory is empty for a moment.
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) plugin_dir_grace: Option<Duration>,
     #[command(flatten)]
@@ -59,19 +60,16 @@ fn grace(text: &str) -> Result<Duration, String> {
     if is_none { Ok(Duration::ZERO) } else { period(text).map_err(expected) }
 }
 
-/// Of a path: none.
 const OFF: &str = "off";
-/// The keyword of the schema that names a flag, whose parser then checks values.
+/// The keyword of the schema that names a flag, whose parser checks the values.
 pub(super) const FLAG: &str = "x-gyre-flag";
 
-/// A flag with a key in the file.
 #[derive(Clone)]
 pub(super) struct Flag {
     pub(super) key: String,
     argument: Arg,
 }
 
-/// The flags with a key in the file.
 pub(super) fn flags() -> Vec<Flag> {
     let command = CodeArguments::augment_args(HostArguments::augment_args(Command::new("host")));
     let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
@@ -89,12 +87,10 @@ fn camel_case(flag: &str) -> String {
     key
 }
 
-/// The schema of each key.
 pub(super) fn schema() -> Value {
     flags().into_iter().map(|flag| (flag.key.clone(), flag.schema())).collect()
 }
 
-/// The valid settings of the process in a file.
 pub(super) fn settings(host: &Map<String, Value>) -> Vec<Setting> {
     let setting = |flag: Flag| {
         let text = host.get(&flag.key).and_then(text)?;
@@ -103,7 +99,6 @@ pub(super) fn settings(host: &Map<String, Value>) -> Vec<Setting> {
     flags().into_iter().filter_map(setting).collect()
 }
 
-/// A value as it would be written on the command line.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -134,7 +129,7 @@ impl Flag {
         keywords.into_iter().filter_map(|(keyword, value)| Some((keyword.to_owned(), value?))).collect()
     }
 
-    /// The remedy for a value that the flag refuses; none: it accepts the value.
+    /// The remedy for a value that the flag refuses, or `None` if it accepts the value.
     pub(super) fn refusal(&self, value: &Value) -> Option<String> {
         self.refusal_of(&text(value)?)
     }
@@ -151,9 +146,9 @@ impl Flag {
     }
 }
 
-/// Reports times of an election in the file that contradict each other. Those of flags are reported when arguments are parsed.
+/// Reports contradictory times of an election in the file. Parsing reports those of flags.
 pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, problems: &mut Problems) {
-    // A flag with the same value as the file counts as set by the file.
+    // A flag with the value of the file counts as set by the file.
     let said = |(time, value): &(TimeFlag, Duration)| {
         let key = camel_case(time.flag);
         let mut host = configuration.host.iter();
@@ -171,7 +166,7 @@ pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, pro
     problems.add(place, wrong.error.to_string(), format!("change {}", names.join(" or ")));
 }
 
-/// The command with the settings of a file as the defaults of its arguments. [`super::Source::open`] reports problems of the file.
+/// Makes the settings of a file the defaults of arguments. [`super::Source::open`] reports errors.
 pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
     let source = Source::File(file.display().to_string().into());
     let whole = Place::whole(&file.display().to_string().into());
@@ -199,7 +194,6 @@ mod tests {
 
     use super::*;
 
-    /// What a file comes down to beside those flags.
     fn parse(file: &str, flags: &[&str]) -> HostArguments {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("gyre.yaml");
@@ -209,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_for_its_flag_and_a_flag_goes_before_it() {
+    fn a_key_sets_its_flag_and_a_flag_overrides_it() {
         let file = "host: {homeNamespace: of-file, metrics: false, recordSecrets: true}";
         let said = |flags: &[&str]| {
             let arguments = parse(file, flags);

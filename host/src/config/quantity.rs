@@ -1,11 +1,10 @@
-//! Amounts of bytes and of time, as Kubernetes and Go write them.
+//! Amounts of bytes and time, in the notations of Kubernetes and Go.
 
 use std::fmt;
 use std::time::Duration;
 
 use gyre_core::quantity::Quantity;
 
-/// The bytes of one unit of each binary suffix.
 const BYTES: [(&str, u64); 5] = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("Ti", 1 << 40), ("Pi", 1 << 50)];
 
 /// The nanoseconds of each unit of durations. Longer suffixes come first.
@@ -24,7 +23,7 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     Quantity::parse(text).ok()?.whole().and_then(|bytes| u64::try_from(bytes).ok())
 }
 
-/// A duration in Go's notation: `500ms`, `2s`, `1m30s`. kube's own `Duration` panics where one is too long.
+/// A duration in Go's notation: `500ms`, `2s`, `1m30s`. kube's `Duration` may panic.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut nanoseconds: u64 = 0;
@@ -42,7 +41,7 @@ fn is_decimal(character: char) -> bool {
     character.is_ascii_digit() || character == '.'
 }
 
-/// A decimal number of units; none if the result is not a whole number.
+/// A decimal number of units, or `None` if the result is not a whole number.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -55,7 +54,7 @@ fn decimal(text: &str, unit: u64) -> Option<u64> {
     (scaled % scale == 0).then(|| u64::try_from(scaled / scale).ok())?
 }
 
-/// Bytes as Kubernetes writes them: with the largest power of 1024 that leaves no remainder.
+/// Bytes in the notation of Kubernetes, with the largest power of 1024 that divides them.
 pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {
@@ -93,7 +92,7 @@ mod tests {
             ("0.3", None),
             ("64mi", None),
             ("99999999999999999999", None),
-            // As in Kubernetes, the binary suffixes end here.
+            // Binary suffixes end here, like in Kubernetes.
             ("99999999999999999Pi", Some(i64::MAX as u64)),
         ] {
             assert_eq!(parse_bytes(text), expected, "{text:?}");

@@ -17,9 +17,8 @@ use super::types::{Count, FilePath, Label, List, Size, Time};
 
 const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
 
-/// Reads a configuration file. Paths in it are relative to `directory`.
-///
-/// Invalid values are reported as problems, and ignored. `overrides` override the `defaults` of the file.
+/// Reads a configuration file. Paths in it are relative to `directory`. Invalid values are reported
+/// and ignored. `overrides` override the `defaults` of the file.
 pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy), problems: &mut Problems) -> Configuration {
     let mut configuration = Configuration::empty(root.clone());
     if root.node().is_none_or(Node::is_null) {
@@ -54,13 +53,11 @@ pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy)
 
 struct Reader<'a> {
     directory: &'a Path,
-    /// Pointers to invalid values.
     wrong: BTreeSet<String>,
     problems: &'a mut Problems,
 }
 
 impl Reader<'_> {
-    /// Whether a value or a part of it is invalid.
     fn is_wrong(&self, part: &Part) -> bool {
         let at = part.pointer();
         let mut below = self.wrong.range(at.to_owned()..).map_while(|wrong| wrong.strip_prefix(at));
@@ -94,7 +91,7 @@ impl Reader<'_> {
         Some(PluginSpec { plugin: self.directory.join(plugin), settings, part })
     }
 
-    /// The values of the keys, and those of the base for keys that are not set.
+    /// The values of the keys, or those of the base for keys that are not set.
     fn policy(&self, keys: &keys::Policy, part: &Part, base: &Policy) -> Policy {
         let mut policy = base.clone();
         if self.is_wrong(&part.at("/namespaces")) {

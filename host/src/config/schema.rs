@@ -11,7 +11,6 @@ use super::keys;
 use super::process;
 use super::types::{CHECK, Check};
 
-/// The JSON Schema of the configuration file.
 pub(crate) fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with_transform(RecursiveTransform(without_null))
@@ -23,7 +22,7 @@ pub(crate) fn schema() -> Value {
     schema.to_value()
 }
 
-/// Removes null from types, because a key with null counts as not set.
+/// Removes `null` from types, because a key with `null` counts as not set.
 fn without_null(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
     for keyword in ["type", "enum", "anyOf"] {
@@ -48,11 +47,6 @@ fn without_line_ends(schema: &mut Schema) {
     }
 }
 
-/// The validator of a schema.
-///
-/// # Errors
-///
-/// When the schema is invalid, which is a defect.
 pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
     let flags = process::flags();
     jsonschema::options()
@@ -70,7 +64,6 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A keyword that a function decides.
 struct Accepts<F>(F);
 
 impl<'i, F: Fn(&Value) -> bool + Send + Sync> Keyword<'i> for Accepts<F> {

@@ -1,4 +1,4 @@
-//! Checks a configuration file by the schema, and describes errors for people.
+//! Checks a configuration file by the schema, and describes the errors.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -17,8 +17,8 @@ use super::keys::File;
 use super::types::{CHECK, Check, REMEDY};
 use super::{process, schema};
 
-/// Reports what the schema finds wrong with a configuration file. Returns the valid rest, if there is any, and pointers to invalid values.
-/// Rules about several keys are not reported here, because the reader of the keys describes them better.
+/// Reports the schema errors of a file. Returns the valid rest, and pointers to invalid values. Not
+/// rules about several keys, which the reader of the keys describes better.
 pub(super) fn check(root: &Part, problems: &mut Problems) -> (Option<File>, BTreeSet<String>) {
     let mut report = Report { root, schema: schema::schema(), problems, wrong: BTreeSet::new() };
     let mut json = root.node().map(Node::to_json).unwrap_or_default();
@@ -42,7 +42,6 @@ struct Report<'a> {
     root: &'a Part,
     schema: Value,
     problems: &'a mut Problems,
-    /// Pointers to the invalid values.
     wrong: BTreeSet<String>,
 }
 
@@ -57,7 +56,7 @@ impl Report<'_> {
                 let known = |known: &[&str]| format!("known here are {}", list(known));
                 report_unknown(&part, "key", unexpected, schema, known, self.problems);
             }
-            // An alternative of which only parts are invalid is the intended one.
+            // An alternative with only some invalid parts is the intended one.
             ValidationErrorKind::AnyOf { context }
                 if let Some(errors) = context.iter().find(|errors| errors.iter().all(|inner| inner.instance_path() != at)) =>
             {
@@ -65,7 +64,7 @@ impl Report<'_> {
             }
             _ => {
                 let (value, is_key) = (error.instance(), matches!(at.segments().last(), Some(LocationSegment::Property(_))));
-                // A key with null counts as not set.
+                // A key with `null` counts as not set.
                 if !(value.is_null() && is_key) && self.wrong.insert(at.as_str().to_owned()) {
                     let what = what(schema, value).unwrap_or_else(|| {
                         let value = part.node().map_or_else(|| "this".to_owned(), Node::describe);
@@ -83,19 +82,17 @@ impl Report<'_> {
     }
 }
 
-/// Why a schema refuses a value, if there is more to say than that.
+/// The reason why a schema refuses a value, if it is known.
 fn what(schema: &Value, value: &Value) -> Option<String> {
     Check::deserialize(schema.get(CHECK)?).ok()?.check(value).err()?
 }
 
-/// The remedy for a value that a schema refuses.
 fn remedy(schema: &Value, value: &Value) -> String {
     let flag = schema.get(process::FLAG).and_then(|key| process::flags().into_iter().find(|flag| *key == *flag.key));
     let own = schema.get(REMEDY).and_then(Value::as_str).map(str::to_owned);
     flag.and_then(|flag| flag.refusal(value)).or(own).unwrap_or_else(|| format!("write {}", expected(schema)))
 }
 
-/// The values that a schema without a remedy of its own accepts.
 fn expected(schema: &Value) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let parts = |keyword: &str| schema.get(keyword).and_then(Value::as_array);

@@ -12,66 +12,50 @@ use gyre_sandbox::{Digest, Limits};
 
 use super::keys::Mount;
 
-/// The default name of a deployment.
 pub(crate) const NAME: &str = "gyre";
 
-/// A value, and the place where it is set.
 #[derive(Clone, Debug)]
 pub(crate) struct Located<T> {
     pub(crate) value: T,
     pub(crate) place: Place,
 }
 
-/// The value of an argument in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) key: String,
-    /// As it would be written on the command line.
     pub(crate) text: String,
 }
 
-/// The content of a configuration.
 #[derive(Debug)]
 pub(crate) struct Configuration {
-    /// The document, or the flag that stands for it.
     pub(crate) part: Part,
-    /// The name of the deployment, if it is set.
     pub(crate) name: Located<Option<String>>,
-    /// The settings of the process.
     pub(crate) host: Vec<Setting>,
-    /// The defaults of mounts.
     pub(crate) defaults: Policy,
-    /// The mounts that are listed.
     pub(crate) mounts: Vec<MountSpec>,
-    /// A directory whose plugins are mounted, too.
     pub(crate) directory: Option<Located<PathBuf>>,
-    /// Settings of plugins whose mounts have none, by the name of the plugin; later ones win.
+    /// The default settings of plugins, by name; the last one wins.
     pub(crate) settings: Vec<(String, Part)>,
 }
 
-/// The configuration of one mount.
 #[derive(Clone, Debug)]
 pub(crate) struct MountSpec {
     pub(crate) origin: Origin,
     pub(crate) source: PluginSpec,
     pub(crate) policy: Policy,
-    /// [`SettingsFrom::Default`]: the mount's settings.
+    /// The shadow, whose default settings are the mount's.
     pub(crate) shadow: Option<PluginSpec>,
-    /// Its limits, grants and the like.
     pub(crate) keys: Mount,
 }
 
-/// A plugin and its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct PluginSpec {
-    /// The part of the document that names them.
     pub(crate) part: Part,
     pub(crate) plugin: PathBuf,
     pub(crate) settings: SettingsFrom,
 }
 
 impl Configuration {
-    /// A configuration without any settings.
     pub(crate) fn empty(part: Part) -> Self {
         Self {
             name: Located { value: None, place: part.document() },
@@ -85,29 +69,24 @@ impl Configuration {
     }
 }
 
-/// The origin of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An entry in the configuration file, or a flag.
     File,
-    /// A plugin in the plugin directory.
     Directory,
-    /// A plugin that vanished from the plugin directory recently.
     Kept(Digest),
 }
 
 impl MountSpec {
-    /// A mount of a plugin without further settings.
     pub(crate) fn of(plugin: PathBuf, part: Part, policy: Policy) -> Self {
         let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
         Self { origin: Origin::File, source, policy, shadow: None, keys: Mount::default() }
     }
 }
 
-/// The settings that both `defaults` and a mount can have.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
-    /// None: they could not be read.
+    /// `None` if they could not be read.
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) adoption: Adoption,
     pub(crate) limits: Limits,
@@ -133,21 +112,17 @@ impl Default for Policy {
     }
 }
 
-/// Replaces a default, if there is a value.
 pub(crate) fn set<T>(default: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *default = value;
     }
 }
 
-/// The source of the settings of a plugin.
 #[derive(Clone, Debug)]
 pub(crate) enum SettingsFrom {
     /// The mount sets none; a flag may set them by the name of the plugin.
     Default,
     Inline(Part),
-    /// A file, and the part of the document that names it.
     File(PathBuf, Part),
-    /// They are set, but invalid.
     Unknown,
 }

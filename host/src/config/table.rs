@@ -11,7 +11,6 @@ use super::quantity::Bytes;
 const HEADINGS: [&str; 10] =
     ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WRITES", "WORKERS", "DEADLINE", "MEMORY"];
 
-/// A line for each mount, and for its shadow.
 pub(crate) struct Table<'a>(pub(crate) &'a [Program]);
 
 impl fmt::Display for Table<'_> {

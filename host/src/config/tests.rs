@@ -1,6 +1,4 @@
-//! Configurations as data: a file beside what it comes down to, or beside all that is wrong with it.
-//!
-//! `GYRE_BLESS=1` writes what is found beside each of them; the difference is for people to judge.
+//! Each configuration has its programs or problems beside it. `GYRE_BLESS=1` rewrites them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,7 +14,7 @@ use gyre_input::document::Document;
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
 
-/// The arguments as `gyre run` has them.
+/// The arguments of `gyre run`.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -30,7 +28,6 @@ fn arguments(arguments: &[&str]) -> MountArguments {
     Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount.into()
 }
 
-/// Opens a configuration file as `gyre run` does, with these flags.
 fn open(file: &Path, flags: &[&str]) -> Result<Source, Error> {
     let fixed = ["gyre", "--code-cache", "off", "--config", file.to_str().unwrap()];
     let command = with_defaults(Arguments::command(), file);
@@ -39,7 +36,6 @@ fn open(file: &Path, flags: &[&str]) -> Result<Source, Error> {
     Source::open_host(&mount.into(), &election)
 }
 
-/// A folder with the cases, and with plugins of several kinds beside them.
 fn stage(cases: &Path) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let plugins = directory.path().join("plugins");
@@ -65,14 +61,12 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     directory
 }
 
-/// Replaces a text within a component by one of the same length.
 fn patch(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let at = component.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
     [&component[..at], to.as_bytes(), &component[at + to.len()..]].concat()
 }
 
-/// What the configuration comes down to, as the folder sees it.
 fn outcome(directory: &Path, source: Result<Source, Error>) -> String {
     let text = match source {
         Ok(source) => {
@@ -126,7 +120,7 @@ fn describe(program: &Program) -> String {
 }
 
 #[test]
-fn every_file_comes_down_to_what_stands_beside_it() {
+fn every_configuration_has_the_outcome_in_its_golden_file() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
     let directory = stage(&cases);
     let mut inputs: Vec<PathBuf> = fs::read_dir(&cases).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -147,9 +141,9 @@ fn every_file_comes_down_to_what_stands_beside_it() {
 }
 
 #[test]
-fn times_are_told_with_their_key_unless_a_flag_goes_before_it() {
+fn invalid_times_name_their_key_unless_a_flag_overrides_it() {
     let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
-    let told = |host: &str, flags: &[&str]| {
+    let checked = |host: &str, flags: &[&str]| {
         let file = directory.path().join("times.yaml");
         fs::write(&file, format!("mounts: []\nhost:\n{host}\n")).unwrap();
         let found = outcome(directory.path(), open(&file, flags));
@@ -158,18 +152,18 @@ fn times_are_told_with_their_key_unless_a_flag_goes_before_it() {
     let (short, long, ha) = ("  haLeaseDuration: 5s", "  haLeaseDuration: 20s", "  ha: true");
     let of_file = "times.yaml:3:20: host.haLeaseDuration: the lease duration (5s) must be longer than the renew deadline (10s); \
                    change host.haLeaseDuration or host.haRenewDeadline\n";
-    assert_eq!(told(&format!("{short}\n{ha}"), &[]), of_file);
-    assert_eq!(told(short, &["--ha"]), of_file);
-    assert_eq!(told(short, &[]), "right", "nobody is elected");
-    assert_eq!(told(short, &["--ha", "--ha-lease-duration=20s"]), "right");
-    let mixed = told(long, &["--ha", "--ha-renew-deadline=30s"]);
+    assert_eq!(checked(&format!("{short}\n{ha}"), &[]), of_file);
+    assert_eq!(checked(short, &["--ha"]), of_file);
+    assert_eq!(checked(short, &[]), "right", "nobody is elected");
+    assert_eq!(checked(short, &["--ha", "--ha-lease-duration=20s"]), "right");
+    let mixed = checked(long, &["--ha", "--ha-renew-deadline=30s"]);
     assert!(mixed.ends_with("change host.haLeaseDuration or --ha-renew-deadline (or HA_RENEW_DEADLINE_SECONDS)\n"), "{mixed}");
-    // What the file says nothing of, whoever takes the flags tells.
-    assert_eq!(told(ha, &["--ha-lease-duration=5s"]), "right");
+    // Times of flags are reported when arguments are parsed.
+    assert_eq!(checked(ha, &["--ha-lease-duration=5s"]), "right");
 }
 
 #[test]
-fn the_documents_show_configurations_that_are_right() {
+fn configurations_in_the_documents_are_valid() {
     let check = |document: &str, expected: &str| {
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(document)).unwrap();
         let example = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
@@ -186,7 +180,7 @@ fn the_documents_show_configurations_that_are_right() {
 }
 
 #[test]
-fn the_contract_tells_the_limits_as_they_are() {
+fn the_limits_in_the_contract_are_those_of_the_code() {
     let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/contract.md")).unwrap();
     let grouped = |number: u64| {
         let digits = number.to_string();
@@ -238,7 +232,7 @@ fn the_contract_tells_the_limits_as_they_are() {
 
 /// Editors do not know the schema's own keywords.
 #[test]
-fn the_schema_finds_in_an_editor_what_json_schema_can_say() {
+fn the_schema_finds_errors_with_a_standard_validator() {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
     let check = |name: &str, expected: bool| {
@@ -273,7 +267,7 @@ fn the_schema_finds_in_an_editor_what_json_schema_can_say() {
 }
 
 #[test]
-fn flags_come_down_to_programs_too() {
+fn flags_result_in_programs() {
     let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
     let path = |name: &str| directory.path().join(name).display().to_string();
     let check = |flags: &[&str], expected: &str| {
@@ -307,7 +301,6 @@ fn flags_come_down_to_programs_too() {
     check(&["--config", "none.yaml"], "--config: cannot read none.yaml: No such file or directory");
 }
 
-/// A configuration that is followed.
 struct Followed {
     directory: tempfile::TempDir,
     programs: channel::Receiver<Arc<[Program]>>,
@@ -328,24 +321,22 @@ impl Followed {
         let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap().with_grace(grace);
         let (sender, programs) = channel::channel(source.programs());
         let (report, reports) = tokio::sync::mpsc::unbounded_channel();
-        let told = move |reload: Reload<'_>| {
+        let send_report = move |reload: Reload<'_>| {
             let _ = report.send(match reload {
                 Reload::Taken => "taken".to_owned(),
                 Reload::Refused(problems) => problems.to_string(),
             });
         };
-        tokio::spawn(source.follow(Duration::from_secs(1), sender, told));
+        tokio::spawn(source.reload_on_changes(Duration::from_secs(1), sender, send_report));
         Self { directory, programs, reports }
     }
 
-    /// Writes a file as an editor does, in place of the one before it.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.directory.path();
         fs::write(path.join("new"), content).unwrap();
         fs::rename(path.join("new"), path.join(name)).unwrap();
     }
 
-    /// What is said of the next change, without the path of the folder.
     async fn report(&mut self) -> String {
         let report = tokio::time::timeout(Duration::from_secs(600), self.reports.recv()).await.unwrap().unwrap();
         report.replace(&format!("{}/", self.directory.path().display()), "")
@@ -368,7 +359,7 @@ mounts:
 ";
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_taken_and_what_has_not_changed_is_the_same() {
+async fn a_change_is_taken_and_unchanged_programs_stay_the_same() {
     let mut followed = Followed::start();
     let before = followed.programs();
     followed.write("gyre.yaml", CONFIGURATION.replace("[two]", "[three]"));
@@ -405,7 +396,7 @@ async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_p
     let mounted = followed.programs();
     let is_silent = |followed: &mut Followed| followed.reports.try_recv().is_err();
 
-    // A file that comes back in time, and a directory that does.
+    // A file that comes back in time.
     fs::remove_file(&plugin).unwrap();
     tokio::time::sleep(PLUGIN_DIR_GRACE - Duration::from_secs(10)).await;
     followed.write("plugins/scheduled.wasm", &content);
@@ -431,7 +422,7 @@ async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_p
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_file_says_is_not_waited_with_and_a_file_that_is_renamed_is_no_other_plugin() {
+async fn a_changed_file_has_no_grace_period_and_a_renamed_plugin_is_the_same() {
     let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let plugins = followed.directory.path().join("plugins");
     followed.write("plugins/scheduled.wasm", fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap());
@@ -468,7 +459,7 @@ async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namesp
     assert_eq!(followed.names(), ["echo-team-a"]);
     assert!(removed.elapsed() >= PLUGIN_DIR_GRACE, "{:?}", removed.elapsed());
 
-    // A mount whose namespaces overlap takes its place at once.
+    // A mount with a common namespace replaces it at once.
     followed.write(plugin, &content);
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["echo-team-a", "echo"]);
@@ -480,7 +471,7 @@ async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namesp
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_leads_nowhere_is_left_out_after_its_plugin_was_unmounted() {
+async fn a_dangling_link_is_left_out_after_its_plugin_was_unmounted() {
     let mut followed = Followed::with_grace(PLUGIN_DIR_GRACE);
     let folder = followed.directory.path().to_owned();
     let content = fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap();
@@ -512,13 +503,13 @@ fn a_plugin_is_reported_as_given_up_only_once_it_is_unmounted() {
     let load = |text: &str| {
         fs::write(&file, text).unwrap();
         let loaded = source.shared.load(&source.programs, &source.directory, Time::default());
-        (loaded.result.is_ok(), loaded.looked.given_up)
+        (loaded.result.is_ok(), loaded.scan.given_up)
     };
     assert_eq!(load("pluginDirectory: plugins\nmounts: [{plugin: none.wasm}]\n"), (false, Vec::new()));
     assert_eq!(load(right), (true, vec![plugins.join("echo.wasm")]));
 }
 
-/// Brings a version of files into a folder as the kubelet does for a ConfigMap: a folder for the version, and a link that is turned.
+/// Updates files like the kubelet: with a new directory, and a link that is replaced.
 fn turn(folder: &Path, version: u32, files: &[&str]) {
     let content = folder.join(format!("..{version}"));
     fs::create_dir(&content).unwrap();
@@ -531,7 +522,7 @@ fn turn(folder: &Path, version: u32, files: &[&str]) {
 }
 
 #[test]
-fn what_is_loaded_is_of_one_version_however_often_a_config_map_is_updated() {
+fn all_files_are_loaded_from_one_version_of_a_config_map() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path();
     fs::copy(gyre_artifacts::ECHO, folder.join("echo.wasm")).unwrap();
@@ -560,7 +551,7 @@ fn what_is_loaded_is_of_one_version_however_often_a_config_map_is_updated() {
             }
         });
         for _ in 0..500 {
-            // One that changed each time that it was read is refused, and read once more later.
+            // Files that changed each time are refused, and read again later.
             if let Ok(programs) = source.shared.load(&source.programs, &Directory::default(), Time::default()).result {
                 let settings: BTreeSet<_> = programs.iter().map(|program| Arc::clone(&program.settings)).collect();
                 assert_eq!(settings.len(), 1, "{settings:?}");
@@ -611,7 +602,7 @@ async fn an_invalid_configuration_is_refused_as_a_whole_until_it_is_corrected() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn following_ends_when_the_receiver_is_dropped() {
+async fn reloading_ends_when_the_receiver_is_dropped() {
     let Followed { mut reports, programs, .. } = Followed::start();
     drop(programs);
     assert_eq!(reports.recv().await, None);

@@ -40,8 +40,7 @@ impl Check {
     /// Checks a value.
     ///
     /// # Errors
-    ///
-    /// Why the value is invalid, if there is more to say than that.
+    /// The reason why the value is invalid, if it is known.
     pub(super) fn check(&self, value: &Value) -> Result<(), Option<String>> {
         let text = value.as_str().unwrap_or_default();
         let is_valid = match self {
@@ -127,7 +126,6 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
 pub(crate) struct Count(pub(crate) Option<u32>);
 
 impl Count {
-    /// The number, if it is one.
     pub(crate) fn whole(self) -> Option<usize> {
         self.0.map(|number| number as usize)
     }
@@ -174,20 +172,18 @@ impl TryFrom<String> for Time {
 pub(crate) struct List<T>(Vec<Option<T>>);
 
 impl<T> List<T> {
-    /// The values, each with its index.
+    /// The values with their indexes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.0.iter().enumerate().filter_map(|(index, value)| Some((index, value.as_ref()?)))
     }
 }
 
 impl List<Label> {
-    /// The names, without their indexes.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         self.iter().map(|(_, Label(name))| name.clone()).collect()
     }
 }
 
-/// Adds keywords to a schema.
 pub(super) fn with(keywords: Value) -> impl FnMut(&mut Schema) {
     move |schema| {
         for (keyword, value) in keywords.as_object().into_iter().flatten() {
@@ -196,7 +192,6 @@ pub(super) fn with(keywords: Value) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// The schema of a quantity of bytes.
 pub(super) fn size(range: RangeInclusive<u64>, default: usize) -> impl FnMut(&mut Schema) {
     let (least, most) = (*range.start(), *range.end());
     with(json!({
@@ -208,7 +203,6 @@ pub(super) fn size(range: RangeInclusive<u64>, default: usize) -> impl FnMut(&mu
     }))
 }
 
-/// The schema of a duration.
 pub(super) fn time(range: RangeInclusive<Duration>, default: Duration) -> impl FnMut(&mut Schema) {
     let (least, most) = (*range.start(), *range.end());
     with(json!({
@@ -220,7 +214,6 @@ pub(super) fn time(range: RangeInclusive<Duration>, default: Duration) -> impl F
     }))
 }
 
-/// The schema of a whole number.
 pub(super) fn whole(range: RangeInclusive<u32>, default: usize) -> impl FnMut(&mut Schema) {
     let mut add_integer = with(integer(&range));
     move |schema| {
@@ -229,7 +222,6 @@ pub(super) fn whole(range: RangeInclusive<u32>, default: usize) -> impl FnMut(&m
     }
 }
 
-/// The schema of a whole number, or a word that stands for none.
 pub(super) fn whole_or(word: &str, range: RangeInclusive<u32>, default: impl Into<Value>) -> impl FnMut(&mut Schema) {
     with(json!({"anyOf": [integer(&range), {"const": word}], "default": default.into()}))
 }
@@ -244,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a schema accepts a text according to validators that do not know the keywords of gyre.
+    /// Returns whether a standard validator accepts a text, without the keywords of gyre.
     fn accepts(mut keywords: impl FnMut(&mut Schema), text: &str) -> bool {
         let mut schema = Schema::default();
         keywords(&mut schema);

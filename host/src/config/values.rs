@@ -10,12 +10,10 @@ use gyre_core::{milliseconds, names};
 
 use crate::config::quantity::parse_duration;
 
-/// Arguments that contradict each other. The exit code is that of invalid arguments.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongArguments(pub(crate) String);
 
-/// A required argument that is missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{command} needs {argument}")]
 pub(crate) struct MissingArgument {
@@ -23,7 +21,6 @@ pub(crate) struct MissingArgument {
     pub(crate) argument: &'static str,
 }
 
-/// A whole number within bounds, for clap.
 pub(crate) fn whole<N, R>(range: R) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
 where
     N: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
@@ -39,19 +36,16 @@ where
     }
 }
 
-/// A duration within bounds that is given in milliseconds, for clap.
 pub(crate) fn milliseconds(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
     let number = whole(milliseconds::of(*range.start())..=milliseconds::of(*range.end()));
     move |text| number(text).map(Duration::from_millis)
 }
 
-/// A number of bytes within bounds that is given in MiB, for clap.
 pub(crate) fn mebibytes(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
     let number = whole((*range.start() >> 20) as usize..=(*range.end() >> 20) as usize);
     move |text| number(text).map(|mebibytes| mebibytes << 20)
 }
 
-/// One of these words, each with its help, for clap.
 pub(crate) fn one_of<T>(words: &'static [(&'static str, &'static str, T)]) -> impl TypedValueParser<Value = T>
 where
     T: Clone + Send + Sync + 'static,
@@ -63,17 +57,15 @@ where
     })
 }
 
-/// The longest duration of a Lease.
 const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 
-/// A duration with a unit, for clap. A number without a unit is in seconds, as in variables of echoperator.
+/// Parses a duration for clap. Without a unit, it is in seconds, as in variables of echoperator.
 pub(crate) fn period(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let found = seconds.or_else(|| parse_duration(text)).filter(|found| (Duration::from_millis(1)..=LONGEST).contains(found));
     found.ok_or_else(|| "expected a duration such as 15s, 1500ms or 1m".to_owned())
 }
 
-/// A name that is a DNS label, e.g. of a namespace, for clap.
 pub(crate) fn label(text: &str) -> Result<String, String> {
     let remedy = "expected lower-case letters, digits and hyphens, at most 63";
     if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }

@@ -1,4 +1,4 @@
-//! Reports that a large plugin is being compiled, which takes up to minutes.
+//! Announces that a large plugin is being compiled, which may take minutes.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Sandbox;
 use tracing::info;
 
-/// The smallest plugin whose compilation is reported, in bytes. Plugins in Rust or Go are smaller, and are compiled in about a second; those
-/// with an interpreter (JavaScript, Python) have 12 MB and more.
+/// The smallest announced plugin, in bytes. Plugins in Rust or Go are smaller, and compile in about
+/// a second; those with an interpreter (JavaScript, Python) have at least 12 MB.
 const LARGE: usize = 4 << 20;
 
-/// Reports that a plugin is being compiled, if it is large and not in the cache: in the log, or else on standard error. On a terminal, the line
-/// stays until the returned value is dropped.
+/// Announces the compilation of a large plugin that is not in the cache: in the log, or else on
+/// standard error. On a terminal, the line stays until the returned value is dropped.
 pub(super) fn announce(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> Option<Progress> {
     if bytes.len() < LARGE || sandbox.is_compiled(bytes) {
         return None;

@@ -1,7 +1,6 @@
-//! Reads files, and notices when they have changed.
+//! Reads files, and detects their changes.
 //!
-//! Files are polled instead of watched: this works on every file system, for files that are written in place, for files that are replaced, and
-//! for the links by which the kubelet updates a ConfigMap.
+//! They are polled: this works on every file system, for overwritten, replaced and linked files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,14 +9,13 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Files and directories, each with its state just before it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Files(BTreeMap<PathBuf, Look>);
+pub(crate) struct Files(BTreeMap<PathBuf, FileState>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Look {
+enum FileState {
     Absent,
-    /// The identity of the file, its length, and the times at which its content and its metadata last changed.
+    /// The identity and length of a file, and the times of its last changes.
     File {
         device: u64,
         inode: u64,
@@ -25,18 +23,13 @@ enum Look {
         modified: (i64, i64),
         changed: (i64, i64),
     },
-    /// The plugins in it.
     Directory(Vec<PathBuf>),
 }
 
 impl Files {
-    /// Reads a whole file.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read, or is larger than `limit` bytes.
+    /// Reads a whole file of at most `limit` bytes.
     pub(crate) fn read(&mut self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-        self.0.insert(path.to_owned(), look(path));
+        self.0.insert(path.to_owned(), state_of(path));
         let file = fs::File::open(path)?;
         // A device or a pipe has no end.
         if !file.metadata()?.is_file() {
@@ -51,38 +44,34 @@ impl Files {
     }
 
     /// The plugins in a directory, sorted by name.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be listed.
     pub(crate) fn list(&mut self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        self.0.insert(path.to_owned(), look(path));
+        self.0.insert(path.to_owned(), state_of(path));
         plugins_in(path)
     }
 
-    /// Adds a file that is not read, so that its changes are noticed.
-    pub(crate) fn note(&mut self, path: &Path) {
-        self.0.insert(path.to_owned(), look(path));
+    /// Adds a file without reading it.
+    pub(crate) fn track(&mut self, path: &Path) {
+        self.0.insert(path.to_owned(), state_of(path));
     }
 
     /// The same files with their current states.
     #[must_use]
-    pub(crate) fn look_again(&self) -> Self {
-        Self(self.0.keys().map(|path| (path.clone(), look(path))).collect())
+    pub(crate) fn with_current_states(&self) -> Self {
+        Self(self.0.keys().map(|path| (path.clone(), state_of(path))).collect())
     }
 }
 
-fn look(path: &Path) -> Look {
-    // Links are followed, because their targets are read.
+fn state_of(path: &Path) -> FileState {
+    // Follows links, because their targets are read.
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => plugins_in(path).map_or(Look::Absent, Look::Directory),
-        Ok(metadata) => look_at_file(&metadata),
-        Err(_) => Look::Absent,
+        Ok(metadata) if metadata.is_dir() => plugins_in(path).map_or(FileState::Absent, FileState::Directory),
+        Ok(metadata) => state_of_file(&metadata),
+        Err(_) => FileState::Absent,
     }
 }
 
-fn look_at_file(metadata: &Metadata) -> Look {
-    Look::File {
+fn state_of_file(metadata: &Metadata) -> FileState {
+    FileState::File {
         device: metadata.dev(),
         inode: metadata.ino(),
         length: metadata.len(),
@@ -110,14 +99,14 @@ mod tests {
 
     use super::*;
 
-    /// Whether a change after reading `path` is noticed.
+    /// Expects that a change after reading `path` is detected, or is not.
     fn check(directory: &Path, path: &str, change: impl FnOnce(&Path), expected: bool) {
         let mut files = Files::default();
         let path = directory.join(path);
         let _ = if path.is_dir() { files.list(&path).map(drop) } else { files.read(&path, 1 << 20).map(drop) };
-        assert_eq!(files, files.look_again(), "{} before", path.display());
+        assert_eq!(files, files.with_current_states(), "{} before", path.display());
         change(directory);
-        assert_eq!(files != files.look_again(), expected, "{}", path.display());
+        assert_eq!(files != files.with_current_states(), expected, "{}", path.display());
     }
 
     #[test]
@@ -155,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_directory_only_plugins_count() {
+    fn only_the_plugins_in_a_directory_count() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
         check(directory, "", |directory| fs::write(directory.join("notes.txt"), "").unwrap(), false);

@@ -1,4 +1,4 @@
-//! Makes the ConfigMap `<name>`, notes down that it did, and never looks at it again: one that somebody removes stays away.
+//! Creates the ConfigMap `<name>` once, records that in its status, and does not restore it.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Object, Reconciler, Response, Strategy};

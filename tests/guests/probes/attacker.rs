@@ -1,5 +1,5 @@
-//! Does what `spec.attack` says, of all that a plugin can do to its host: `spin`, `trap`, `memory`, `recursion`, `children`, `refusals`,
-//! `failure`, `names`, `log`, `clock`, `elsewhere` (a ConfigMap in the namespace `kube-system`).
+//! Attacks its host as `spec.attack` says: `spin`, `trap`, `memory`, `recursion`, `children`,
+//! `refusals`, `failure`, `names`, `log`, `clock`, `elsewhere` (a ConfigMap in `kube-system`).
 
 use std::hint::black_box;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

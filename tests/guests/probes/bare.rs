@@ -1,5 +1,4 @@
-//! Has a status, but no subresource for it: who writes the status writes the object, whose generation that raises. Wants
-//! `seen: <spec.text>` in it.
+//! Has a status with `seen: <spec.text>`, but no subresource: status writes raise the generation.
 
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response};
 use serde::Deserialize;

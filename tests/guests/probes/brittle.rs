@@ -1,4 +1,4 @@
-//! Divides by `spec.size`, which its schema lets be 0.
+//! Divides by `spec.size`, which may be 0.
 
 use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};

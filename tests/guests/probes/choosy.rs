@@ -1,5 +1,5 @@
-//! Takes settings: `greeting`, not empty, and `count`, 1 to 10; and refuses the greeting `forbidden`, which its schema lets pass. Both are
-//! in its ConfigMap `<name>`.
+//! Has the settings `greeting`, not empty, and `count`, 1 to 10, and writes both into its ConfigMap
+//! `<name>`. Refuses the greeting `forbidden`, which its schema allows.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoStatus, Object, Reconciler, Response, Strategy};

@@ -1,5 +1,5 @@
-//! Reads the clock, of which nothing shows in its ConfigMap `<name>`, and wants to be called again after
-//! `spec.requeueMilliseconds`, if that is given. With `spec.blind` it does not read the clock.
+//! Reads the clock without using it, and requests a requeue after `spec.requeueMilliseconds`, if
+//! that is set. Does not read the clock if `spec.blind` is set. Has a ConfigMap `<name>`.
 
 use std::hint::black_box;
 use std::time::Duration;

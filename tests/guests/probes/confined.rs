@@ -1,11 +1,11 @@
-//! Reads ConfigMaps of the namespace `confined-source` that are labelled `share=yes`, and sees no others: its manifest says so. Into its
-//! ConfigMap `<name>` it writes what it sees:
+//! Reads ConfigMaps labelled `share=yes` in the namespace `confined-source`: its manifest declares
+//! no others. Writes what it sees into its ConfigMap `<name>`:
 //!
-//! - `there`: whether it sees the ConfigMap `spec.get` of that namespace: `seen` or `absent`;
-//! - `here`: the same of its own namespace;
-//! - `list`: the names of all that it sees, by name.
+//! - `there`: whether it sees the ConfigMap `spec.get` of that namespace: `seen` or `absent`
+//! - `here`: the same for its own namespace
+//! - `list`: the names of all that it sees, sorted
 //!
-//! A read that fails is told in place of the answer, as by `reader`.
+//! A failed read is written like that of `reader`.
 
 use gyre_guests::{CONFIG_MAP, config_map, read_error};
 use gyre_sdk::{

@@ -1,5 +1,5 @@
-//! Makes children where the garbage collector does not reach them: a ConfigMap in the namespace `spec.namespace` and, if
-//! `spec.clusterScoped` is true, a ClusterRole; both are called `<namespace>-<name>`. And a ConfigMap `<name>` beside its parent.
+//! Creates a ConfigMap in `spec.namespace` and, if `spec.clusterScoped` is true, a ClusterRole,
+//! both `<namespace>-<name>` and not garbage-collected; and a ConfigMap `<name>` in its namespace.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

@@ -1,4 +1,4 @@
-//! Takes `spec.steps` steps of nothing in each call.
+//! Takes `spec.steps` idle steps in each call.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! Fails as `spec.fail` says: `transient`, `retry-after` (in `spec.delayMilliseconds`), `terminal`, `trap`; with `flood` it returns 20,000
-//! children. Otherwise it makes a ConfigMap `<name>`.
+//! Fails as `spec.fail` says: `transient`, `retry-after` (in `spec.delayMilliseconds`), `terminal`,
+//! `trap`, or `flood` with 20,000 children. Otherwise creates a ConfigMap `<name>`.
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
-//! Makes the ConfigMaps `<name>-a` and `<name>-b`, and takes them down in that order: `-b` is wanted until `-a` is gone.
-//!
-//! `spec.finalize` decides how: `fail` fails each time, `trap` panics, `never` is never done; anything else comes to its end.
+//! Creates the ConfigMaps `<name>-a` and `<name>-b`, and wants `-b` until `-a` is deleted. If
+//! `spec.finalize` is `fail`, teardown fails; `trap` panics; `never` is never done.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, Metadata, NoSettings, NoStatus, Object, Reconciler, Response, Strategy, Teardown};

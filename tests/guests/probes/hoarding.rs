@@ -1,4 +1,4 @@
-//! Takes 48 MiB of memory for each call, and does nothing with it.
+//! Takes 48 MiB of memory in each call, without using it.
 
 use std::hint::black_box;
 

@@ -1,5 +1,6 @@
-//! Reads the object `spec.hope` of the kind `Hope`, whose CRD no plugin brings, and writes into the ConfigMap `<name>`, key `hope`,
-//! what becomes of it: `NotServed` until somebody installs that CRD, then `absent`, then the object's `spec.text`.
+//! Reads the object `spec.hope` of the kind `Hope`, which has no CRD. The key `hope` of its
+//! ConfigMap `<name>` is `NotServed` without the CRD, then `absent`, then `spec.text` of the
+//! object.
 
 use gyre_guests::{API_VERSION, CONFIG_MAP, config_map, read_error};
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, ReadKind, Reconciler, Response, Strategy};

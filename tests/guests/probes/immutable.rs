@@ -1,4 +1,4 @@
-//! Makes a ConfigMap `<name>` that is immutable and has `spec.text` in it: a change of that is one that the API server rejects.
+//! Creates an immutable ConfigMap `<name>` with `spec.text`: the API server rejects changes of it.
 
 use gyre_guests::CONFIG_MAP;
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

@@ -1,7 +1,8 @@
-//! Tells what it sees of Secrets wherever it can: the Secret `spec.secret` of its own namespace, and all of them by a list.
+//! Reveals Secrets in every way: the Secret `spec.secret` of its namespace, and all in a list.
 //!
-//! Each value goes as it is into a ConfigMap, in base64 into a Secret, backwards into an annotation, and as it is into the status, a
-//! condition, an event and the log; with `spec.refuses` into a failure, and with `spec.panics` into a panic.
+//! Each value is in a ConfigMap, a Secret (base64), an annotation (backwards), the status, a
+//! condition, an event and the log; with `spec.refuses` in a failure, with `spec.panics` in a
+//! panic.
 
 use gyre_guests::{CONFIG_MAP, SECRET};
 use gyre_sdk::{
@@ -83,7 +84,6 @@ impl Reconciler for Indiscreet {
     }
 }
 
-/// From base64, of texts alone.
 fn decoded(value: &str) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();

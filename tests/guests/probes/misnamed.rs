@@ -1,4 +1,4 @@
-//! Makes a ConfigMap whose label has a value that labels cannot have.
+//! Creates a ConfigMap with an invalid label value.
 
 use gyre_guests::CONFIG_MAP;
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

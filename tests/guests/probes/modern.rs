@@ -1,4 +1,4 @@
-//! Needs `spec.size`, which its kind requires today; its older version knew no such field.
+//! Needs `spec.size`, which is required today, but absent in the older version of its kind.
 
 use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};

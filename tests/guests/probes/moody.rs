@@ -1,4 +1,4 @@
-//! Its kind has another default for `spec.size` in its older version, so what one writes depends on how old the manifest is.
+//! Has another default of `spec.size` in its older version: manifests mean different things by age.
 
 use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};

@@ -1,5 +1,5 @@
-//! The later version of the plugin `narrowing`, whose earlier one is `widened`: makes a ConfigMap `<name>`, and no longer declares the
-//! Secrets that the earlier one made.
+//! The later version of the plugin `narrowing`: creates a ConfigMap `<name>`, and no longer
+//! declares the Secrets of the earlier version `widened`.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

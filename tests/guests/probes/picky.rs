@@ -1,4 +1,4 @@
-//! Its kind takes only specs that keep to a pattern, a format and a rule, and it does not bear all of them.
+//! Allows only specs with a pattern, a format and a rule, and panics for some of them.
 
 use gyre_guests::{CONFIG_MAP, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

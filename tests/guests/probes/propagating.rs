@@ -1,5 +1,5 @@
-//! Makes a ConfigMap, a Secret and a ServiceAccount, all `<name>`, for as long as `spec.wanted` is true. What they own is orphaned, deleted
-//! before them and deleted after them, in this order.
+//! Creates a ConfigMap, a Secret and a ServiceAccount `<name>` while `spec.wanted` is true. Their
+//! dependents are orphaned, deleted before them, and deleted after them, respectively.
 
 use gyre_guests::{CONFIG_MAP, SECRET};
 use gyre_sdk::{

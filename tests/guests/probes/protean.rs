@@ -1,10 +1,10 @@
-//! Does what its settings say, so that two programs of it, such as a mount and its shadow, do otherwise for the same parents.
+//! Does what its settings say, so that e.g. a mount and its shadow differ for the same parents.
 //!
-//! - `children`: the ends of the names of its ConfigMaps, `<name>-<end>`; without them it has `one` and `two`.
-//! - `text`: is in each of them.
-//! - `secret`: is in the Secret `<name>-secret`, and as `copy` in each ConfigMap; without it there is no Secret.
-//! - `read`: a ConfigMap of the parent's namespace whose `data.text` takes the place of `text`; or why it cannot be read.
-//! - `end`: how a call ends about the parents whose names begin with `of` (all, without it): `panic`, `spin` or `fail`.
+//! - `children`: the suffixes of its ConfigMaps `<name>-<suffix>`, by default `one` and `two`
+//! - `text`: is in each of them
+//! - `secret`: is in the Secret `<name>-secret`, and as `copy` in each ConfigMap; optional
+//! - `read`: a ConfigMap whose `data.text`, or a read error, replaces `text`
+//! - `end`: how a call ends for parents whose names begin with `of`: `panic`, `spin` or `fail`
 
 use gyre_guests::{CONFIG_MAP, SECRET, config_map, read_error};
 use gyre_sdk::{Cluster, Failure, Manifest, NoStatus, Object, ReadKind, Reconciler, Response, Strategy};

@@ -1,4 +1,4 @@
-//! Makes a ConfigMap `<name>` with the largest `spec.size` that there ever was: it looks at what it made of an earlier spec.
+//! Creates a ConfigMap `<name>` with the largest `spec.size` so far, which it reads from its child.
 
 use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};

@@ -1,12 +1,13 @@
-//! Reads what its spec says, and writes what it saw into the ConfigMap `<name>-copy`, one key a read:
+//! Reads what its spec says, and writes the results into the ConfigMap `<name>-copy`:
 //!
-//! - `spec.get`: a ConfigMap of the namespace `spec.getNamespace`, or else of its own. Key `get`: its data as JSON, or `absent`.
-//! - `spec.list`: a label selector for ConfigMaps of the namespace `spec.listNamespace`, or else of all; `""` selects all. Key
-//!   `list`: lines `namespace/name`, sorted, without its own copy.
-//! - `spec.secret`: a Secret of its own namespace, of which it sees the metadata only. Key `secret`: its labels as JSON, or `absent`;
-//!   or `has data`, if the host shows more than it should.
+//! - `spec.get`: a ConfigMap of the namespace `spec.getNamespace`, by default its own. Key `get`:
+//!   its data as JSON, or `absent`
+//! - `spec.list`: a label selector for ConfigMaps of the namespace `spec.listNamespace`, by default
+//!   all; `""` selects all. Key `list`: sorted lines `namespace/name`, without its copy
+//! - `spec.secret`: a Secret of its namespace, of which it reads the metadata. Key `secret`: its
+//!   labels as JSON, `absent`, or `has data` if the host shows too much
 //!
-//! A read that fails is told in place of the answer: `NotDeclared`, `NotGranted`, `NotServed` or `InvalidSelector: …`.
+//! A failed read is written as `NotDeclared`, `NotGranted`, `NotServed` or `InvalidSelector: …`.
 
 use gyre_guests::{CONFIG_MAP, SECRET, config_map, read_error};
 use gyre_sdk::{
@@ -89,7 +90,6 @@ fn secret(cluster: &Cluster, name: &str) -> Result<String, ReadError> {
     })
 }
 
-/// By key.
 fn as_json(pairs: &Labels) -> String {
     Value::Object(pairs.iter().map(|(key, value)| (key.to_owned(), json!(value))).collect()).to_string()
 }

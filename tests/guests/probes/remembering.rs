@@ -1,5 +1,5 @@
-//! Counts its calls in memory of its own, and writes the number into its ConfigMap `<name>`: it is no pure function. With `spec.secret` that
-//! and the number are in a Secret `<name>` too, and as `copy` in the ConfigMap.
+//! Counts its calls in memory, and writes the number into its ConfigMap `<name>`: not pure. If
+//! `spec.secret` is set, a Secret `<name>` has both, and the ConfigMap has a `copy`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

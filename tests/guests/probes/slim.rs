@@ -1,4 +1,4 @@
-//! Has a status with room for `phase` and nothing else: what the host would like to say there is pruned. Wants `phase: Done`.
+//! Has a status with only `phase`: the API server prunes the host's fields. Wants `phase: Done`.
 
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response};
 use serde_json::json;

@@ -1,7 +1,7 @@
-//! Makes one child for each strategy, all called as their parent: a ConfigMap (apply), a Job (recreate) and a Secret (create-only).
+//! Creates a ConfigMap (apply), a Job (recreate) and a Secret (create-only), all `<name>`.
 //!
-//! `spec.text` is in the ConfigMap and the Secret, `spec.image` is the Job's, and with `spec.keep` the ConfigMap is kept, neither
-//! created nor changed.
+//! `spec.text` is in the ConfigMap and the Secret, and `spec.image` is the Job's. With `spec.keep`,
+//! the ConfigMap is kept: neither created nor changed.
 
 use gyre_guests::{CONFIG_MAP, SECRET, config_map};
 use gyre_sdk::{Cluster, DynamicObject, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

@@ -1,8 +1,7 @@
-//! Makes a ConfigMap `<name>` with `spec.text`, as one of a hundred plugins: `tenant-00` reconciles the kind `Tenant00`, and so on.
+//! Creates a ConfigMap `<name>` with `spec.text`. `tenant-00` reconciles the kind `Tenant00` etc.
 //!
-//! Its number is two digits in the bytes of the component. `gyre_artifacts::tenant` changes them, so that a test mounts as many
-//! plugins of different kinds as it wants without compiling any. They are read through a `black_box`, lest the compiler put them
-//! elsewhere; a test in `gyre-artifacts` says that they are there once.
+//! `gyre_artifacts::tenant` replaces the two digits in the bytes of the component, so that tests
+//! get many plugins without compiling them. The `black_box` keeps the compiler from moving them.
 
 use std::hint::black_box;
 
@@ -28,7 +27,7 @@ impl Reconciler for Tenant {
     fn manifest() -> Manifest {
         let marker = black_box(&NUMBER).as_slice();
         let number = marker.get(19..21).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default();
-        // A manifest is asked for once for each load, so what is leaked does not add up.
+        // Leaks once per load.
         let kind = Kind::new(API_VERSION, format!("Tenant{number}").leak());
         Manifest::new(format!("tenant-{number}"), env!("CARGO_PKG_VERSION"), kind)
             .description("One of many.")

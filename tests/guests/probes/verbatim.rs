@@ -1,4 +1,4 @@
-//! Wants the objects of `spec.children`, as they are: Secrets, Deployments and HorizontalPodAutoscalers, and Jobs that are made anew.
+//! Wants the objects in `spec.children` unchanged. Jobs are recreated.
 
 use gyre_guests::SECRET;
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

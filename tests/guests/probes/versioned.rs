@@ -1,8 +1,8 @@
-//! Makes the ConfigMaps `<name>-one` and `<name>-two`, each with its version and with `spec.text`.
+//! Creates the ConfigMaps `<name>-one` and `<name>-two`, each with its version and `spec.text`.
 //!
-//! The version is ten digits in the bytes of the component. `gyre_artifacts::versioned` changes them, so that a test makes as many
-//! versions as it wants without compiling any. They are read through a `black_box`, lest the compiler put them elsewhere; a test
-//! in `gyre-artifacts` says that they are there once.
+//! `gyre_artifacts::versioned` replaces the ten digits in the bytes of the component, so that tests
+//! get many versions without compiling them. The `black_box` keeps the compiler from moving them; a
+//! test in `gyre-artifacts` checks that they exist once.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! The earlier version of the plugin `narrowing`, whose later one is `narrowed`: makes a ConfigMap and a Secret, both `<name>`.
+//! The earlier version of `narrowed`: creates a ConfigMap and a Secret `<name>`.
 
 use gyre_guests::{CONFIG_MAP, SECRET, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

@@ -1,5 +1,5 @@
-//! Reconciles a kind that is of no namespace: makes a ConfigMap in the namespace `spec.namespace`, and a ClusterRole, both called as their
-//! parent.
+//! Reconciles a cluster-scoped kind: creates a ConfigMap in the namespace `spec.namespace`, and a
+//! ClusterRole, both with the name of their parent.
 
 use gyre_guests::{API_VERSION, CONFIG_MAP, crd};
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};

@@ -1,15 +1,15 @@
 //! Plugins for tests. Each program either misbehaves in one way or does one thing.
 //!
 //! ```text
-//!   *.rs         misbehave in `reconcile`, whatever the parent contains, unless the file says otherwise: gyre_artifacts::guests
-//!   probes/*.rs  do only what the spec of their parent tells them, or break one rule for plugins:        gyre_artifacts::probes
+//!   *.rs         misbehave in `reconcile` for every parent, by default: gyre_artifacts::guests
+//!   probes/*.rs  do what their parent says, or break one rule:          gyre_artifacts::probes
 //! ```
 //!
-//! Each reconciles a kind of its own in the group `guests.gyre.dev` and contains its CRD, so they can be mounted side by side. The kind
-//! is named after the file, unless the file says otherwise.
+//! Each reconciles a kind of its own in the group `guests.gyre.dev`, by default named after the
+//! file, and contains its CRD. So they can be mounted together.
 //!
-//! What is absent: a misbehaving guest without a test. `gyre-artifacts` lists the files, and the crates that use the list do not compile if
-//! a test is missing. Probes need no test of their own: other tests use them.
+//! What is absent: a misbehaving guest without a test. `gyre-artifacts` lists the files, and the
+//! crates that use the list do not compile if a test is missing. Other tests use the probes.
 
 use gyre_sdk::{Kind, Manifest, NoStatus, Object, ReadError};
 use serde::Deserialize;
@@ -18,48 +18,47 @@ use serde_json::{Value, json};
 /// The group and version of the guests' parents.
 pub const API_VERSION: &str = "guests.gyre.dev/v1";
 
-/// Most have a child of this kind.
+/// The child kind of most guests.
 pub const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 
-/// Some have a child of this kind, or read it.
+/// A kind that some guests create or read.
 pub const SECRET: Kind = Kind::new("v1", "Secret");
 
-/// A parent, or a spec, of which nothing is read.
+/// A parent, or a spec, without fields.
 #[derive(Deserialize)]
 pub struct Parent {}
 
 /// A parent whose spec has a `size`.
 pub type SizedParent = Object<Size, NoStatus>;
 
-/// A spec, see [`sized`].
+/// The spec of [`sized`].
 #[derive(Deserialize)]
 pub struct Size {
     /// The size.
     pub size: i64,
 }
 
-/// The manifest of a misbehaving guest with this crate's name that reconciles this kind and makes no children.
+/// The manifest of a misbehaving guest with this crate name and parent kind, without children.
 pub fn manifest(crate_name: &str, kind: &'static str) -> Manifest {
     Manifest::new(crate_name.replace('_', "-"), env!("CARGO_PKG_VERSION"), Kind::new(API_VERSION, kind))
         .description("Misbehaves, so that tests can see it contained.")
         .crd(crd("guests.gyre.dev", "v1", kind))
 }
 
-/// The manifest of a probe that reconciles this kind, is called as it in kebab case, and makes no children.
+/// The manifest of a probe with this parent kind, named in kebab case, without children.
 pub fn probe(kind: &'static str) -> Manifest {
     probe_with_version(kind, |_| {})
 }
 
-/// As [`probe`], and the only version of its CRD is changed so.
-///
-/// All names are made from the kind when the plugin runs, not by the compiler: so a test may put another kind into the component's bytes.
+/// Like [`probe`], with a change of the only version of its CRD. All names are derived at run time,
+/// so a test may replace the kind in the component's bytes.
 pub fn probe_with_version(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
     let mut only = version(Kind::new(API_VERSION, kind).version());
     change(&mut only);
     probe_with_versions(kind, &[only])
 }
 
-/// As [`probe`], with a CRD of two versions, of which the newer is the one that is read and stored. Each has one of these schemas.
+/// Like [`probe`], with a CRD of two versions with these schemas. The newer one is read and stored.
 pub fn probe_with_older_version(kind: &'static str, (name, older): (&str, &Value), newer: &Value) -> Manifest {
     let newer = version_with(Kind::new(API_VERSION, kind).version(), true, newer);
     let older = version_with(name, false, older);
@@ -82,7 +81,7 @@ fn probe_with_versions(kind: &'static str, versions: &[Value]) -> Manifest {
         .crd(crd.to_string().into_bytes())
 }
 
-/// A CustomResourceDefinition, as JSON, of a namespaced kind that takes any fields and has a status.
+/// A CustomResourceDefinition, as JSON, of a namespaced kind with any fields and a status.
 pub fn crd(group: &str, version: &str, kind: &str) -> Vec<u8> {
     definition(group, kind, &[self::version(version)]).to_string().into_bytes()
 }
@@ -111,7 +110,7 @@ fn definition(group: &str, kind: &str, versions: &[Value]) -> Value {
     })
 }
 
-/// The `schema` of a CRD's version whose spec takes any fields, and whose status is given by its schema.
+/// The `schema` of a CRD's version with any spec, and with this schema of the status.
 pub fn schema(status: Value) -> Value {
     let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
@@ -134,7 +133,7 @@ pub fn config_map(name: &str, data: Value) -> Value {
     json!({"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind, "metadata": {"name": name}, "data": data})
 }
 
-/// The name of what kept a probe from reading, for tests to look at.
+/// The name of a read error.
 pub fn read_error(error: &ReadError) -> String {
     match error {
         ReadError::NotDeclared(_) => "NotDeclared".to_owned(),
@@ -145,8 +144,7 @@ pub fn read_error(error: &ReadError) -> String {
     }
 }
 
-/// Exports a misbehaving plugin from the kind that it reconciles and from what it does in `reconcile`; in between, optionally, from what
-/// is added to its manifest.
+/// Exports a misbehaving plugin, from its kind, additions to the manifest, and `reconcile`.
 #[macro_export]
 macro_rules! guest {
     ($kind:ident, $reconcile:expr) => {

@@ -1,4 +1,4 @@
-//! Checks each call: its answer, whether a repeated call gives the same answer, and the resources that it used.
+//! Checks the answer of each call, whether it can be repeated, and the resources that it used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,22 +22,19 @@ use crate::replay::show;
 /// The most calls of one case that are repeated; further ones are similar.
 const MOST_REPEATED: usize = 40;
 
-/// The most lines of a difference; to see more, repeat the call.
 const MOST_LINES: usize = 40;
 
-/// Held while an instance is reused. All experiments share the idle instances of a plugin, so that results would vary with their timing.
+/// Held while an instance is reused: experiments share idle instances, which affects results.
 static SERVED: Mutex<()> = Mutex::new(());
 
 /// A plugin that repeatedly requests a requeue sooner than this keeps a worker busy for nothing.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Something wrong with a call.
 pub(super) struct Remark {
     pub(super) flaw: Flaw,
     pub(super) what: String,
 }
 
-/// Checks the calls of a case, and counts those that were repeated.
 pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     for call in calls {
@@ -53,7 +50,6 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
     remarks
 }
 
-/// The fault of the plugin that ended a call, if one did.
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
     Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent_of(call)) })
@@ -81,7 +77,7 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
     remarks
 }
 
-/// Parents for which the plugin keeps requesting early requeues although nothing changes, each with the requested time.
+/// Parents with repeated early requeues although nothing changes, each with the requested time.
 pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
     let mut by_parent: BTreeMap<Subject, Vec<&CallRecord>> = BTreeMap::new();
     for call in calls {
@@ -97,19 +93,17 @@ pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
     hot.collect()
 }
 
-/// The delay of the requeue that a call requests, if it is too short to be useful.
+/// Returns the requested delay if it is too short to be useful.
 fn soon(call: &CallRecord) -> Option<Duration> {
     let response = call.answer.result.as_ref().ok()?;
     response.requeue_after.filter(|after| *after < SOON && !response.done)
 }
 
-/// Whether the inputs of two calls differ at most in the time, and the answers not at all.
 fn is_alike(one: &CallRecord, other: &CallRecord) -> bool {
     let is_seen = (&one.parent, &one.children, &one.reads) == (&other.parent, &other.children, &other.reads);
     is_seen && one.answer.texts == other.answer.texts
 }
 
-/// The children that a call returned.
 pub(super) fn wanted(call: &CallRecord) -> &[Child] {
     let response = call.answer.result.as_ref().ok();
     response.and_then(|response| response.children.as_deref()).unwrap_or_default()
@@ -127,7 +121,7 @@ fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
     given.limits.reuse = Reuse::Never;
     let alone = given.make(plugin);
     if ran_out_of_time(&alone) {
-        // Whether a call runs out of time depends on the machine: see below.
+        // A timeout depends on the machine.
     } else if alone.answer != call.answer {
         let what = format!(
             "{}: the call was repeated with the same input, and the answer differs.\n{}",
@@ -180,7 +174,7 @@ fn difference(call: &CallRecord, made: &CallResult) -> String {
     lines.join("\n")
 }
 
-/// Whether the host ended the call, which depends on the timing.
+/// Returns whether the host ended the call, which depends on the timing.
 fn ran_out_of_time(made: &CallResult) -> bool {
     let is_of_time = |error: &Error| matches!(error, Error::DeadlineExceeded { .. }) || error.fault() == Fault::Host;
     made.answer.result.as_ref().is_err_and(is_of_time)

@@ -4,16 +4,13 @@ use serde_json::Value;
 
 use crate::plan::{Action, Subject, Verb};
 
-/// The most fields that are printed.
 const MOST_SHOWN: usize = 10;
 
-/// A value, cut to the length of a line.
 pub(super) fn brief(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 100 { text } else { text.chars().take(100).collect::<String>() + "…" }
 }
 
-/// The fields that differ, each with both values.
 pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -34,7 +31,7 @@ pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut 
     }
 }
 
-/// Describes the writes of a host that does not converge: for each object, the fields in which its last two writes differ.
+/// Describes, for each object, how the last two writes of a host that does not converge differ.
 pub fn flapping(actions: &[Action]) -> String {
     let writes: Vec<&Action> = actions.iter().filter(|action| action.verb != Verb::Event).collect();
     let mut subjects: Vec<&Subject> = Vec::new();
@@ -60,7 +57,6 @@ pub fn flapping(actions: &[Action]) -> String {
     lines.join("\n")
 }
 
-/// The desired fields that have lost their value.
 pub(super) fn lost(desired: &Value, before: &Value, after: &Value) -> Vec<String> {
     let mut lost = Vec::new();
     find_lost(desired, before, after, "", &mut lost);
@@ -83,7 +79,7 @@ fn find_lost(desired: &Value, before: &Value, after: &Value, path: &str, into: &
                 find_lost(item, one, other, &format!("{path}[{index}]"), into);
             }
         }
-        // The API server may have normalized the desired value, so the values before and after are compared.
+        // Compares both live values: the API server may have normalized the desired one.
         _ if before == after => {}
         _ => into.push(format!("{}: {} became {}", path.trim_start_matches('.'), brief(before), brief(after))),
     }

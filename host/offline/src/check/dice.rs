@@ -2,7 +2,6 @@
 
 use gyre_devcluster::random::Random;
 
-/// A source of random choices that follow from a seed.
 pub(super) struct Dice(Random);
 
 impl Dice {
@@ -15,17 +14,14 @@ impl Dice {
         self.0.next_u64().checked_rem(bound).unwrap_or_default()
     }
 
-    /// Any number of 32 bits.
     pub(super) fn bits(&mut self) -> u32 {
         u32::try_from(self.below(1 << 32)).unwrap_or_default()
     }
 
-    /// Any number of 128 bits.
     pub(super) fn wide(&mut self) -> u128 {
         (u128::from(self.0.next_u64()) << 64) | u128::from(self.0.next_u64())
     }
 
-    /// True with this probability.
     pub(super) fn in_percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

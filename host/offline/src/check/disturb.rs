@@ -12,7 +12,7 @@ use super::calls::wanted;
 use super::compare::{self, brief};
 use super::finding::{Flaw, Tried};
 use super::setup::{
-    CheckSetup, ConvergedChild, ConvergedState, Found, MOST_CALLS, OWNER_UID, find, is_named, is_of_child, last,
+    CheckSetup, ConvergedChild, ConvergedState, ExperimentResult, MOST_CALLS, OWNER_UID, find, is_named, is_of_child, last,
 };
 use crate::call_log::CallLog;
 use crate::plan::{Action, Subject};
@@ -26,23 +26,20 @@ pub(super) const MOST_CHILDREN: usize = 20;
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A child that is deleted or changed after the host has converged.
 pub(super) struct Disturbed {
     pub(super) parent: Subject,
     pub(super) child: Subject,
     pub(super) disturbance: Disturbance,
 }
 
-/// What another client does to a child.
 #[derive(Clone, Debug)]
 pub(super) enum Disturbance {
     Removed,
-    /// A field gets another value; null: it is removed.
+    /// `null` removes the field.
     Changed {
         pointer: String,
         value: Value,
     },
-    /// Its status says that it has finished, or is available.
     Finished {
         word: &'static str,
         status: Value,
@@ -60,7 +57,6 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// The changes to children that can be tried after the host has converged.
 pub(super) fn disturbances(converged: &ConvergedState) -> Vec<Disturbed> {
     let mut disturbances = Vec::new();
     for child in converged.children.iter().take(MOST_CHILDREN) {
@@ -119,7 +115,6 @@ fn ends(child: &ConvergedChild) -> Vec<Disturbance> {
     statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
 }
 
-/// Whether the host handled a change to a child correctly.
 enum Verdict {
     Fine,
     Unsure,
@@ -127,9 +122,9 @@ enum Verdict {
 }
 
 impl CheckSetup {
-    pub(super) async fn disturbed(&self, child: &Subject, disturbance: &Disturbance) -> anyhow::Result<Found> {
+    pub(super) async fn disturbed(&self, child: &Subject, disturbance: &Disturbance) -> anyhow::Result<ExperimentResult> {
         let case = format!("{child} {disturbance}");
-        let mut found = Found::default();
+        let mut results = ExperimentResult::default();
         let simulation = self.simulation(Controllers::Absent)?;
         let log = CallLog::new(MOST_CALLS);
         let happens = async {
@@ -145,20 +140,20 @@ impl CheckSetup {
         };
         let happened = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
         let Some((made, before, end)) = happened else {
-            found.tally.add(Tried::NotDisturbed, 1);
-            return Ok(found);
+            results.tally.add(Tried::NotDisturbed, 1);
+            return Ok(results);
         };
-        found.tally.add(Tried::Disturbances, 1);
+        results.tally.add(Tried::Disturbances, 1);
         let actions = simulation.actions();
-        found.judge_run(self, end, &case, &actions, &log);
+        results.judge_run(self, end, &case, &actions, &log);
         if !matches!(disturbance, Disturbance::Finished { .. }) {
             match self.verdict(&simulation, &made, &before, &log, &actions).await? {
                 Verdict::Fine => {}
-                Verdict::Unsure => found.tally.add(Tried::Unsure, 1),
-                Verdict::Wrong(what) => found.add(Flaw::ChangeNotReverted, &case, what, self.all()),
+                Verdict::Unsure => results.tally.add(Tried::Unsure, 1),
+                Verdict::Wrong(what) => results.add(Flaw::ChangeNotReverted, &case, what, self.all()),
             }
         }
-        Ok(found)
+        Ok(results)
     }
 
     async fn verdict(
@@ -196,9 +191,9 @@ impl CheckSetup {
         })
     }
 
-    pub(super) async fn restored(&self, parent: &Subject, other: &Value) -> anyhow::Result<Found> {
+    pub(super) async fn restored(&self, parent: &Subject, other: &Value) -> anyhow::Result<ExperimentResult> {
         let case = format!("the spec of {parent} changes to {}, and back", brief(other));
-        let mut found = Found::default();
+        let mut results = ExperimentResult::default();
         let simulation = self.simulation(Controllers::Absent)?;
         let log = CallLog::new(MOST_CALLS);
         let happens = async {
@@ -218,14 +213,14 @@ impl CheckSetup {
         };
         let happened = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
         let Some((before, end)) = happened else {
-            found.tally.add(Tried::NotDrawn, 1);
-            return Ok(found);
+            results.tally.add(Tried::NotDrawn, 1);
+            return Ok(results);
         };
-        found.tally.add(Tried::Specs, 1);
+        results.tally.add(Tried::Specs, 1);
         let actions = simulation.actions();
-        found.judge_run(self, end, &case, &actions, &log);
+        results.judge_run(self, end, &case, &actions, &log);
         // The other spec alone reproduces a fault.
-        for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
+        for finding in results.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
             for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
                 object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
             }
@@ -234,18 +229,17 @@ impl CheckSetup {
         let fails = last(&calls).values().any(|call| call.answer.result.is_err());
         let is_refused = actions.iter().any(|action| is_of_child(action) && action.refusal.is_some());
         if fails || is_refused {
-            found.tally.add(Tried::Unsure, 1);
-            return Ok(found);
+            results.tally.add(Tried::Unsure, 1);
+            return Ok(results);
         }
         let lines = self.differs(&simulation, &before, &log).await?;
         if !lines.is_empty() {
             let what = format!("Its children are not the same as before.\n{}", lines.join("\n"));
-            found.add(Flaw::SpecNotRestored, &case, what, self.all());
+            results.add(Flaw::SpecNotRestored, &case, what, self.all());
         }
-        Ok(found)
+        Ok(results)
     }
 
-    /// How the children differ from those before.
     async fn differs(&self, simulation: &Simulation, before: &ConvergedState, log: &CallLog) -> anyhow::Result<Vec<String>> {
         let owned = self.owned(simulation).await?;
         let calls = log.calls();
@@ -292,9 +286,9 @@ impl CheckSetup {
         Ok(())
     }
 
-    pub(super) async fn torn_down(&self, parent: &Subject) -> anyhow::Result<Found> {
+    pub(super) async fn torn_down(&self, parent: &Subject) -> anyhow::Result<ExperimentResult> {
         let case = format!("{parent} is deleted");
-        let mut found = Found::default();
+        let mut results = ExperimentResult::default();
         let simulation = self.simulation(Controllers::Run)?;
         let controllers = tokio::spawn(simulation.controllers());
         let log = CallLog::new(MOST_CALLS);
@@ -304,7 +298,7 @@ impl CheckSetup {
             let uid =
                 parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.pointer("/metadata/uid"));
             let uid = uid.and_then(Value::as_str).unwrap_or_default();
-            found.notes.extend(self.without_others(&simulation, parent, uid).await?);
+            results.notes.extend(self.without_others(&simulation, parent, uid).await?);
             simulation.delete(parent).await?;
             let began = tokio::time::Instant::now();
             loop {
@@ -317,17 +311,17 @@ impl CheckSetup {
         };
         let left = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
         controllers.abort();
-        found.tally.add(Tried::Teardowns, 1);
-        found.judge(self, &log, &case);
+        results.tally.add(Tried::Teardowns, 1);
+        results.judge(self, &log, &case);
         if !left.is_empty() {
             let minutes = TEARDOWN.as_secs() / 60;
             let what = format!("After {minutes} minutes, these objects still exist:\n{}", left.join("\n"));
-            found.add(Flaw::TeardownDoesNotEnd, &case, what, self.all());
+            results.add(Flaw::TeardownDoesNotEnd, &case, what, self.all());
         }
-        Ok(found)
+        Ok(results)
     }
 
-    /// Removes the finalizers of a parent and its children that the files set, because no controller here handles them. Returns notes about them.
+    /// Removes finalizers of the files, which no controller here handles. Returns notes about them.
     async fn without_others(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
         let mut notes = Vec::new();
@@ -355,7 +349,6 @@ impl CheckSetup {
         Ok(notes)
     }
 
-    /// The remaining objects of a parent that was deleted.
     async fn left(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
         for object in simulation.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {

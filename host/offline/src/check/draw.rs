@@ -8,7 +8,7 @@ use super::texts;
 /// Below this depth, only required fields are generated.
 const DEPTH: usize = 8;
 
-/// A value that the schema allows; none: no such value could be generated.
+/// A value that the schema allows, or `None` if no such value could be generated.
 pub(super) fn value(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
     at_depth(schema, sample, dice, 0)
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_keeps_to_its_bounds() {
+    fn generated_values_stay_within_bounds() {
         let schema = json!({ "type": "integer", "minimum": 2, "maximum": 5 });
         let mut dice = Dice::new(0);
         for _ in 0..100 {

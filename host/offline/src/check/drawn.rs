@@ -11,20 +11,17 @@ use serde_json::{Value, json};
 use super::compare::brief;
 use super::dice::Dice;
 use super::finding::{Flaw, Tried};
-use super::setup::{CheckSetup, Found, MOST_CALLS, is_about_form, is_of_child};
+use super::setup::{CheckSetup, ExperimentResult, MOST_CALLS, is_about_form, is_of_child};
 use super::{calls, draw};
 use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
 use crate::simulation::simulate;
 
-/// The number of generated parents that share a cluster.
 const BATCH: usize = 10;
-/// The most specs that are generated to find one that is accepted.
 const MOST_REFUSED: usize = 10;
 /// If this many generated specs are all equal, the schema allows only one.
 const TRIES: usize = 20;
 
-/// The definition of a program's parents, if a plugin or the files contain one.
 pub(super) fn definition<'a>(setup: &'a CheckSetup, program: &Program) -> Option<&'a Value> {
     let parent = &program.manifest().parent;
     let brought = setup.programs.iter().flat_map(|program| &program.manifest().crds);
@@ -42,7 +39,6 @@ pub(super) fn schema<'a>(setup: &'a CheckSetup, parent: &Value) -> Option<&'a Va
     schema_of(definition(setup, program)?, &program.manifest().parent.version)
 }
 
-/// The schema of a version.
 pub(super) fn schema_of<'a>(definition: &'a Value, version: &str) -> Option<&'a Value> {
     let versions = definition.pointer("/spec/versions")?.as_array()?;
     versions.iter().find(|known| is_text(known, "/name", version))?.pointer("/schema/openAPIV3Schema")
@@ -52,7 +48,6 @@ fn is_text(value: &Value, pointer: &str, text: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_str) == Some(text)
 }
 
-/// A spec for a parent like the sample.
 pub(super) fn spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
     let known = schema.pointer("/properties/spec");
     // If the schema allows any fields, the spec may have any.
@@ -60,18 +55,18 @@ pub(super) fn spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Va
     draw::value(known.unwrap_or(&open), sample.get("spec"), dice)
 }
 
-/// A spec that differs from the parent's own; none: there is no such spec.
+/// A spec that differs from the parent's, or `None` if the schema allows no other.
 pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
     (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
 }
 
-/// Generates as many parents as requested, grouped by cluster. Those that the API server rejects are counted and replaced.
+/// Generates parents, grouped by cluster. Counts and replaces those that the API server rejects.
 pub(super) fn worlds(
     setup: &CheckSetup,
     parents: &[Value],
     seed: u64,
     cases: usize,
-    found: &mut Found,
+    results: &mut ExperimentResult,
 ) -> anyhow::Result<Vec<Vec<Value>>> {
     let samples: Vec<(&Value, &Value)> = parents.iter().filter_map(|parent| Some((parent, schema(setup, parent)?))).collect();
     simulate(async {
@@ -84,7 +79,7 @@ pub(super) fn worlds(
                 break;
             }
             let Some(spec) = spec(schema, sample, &mut dice) else {
-                found.tally.add(Tried::NotMade, 1);
+                results.tally.add(Tried::NotMade, 1);
                 continue;
             };
             let parent = parent(sample, &Subject::of(sample).api_version, number, spec);
@@ -96,11 +91,11 @@ pub(super) fn worlds(
             if simulation.put(tried).is_ok() {
                 drawn.push(parent);
             } else {
-                found.tally.add(Tried::NotDrawn, 1);
+                results.tally.add(Tried::NotDrawn, 1);
             }
         }
         if !samples.is_empty() && drawn.len() < cases {
-            found.notes.push(format!(
+            results.notes.push(format!(
                 "{} of {cases} specs were generated: no more were found that the API server accepts.",
                 drawn.len()
             ));
@@ -109,7 +104,6 @@ pub(super) fn worlds(
     })?
 }
 
-/// A parent like the sample, with another name and spec.
 pub(super) fn parent(sample: &Value, api_version: &str, number: usize, spec: Value) -> Value {
     let subject = Subject::of(sample);
     let mut metadata = json!({ "name": format!("drawn-{number}") });
@@ -120,8 +114,8 @@ pub(super) fn parent(sample: &Value, api_version: &str, number: usize, spec: Val
 }
 
 impl CheckSetup {
-    pub(super) async fn drawn(&self, parents: &[Value]) -> anyhow::Result<Found> {
-        let mut found = Found::default();
+    pub(super) async fn drawn(&self, parents: &[Value]) -> anyhow::Result<ExperimentResult> {
+        let mut results = ExperimentResult::default();
         let simulation = self.simulation(Controllers::Absent)?;
         let own: BTreeSet<Subject> = simulation.parents(&self.programs).await?.iter().map(Subject::of).collect();
         let others: Vec<Value> =
@@ -129,7 +123,7 @@ impl CheckSetup {
         let mut world = World { others, drawn: Vec::new() };
         for parent in parents {
             let tried = if simulation.put(parent.clone()).is_ok() { Tried::Drawn } else { Tried::NotDrawn };
-            found.tally.add(tried, 1);
+            results.tally.add(tried, 1);
             if tried == Tried::Drawn {
                 world.drawn.push(parent);
             }
@@ -142,29 +136,27 @@ impl CheckSetup {
             calls.entry(parent_of(&call)).or_default().push(call);
         }
         for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
-            let remarks = calls::remarks(calls, &mut found.tally);
+            let remarks = calls::remarks(calls, &mut results.tally);
             for remark in remarks {
-                found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
+                results.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
             }
         }
         let all = || world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
-        found.judge_end(end, "specs generated from the schema", &actions, all);
+        results.judge_end(end, "specs generated from the schema", &actions, all);
         for action in actions.iter().filter(|action| is_of_child(action)) {
-            // A spec may request impossible things, but the plugin is responsible for names and labels.
+            // A spec may ask for anything, but names and labels are up to the plugin.
             let Some(refusal) = action.refusal.as_ref().filter(|said| is_about_form(said) && is_about_metadata(said)) else {
                 continue;
             };
             let owner = action.object.pointer("/metadata/ownerReferences/0/name").and_then(Value::as_str).unwrap_or_default();
             let what = format!("The API server rejects the child {}: {refusal}.", action.subject);
-            found.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
+            results.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
         }
-        Ok(found)
+        Ok(results)
     }
 }
 
-/// The objects of a cluster, without those that the plugin creates.
 struct World<'a> {
-    /// The objects of the files, except parents.
     others: Vec<Value>,
     drawn: Vec<&'a Value>,
 }

@@ -5,27 +5,21 @@ use serde_json::Value;
 use super::compare::brief;
 use super::disturb::Disturbed;
 use super::narrow::Focus;
-use super::setup::{CheckSetup, Found};
+use super::setup::{CheckSetup, ExperimentResult};
 use super::stored::Stored;
 use crate::plan::Subject;
 use crate::simulation::simulate;
 
 pub(super) enum Experiment {
-    /// A child is deleted or changed after the host has converged.
     Disturbed(Disturbed),
-    /// The parent's spec is changed, and changed back.
     Restored { parent: Subject, other: Value },
-    /// The parent is deleted.
     TornDown(Subject),
-    /// Parents were stored as another version of their kind.
     Stored(Box<Stored>),
-    /// The parents are replaced by generated ones.
     Drawn(Vec<Value>),
 }
 
 impl CheckSetup {
-    /// Runs the experiment.
-    pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
+    pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<ExperimentResult> {
         let setup = self.narrowed(experiment.focus());
         simulate(async {
             match experiment {
@@ -40,7 +34,6 @@ impl CheckSetup {
 }
 
 impl Experiment {
-    /// Its description, for people.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
@@ -51,7 +44,6 @@ impl Experiment {
         }
     }
 
-    /// The parents that it is about.
     fn focus(&self) -> Focus<'_> {
         match self {
             Self::Disturbed(Disturbed { parent, .. }) | Self::Restored { parent, .. } | Self::TornDown(parent) => {

@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Lists the flaws in the order in which they are printed: each with its name in the output, and the remedy.
 macro_rules! flaws {
     ($($(#[$documentation:meta])* $flaw:ident, $name:literal, $remedy:expr;)*) => {
         /// A kind of finding. See [`Flaw::name`].
@@ -25,7 +24,6 @@ macro_rules! flaws {
                 }
             }
 
-            /// What the author can do about it.
             const fn remedy(self) -> &'static str {
                 match self {
                     $(Self::$flaw => $remedy,)*
@@ -58,7 +56,6 @@ flaws! {
     Stack, "stack", BOUND;
     LogFlood, "log-flood", BOUND;
     TooManyReads, "too-many-reads", BOUND;
-    /// Any other fault of the plugin.
     BadAnswer, "bad-answer", BOUND;
     OutsideManifest, "outside-manifest", "Declare the kind in the manifest.";
     InvalidChild, "invalid-child", "Return the child as its kind requires: the API server names the wrong field. `names::dns_label` turns any text into a valid name.";
@@ -67,7 +64,6 @@ flaws! {
 }
 
 impl Flaw {
-    /// The flaw for a fault of the plugin, by the sandbox's [`reason`](gyre_sandbox::call::Error::reason).
     pub(super) fn of_fault(reason: &str) -> Self {
         match reason {
             "Trapped" => Self::Trap,
@@ -80,7 +76,7 @@ impl Flaw {
         }
     }
 
-    /// Whether it is a fault of the plugin that ended a call.
+    /// Returns whether a fault of the plugin ended a call.
     pub const fn is_fault(self) -> bool {
         match self {
             Self::Trap
@@ -119,7 +115,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Its identity: of findings with the same one, only the first is kept.
+    /// The identity of the finding: of equal ones, only the first is kept.
     pub(super) fn gist(&self) -> (Flaw, &str) {
         match self.flaw {
             // The lines of the difference vary.
@@ -128,7 +124,6 @@ impl Finding {
         }
     }
 
-    /// As JSON, with the command that reproduces it.
     pub(super) fn json(&self, reproduction: &Value) -> Value {
         json!({
             "finding": self.flaw.name(), "case": self.case, "what": self.what, "remedy": self.flaw.remedy(),
@@ -136,7 +131,6 @@ impl Finding {
         })
     }
 
-    /// As text, with the command that reproduces it.
     pub(super) fn text(&self, reproduction: &str) -> String {
         let mut text = format!("{}: {}\n", self.flaw.name(), self.case);
         self.what.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
@@ -145,7 +139,6 @@ impl Finding {
     }
 }
 
-/// The number of experiments of each kind, in the order in which they are printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(BTreeMap<Tried, usize>);
 

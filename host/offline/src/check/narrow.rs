@@ -1,26 +1,22 @@
-//! Leaves out objects that an experiment does not need, because every parent costs calls in every experiment.
+//! Leaves out objects that an experiment does not need, because every parent costs calls.
 //!
-//! A parent that the experiment is not about is left out, with its children, if no plugin reads its kind or creates objects of it: then no call
-//! depends on it. The run without changes has all objects.
+//! A parent outside the focus is left out, with its children, if no plugin reads its kind or
+//! creates objects of it: then no call depends on it. The run without changes has all objects.
 
 use serde_json::Value;
 
 use super::setup::{CheckSetup, OWNER_UID, is_named};
 use crate::plan::Subject;
 
-/// The parents that an experiment is about.
 #[derive(Clone, Copy)]
 pub(super) enum Focus<'a> {
-    /// All parents.
     All,
-    /// This parent.
     One(&'a Subject),
     /// Parents that the experiment itself creates.
     Others,
 }
 
 impl CheckSetup {
-    /// The setup without the parents that the experiment does not need, and without their children.
     pub(super) fn narrowed(&self, focus: Focus<'_>) -> Self {
         let objects = needed(&self.objects, focus, |object| self.is_unread_parent(object));
         let objects = objects.unwrap_or_else(|| self.objects.clone());
@@ -38,7 +34,7 @@ impl CheckSetup {
     }
 }
 
-/// The objects without the parents that the focus is not on, and without their children; none: all are needed.
+/// The objects without parents out of focus and their children; `None` if all are needed.
 fn needed(
     objects: &[(String, Value)],
     focus: Focus<'_>,
@@ -68,7 +64,6 @@ fn needed(
     (!is_mixed).then(|| kept.into_iter().cloned().collect())
 }
 
-/// Who owns an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owners {
     /// None of the objects that are left out.
@@ -95,7 +90,8 @@ fn owners(object: &Value, out: &[&(String, Value)]) -> Owners {
     }
 }
 
-/// Whether an owner reference names this object. An object without a namespace may be cluster-scoped, or in the namespace `default`.
+/// Returns whether an owner reference names this object. An object without a namespace may be
+/// cluster-scoped, or in the namespace `default`.
 fn is_owner(reference: &Value, object: &Value, of: &Value) -> bool {
     let [subject, owned] = [Subject::of(object), Subject::of(of)];
     let is = |field: &str, text: &str| reference.get(field).is_some_and(|value| value == text);
@@ -129,7 +125,6 @@ mod tests {
         json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata })
     }
 
-    /// The objects that are left if the focus is on the parent `it`.
     fn left(objects: &[Value]) -> Option<Vec<String>> {
         let it = Subject::of(&object("Parent", "it", &[]));
         let objects: Vec<(String, Value)> = objects.iter().map(|object| (String::new(), object.clone())).collect();
@@ -168,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn where_others_own_something_together_with_somebody_else_all_are_there() {
+    fn nothing_is_left_out_if_an_object_has_owners_in_and_out_of_focus() {
         let [it, other] = ["it", "other"].map(|name| object("Parent", name, &[]));
         let shared = object("ConfigMap", "shared", &["Parent/it", "Parent/other"]);
         assert_eq!(left(&[it, other.clone(), shared]), None);

@@ -1,4 +1,4 @@
-//! What the experiments of a check share: initial objects, recorded calls, and findings.
+//! The initial objects, recorded calls and findings of experiments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,30 +40,23 @@ pub struct CheckSetup {
     pub objects: Vec<(String, Value)>,
 }
 
-/// The result of an experiment.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ExperimentResult {
     pub(super) findings: Vec<Finding>,
     pub(super) tally: Tally,
-    /// Sentences about what was left out, or done differently than expected.
     pub(super) notes: Vec<String>,
 }
 
-/// A child after the host has converged.
 #[derive(Clone)]
 pub(super) struct ConvergedChild {
-    /// The parent for which the plugin returned it.
     pub(super) parent: Subject,
     pub(super) subject: Subject,
     pub(super) strategy: Strategy,
-    /// As the plugin returned it.
     pub(super) desired: Value,
-    /// As it is in the cluster.
     pub(super) live: Value,
 }
 
 impl ConvergedChild {
-    /// Whether the host reverts changes to it.
     pub(super) fn is_restored(&self) -> bool {
         match self.strategy {
             Strategy::Apply | Strategy::Recreate => true,
@@ -72,7 +65,6 @@ impl ConvergedChild {
     }
 }
 
-/// The objects and calls after the host has converged.
 #[derive(Default)]
 pub(super) struct ConvergedState {
     pub(super) parents: Vec<Value>,
@@ -81,8 +73,7 @@ pub(super) struct ConvergedState {
     pub(super) children: Vec<ConvergedChild>,
 }
 
-impl Found {
-    /// Adds the result of another experiment.
+impl ExperimentResult {
     pub(super) fn merge(&mut self, other: Self) {
         self.tally.merge(&other.tally);
         self.findings.extend(other.findings);
@@ -97,20 +88,17 @@ impl Found {
         self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
     }
 
-    /// Checks the end of a simulation, and the recorded calls.
     pub(super) fn judge_run(&mut self, setup: &CheckSetup, end: End, case: &str, actions: &[Action], log: &CallLog) {
         self.judge_end(end, case, actions, || setup.all());
         self.judge(setup, log, case);
     }
 
-    /// Adds a finding if the host never stopped writing.
     pub(super) fn judge_end(&mut self, end: End, case: &str, actions: &[Action], objects: impl FnOnce() -> Vec<Value>) {
         if end == End::NonConverging {
             self.add(Flaw::KeepsWriting, case, compare::flapping(actions), objects());
         }
     }
 
-    /// Checks the recorded calls.
     pub(super) fn judge(&mut self, setup: &CheckSetup, log: &CallLog, case: &str) {
         let remarks = calls::remarks(&log.calls(), &mut self.tally);
         for remark in remarks {
@@ -124,7 +112,6 @@ impl CheckSetup {
         self.objects.iter().map(|(_, object)| object.clone()).collect()
     }
 
-    /// The program that reconciles an object.
     pub(super) fn program_of(&self, parent: &Value) -> Option<&Program> {
         self.programs.iter().find(|program| program.reconciles(parent))
     }
@@ -135,7 +122,6 @@ impl CheckSetup {
         Ok(simulation)
     }
 
-    /// The children of all parents.
     pub(super) async fn owned(&self, simulation: &Simulation) -> anyhow::Result<BTreeMap<Subject, Value>> {
         let mut owned = BTreeMap::new();
         let parameters = ListParams::default().labels(OWNER_UID_LABEL);
@@ -152,7 +138,6 @@ impl CheckSetup {
         declared.find(|child| child.kind == kind).map(|child| child.strategy)
     }
 
-    /// The objects after the host has converged, and the last calls.
     pub(super) async fn converged_state(
         &self,
         simulation: &Simulation,
@@ -176,7 +161,6 @@ impl CheckSetup {
     }
 }
 
-/// The last call about each parent.
 pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallRecord>> {
     calls.iter().map(|call| (parent_of(call), call)).collect()
 }
@@ -200,13 +184,13 @@ pub(super) fn is_of_child(action: &Action) -> bool {
     matches!(action.verb, Verb::Create | Verb::Update)
 }
 
-/// Whether a refusal is about the form of an object, which is the plugin's fault, and not e.g. about a conflict.
+/// Returns whether a refusal is about the form of an object, which is the plugin's fault.
 pub(super) fn is_about_form(refusal: &str) -> bool {
     let is_of_schema = schema_violations(refusal).is_some() || refusal.contains("unknown field");
     is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
 }
 
-/// Whether the subject names this object. Objects in files may lack their namespace.
+/// Returns whether the subject names this object. Objects in files may lack their namespace.
 pub(super) fn is_named(object: &Value, subject: &Subject) -> bool {
     let own = Subject::of(object);
     (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)

@@ -1,7 +1,8 @@
-//! Parents that were stored as another version of their kind than the one in which the plugin reads them.
+//! Parents that were stored as another version of their kind than the one that the plugin reads.
 //!
-//! Without a conversion webhook, an API server only changes the name of the version, and drops fields that the version lacks. Fields that the
-//! version requires may be missing, because stored objects are not validated again. So a plugin can get objects that nobody could write now.
+//! Without a conversion webhook, an API server only changes the name of the version and drops
+//! fields that the version lacks. Required fields may be missing, because stored objects are not
+//! validated again. So a plugin can get objects that nobody could write now.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -17,32 +18,25 @@ use super::compare::{self, brief};
 use super::dice::Dice;
 use super::drawn;
 use super::finding::{Flaw, Tried};
-use super::setup::{CheckSetup, ConvergedState, Found, MOST_CALLS, MOST_PARENTS, is_named, last};
+use super::setup::{CheckSetup, ConvergedState, ExperimentResult, MOST_CALLS, MOST_PARENTS, is_named, last};
 use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
 use crate::simulation::Simulation;
 
-/// The most specs that are generated from the schema of each other version.
 const MOST_DRAWN: usize = 10;
-/// The most differences that are printed.
 const MOST_SHOWN: usize = 10;
 
-/// An experiment with parents that were stored as another version.
 pub(super) struct Stored {
-    /// The program that reads them.
     program: Program,
-    /// The definition of their kind.
     definition: Value,
     /// The version in which they were stored.
     version: String,
-    /// Generated parents in this version, in addition to those of the files.
     drawn: Vec<Value>,
     /// The last calls about the unchanged parents of the files.
     calls: BTreeMap<Subject, Arc<CallRecord>>,
 }
 
 impl Stored {
-    /// Its description, for people.
     pub(super) fn name(&self) -> String {
         format!("parents stored as {}/{}", self.program.manifest().parent.group, self.version)
     }
@@ -82,20 +76,20 @@ fn all_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, see
 }
 
 impl CheckSetup {
-    pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<Found> {
-        let mut found = Found::default();
+    pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<ExperimentResult> {
+        let mut results = ExperimentResult::default();
         let Stored { program, definition, .. } = stored;
         let parent = &program.manifest().parent;
         let simulation = self.simulation(Controllers::Absent)?;
         simulation.put(with_storage_version(definition, &stored.version))?;
-        self.write(&simulation, stored, &mut found).await?;
+        self.write(&simulation, stored, &mut results).await?;
         simulation.put(definition.clone())?;
 
         let read: BTreeMap<Subject, Value> =
             simulation.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
         let log = CallLog::new(MOST_CALLS);
         let end = simulation.with_host(&self.programs, log.recordings.clone(), simulation.until_converged()).await?;
-        found.judge_end(end, &stored.name(), &simulation.actions(), || self.all());
+        results.judge_end(end, &stored.name(), &simulation.actions(), || self.all());
         let all = log.calls();
         for (subject, call) in last(&all) {
             let Some(object) = read.get(&subject) else { continue };
@@ -105,20 +99,20 @@ impl CheckSetup {
             let is_old = simulation.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
-            let remarks = calls::remarks(&of_it, &mut found.tally);
+            let remarks = calls::remarks(&of_it, &mut results.tally);
             for remark in remarks {
                 let flaw = if remark.flaw.is_fault() && is_old { Flaw::OldVersion } else { remark.flaw };
-                found.add(flaw, &case, remark.what, objects().collect());
+                results.add(flaw, &case, remark.what, objects().collect());
             }
             if let Some(what) = self.other(stored, &subject, object, is_old, call) {
-                found.add(Flaw::OldVersion, &case, what, objects().collect());
+                results.add(Flaw::OldVersion, &case, what, objects().collect());
             }
         }
-        Ok(found)
+        Ok(results)
     }
 
     /// Writes parents in the other version, as a client did before an upgrade.
-    async fn write(&self, simulation: &Simulation, stored: &Stored, found: &mut Found) -> anyhow::Result<()> {
+    async fn write(&self, simulation: &Simulation, stored: &Stored, results: &mut ExperimentResult) -> anyhow::Result<()> {
         let version = format!("{}/{}", stored.program.manifest().parent.group, stored.version);
         let mut objects = Vec::new();
         for mut object in simulation.parents(from_ref(&stored.program)).await?.into_iter().take(MOST_PARENTS) {
@@ -133,17 +127,16 @@ impl CheckSetup {
         }
         for object in objects.into_iter().chain(stored.drawn.iter().cloned()) {
             let is_written = simulation.write(object).await.is_ok();
-            found.tally.add(if is_written { Tried::Stored } else { Tried::NotStored }, 1);
+            results.tally.add(if is_written { Tried::Stored } else { Tried::NotStored }, 1);
         }
         Ok(())
     }
 
-    /// A parent in the files.
     fn written(&self, subject: &Subject) -> Option<&Value> {
         self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, subject))
     }
 
-    /// How the answer about a parent of the files differs from the answer about the same parent stored in the version that the plugin reads.
+    /// Describes how the answer differs from that about the same parent, stored as it is read.
     fn other(&self, stored: &Stored, subject: &Subject, object: &Value, is_old: bool, call: &CallRecord) -> Option<String> {
         let before = stored.calls.get(subject)?;
         if before.answer.result.is_err() {

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::dice::Dice;
 
-/// Texts that plugins may not expect.
 const TEXTS: [&str; 16] = [
     "",
     "a",
@@ -34,10 +33,9 @@ const MOST_REPEATED: u64 = 3;
 const MOST_BYTES: usize = 1 << 14;
 /// How deep a pattern may nest. Go's limit is 1000.
 const DEEPEST: u32 = 100;
-/// The most texts that are generated from a pattern to find one of the right length.
 const TRIES: usize = 20;
 
-/// A text that the schema allows, as far as can be told here; none: none could be generated.
+/// A text that the schema allows, as far as this module can tell, or `None` if it generated none.
 pub(super) fn text(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
     let bound = |field: &str| schema.get(field).and_then(Value::as_u64).and_then(|bound| usize::try_from(bound).ok());
     let (least, most) = (bound("minLength").unwrap_or_default().min(1 << 16), bound("maxLength").unwrap_or(usize::MAX));
@@ -62,7 +60,7 @@ pub(super) fn text(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> O
     Some(Value::from(text.chars().take(most).collect::<String>()))
 }
 
-/// A text of a format that API servers check; none: they check no format of this name.
+/// A text of a format that API servers check, or `None` if they do not check it.
 fn formatted(format: &str, dice: &mut Dice) -> Option<String> {
     let choices: &[&str] = match format.replace('-', "").as_str() {
         "datetime" => {
@@ -109,12 +107,12 @@ fn formatted(format: &str, dice: &mut Dice) -> Option<String> {
     Some((*dice.pick(choices)?).to_owned())
 }
 
-/// The syntax is almost the same as Go's.
+/// Rust's syntax is almost the same as Go's.
 fn parse(pattern: &str) -> Option<Hir> {
     ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()
 }
 
-/// A text that matches, except for assertions such as word boundaries: the API server rejects texts that violate them.
+/// A text that matches except for word boundaries and the like, which the API server checks.
 fn matching(pattern: &Hir, dice: &mut Dice) -> String {
     let mut text = String::new();
     append(pattern, &mut text, dice);
@@ -132,7 +130,6 @@ fn append(pattern: &Hir, text: &mut String, dice: &mut Dice) {
         HirKind::Repetition(repetition) => {
             let least = u64::from(repetition.min);
             let spread = repetition.max.map_or(MOST_REPEATED, |most| u64::from(most).saturating_sub(least).min(MOST_REPEATED));
-            // Sometimes the maximum.
             let count = match repetition.max {
                 Some(most) if dice.in_percent(10) => u64::from(most),
                 _ => least + dice.below(spread + 1),
@@ -158,14 +155,13 @@ fn append(pattern: &Hir, text: &mut String, dice: &mut Dice) {
     }
 }
 
-/// Whether a text of the pattern can be longer than nothing. One that cannot is not repeated a million times.
+/// Returns whether the pattern matches a text that is not empty: only such a pattern is repeated.
 fn may_grow(pattern: &Hir) -> bool {
     let properties = pattern.properties();
     // A pattern that never matches has no minimum length.
     properties.minimum_len().is_some() && properties.maximum_len() != Some(0)
 }
 
-/// A character of a class, preferably one that can be typed.
 fn one_of(class: &Class, dice: &mut Dice) -> Option<char> {
     let ranges: Vec<(u32, u32)> = match class {
         Class::Unicode(class) => class.iter().map(|range| (range.start().into(), range.end().into())).collect(),

@@ -6,7 +6,7 @@ use gyre_devcluster::Controllers;
 use gyre_engine::writes::apply::schema_violations;
 
 use super::finding::{Flaw, Tally, Tried};
-use super::setup::{CheckSetup, ConvergedState, Found, MOST_CALLS, is_about_form, is_of_child};
+use super::setup::{CheckSetup, ConvergedState, ExperimentResult, MOST_CALLS, is_about_form, is_of_child};
 use super::{calls, compare};
 use crate::call_log::CallLog;
 use crate::host_run::End;
@@ -15,15 +15,14 @@ use crate::simulation::{Simulation, simulate};
 
 /// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;
-/// A plugin that still requests early requeues after this time waits for nothing: whatever it may wait for has happened by then.
+/// By this time, all that a plugin may wait for has happened: early requeues are useless.
 const COOLS: Duration = Duration::from_secs(10);
 
 impl CheckSetup {
-    /// Runs the host on the objects of the files, without any changes by other clients.
-    pub(super) fn undisturbed(&self) -> anyhow::Result<(Found, ConvergedState)> {
+    pub(super) fn undisturbed(&self) -> anyhow::Result<(ExperimentResult, ConvergedState)> {
         simulate(async {
             let case = "the files as they are";
-            let mut found = Found::default();
+            let mut results = ExperimentResult::default();
             let simulation = self.simulation(Controllers::Absent)?;
             let log = CallLog::new(MOST_CALLS);
             let happens = async {
@@ -35,22 +34,22 @@ impl CheckSetup {
             };
             let end = simulation.with_host(&self.programs, log.recordings.clone(), happens).await?;
             let mut actions = simulation.actions();
-            self.refused(&mut found, case, &actions);
+            self.refused(&mut results, case, &actions);
             let converged = self.converged_state(&simulation, &log.calls()).await?;
-            found.judge(self, &log, case);
+            results.judge(self, &log, case);
             for (parent, after) in calls::hot_loops(&log.calls()) {
                 let what = format!("{parent}: nothing changes, but each answer requests a requeue after {after:?}.");
-                found.add(Flaw::HotLoop, case, what, self.all());
+                results.add(Flaw::HotLoop, case, what, self.all());
             }
-            let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
+            let is_sound = !results.findings.iter().any(|finding| finding.flaw.is_fault());
             let mut keeps_writing = end == End::NonConverging;
             if !keeps_writing && is_sound {
-                keeps_writing = self.writes_at_each_start(&simulation, &mut actions, &mut found.tally).await?;
+                keeps_writing = self.writes_at_each_start(&simulation, &mut actions, &mut results.tally).await?;
             }
             if keeps_writing {
-                found.add(Flaw::KeepsWriting, case, compare::flapping(&actions), self.all());
+                results.add(Flaw::KeepsWriting, case, compare::flapping(&actions), self.all());
             }
-            Ok((found, converged))
+            Ok((results, converged))
         })?
     }
 
@@ -74,7 +73,7 @@ impl CheckSetup {
         Ok(true)
     }
 
-    fn refused(&self, found: &mut Found, case: &str, actions: &[Action]) {
+    fn refused(&self, results: &mut ExperimentResult, case: &str, actions: &[Action]) {
         let mut seen = Vec::new();
         for action in actions {
             match &action.refusal {
@@ -82,12 +81,12 @@ impl CheckSetup {
                     seen.push(refusal);
                     let why = schema_violations(refusal).unwrap_or_else(|| refusal.clone());
                     let what = format!("The API server rejects the child {}: {why}.", action.subject);
-                    found.add(Flaw::InvalidChild, case, what, self.all());
+                    results.add(Flaw::InvalidChild, case, what, self.all());
                 }
                 // The host refuses it without a request.
                 None if action.verb == Verb::Event && is_word(action, "InvalidChild") => {
                     let what = action.to_string();
-                    found.add(Flaw::InvalidChild, case, what, self.all());
+                    results.add(Flaw::InvalidChild, case, what, self.all());
                 }
                 _ => {}
             }

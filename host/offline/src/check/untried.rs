@@ -9,10 +9,8 @@ use super::drawn;
 use super::setup::{CheckSetup, ConvergedState, MOST_PARENTS};
 use crate::plan::Subject;
 
-/// The most parents that are named; the others are counted.
 const MOST_NAMED: usize = 5;
 
-/// Sentences about the experiments with the children and parents of the converged state.
 pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes = Vec::new();
     let parents = converged.parents.len();
@@ -32,7 +30,6 @@ pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<Strin
     notes
 }
 
-/// Notes about parents without a child that could be changed.
 fn childless(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes: Vec<String> = converged.parents.iter().filter_map(|parent| of_parent(setup, converged, parent)).collect();
     let others = notes.len().saturating_sub(MOST_NAMED);
@@ -55,12 +52,11 @@ fn of_parent(setup: &CheckSetup, converged: &ConvergedState, parent: &Value) -> 
     match (not_ready(parent), program.manifest().children.is_empty()) {
         (Some(reason), _) => Some(format!("{subject} is not Ready: {reason}; it has no child that could be changed.")),
         (None, false) => Some(format!("{subject} has no child that could be changed.")),
-        // A plugin without children has none to change.
         (None, true) => None,
     }
 }
 
-/// The reason why the condition `Ready` is not true; none: it is true, or there is none.
+/// The reason why the condition `Ready` is not true, or `None` if it is true or absent.
 fn not_ready(parent: &Value) -> Option<&str> {
     let conditions = parent.pointer("/status/conditions")?.as_array()?;
     let is = |condition: &&Value, field: &str, word: &str| condition.get(field).is_some_and(|value| value == word);

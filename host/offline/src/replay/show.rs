@@ -10,7 +10,7 @@ use gyre_engine::record::format::{AnswerLine, CallLine, ResultLine, Text};
 
 use crate::plan::Subject;
 
-/// `reconcile Echo default/hello`.
+/// The title of a call, e.g. `reconcile Echo default/hello`.
 pub fn title(call: &CallLine) -> String {
     let ask = match call.ask {
         Ask::Reconcile => "reconcile",
@@ -19,7 +19,7 @@ pub fn title(call: &CallLine) -> String {
     format!("{ask} {}", name_of(&call.parent).unwrap_or_else(|| "an object without a name".to_owned()))
 }
 
-/// Which parts of two answers differ.
+/// The parts in which two answers differ.
 pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = |name: &str, differs: bool| {
@@ -29,7 +29,7 @@ pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
     };
     match (&recorded.result, &replayed.result) {
         (
-            // Without `..`, so that a new field does not compile until it is compared here.
+            // Without `..`, so that a new field does not compile until it is compared.
             ResultLine::Response(Response { children: _, status, conditions, events, requeue_after, done }),
             ResultLine::Response(other),
         ) => {
@@ -84,13 +84,13 @@ fn child_name(index: usize, child: &Child<Text>) -> String {
     }
 }
 
-/// `Echo default/hello`.
+/// The name of an object, e.g. `Echo default/hello`.
 fn name_of(object: &Text) -> Option<String> {
     let subject = Subject::of(&serde_json::from_slice(&object.0).ok()?);
     (!subject.kind.is_empty() && !subject.name.is_empty()).then(|| subject.to_string())
 }
 
-/// The difference of two named answers as YAML, line by line. If they are equal as YAML, the difference of the texts as they were written.
+/// The difference of two named answers, line by line, as YAML or, if that is equal, as written.
 pub fn difference((one_name, one): (&str, &AnswerLine), (other_name, other): (&str, &AnswerLine)) -> String {
     let hunks = unified(&yaml(one), &yaml(other));
     if !hunks.is_empty() {
@@ -105,7 +105,6 @@ pub fn yaml(answer: &AnswerLine) -> String {
     serde_json::to_value(answer).ok().and_then(|value| serde_saphyr::to_string(&value).ok()).unwrap_or_default()
 }
 
-/// The texts of an answer as they were written.
 fn written(answer: &AnswerLine) -> String {
     let mut output = String::new();
     if let ResultLine::Response(Response { children, status, .. }) = &answer.result {

@@ -1,4 +1,4 @@
-//! Clocks that stand still, sleep that ends at once, and random numbers that are derived from the parent's UID.
+//! Clocks that stand still, sleep that returns at once, and random numbers from a seed.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::DynPollable;
@@ -6,13 +6,12 @@ use wasmtime_wasi::p2::bindings::sync::clocks::{monotonic_clock, wall_clock};
 use wasmtime_wasi::p2::bindings::sync::random::{insecure, insecure_seed, random};
 
 use super::streams::READY;
-use crate::state::State;
+use crate::state::CallState;
 
-/// The most random bytes in one request. Programs ask for tens, and the host makes them before the plugin's memory is
-/// asked for room.
+/// The most random bytes in a request. The host allocates them; programs need tens.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
-impl wall_clock::Host for State {
+impl wall_clock::Host for CallState {
     fn now(&mut self) -> wasmtime::Result<wall_clock::Datetime> {
         let now = self.clock.read();
         Ok(wall_clock::Datetime { seconds: now.as_secs(), nanoseconds: now.subsec_nanos() })
@@ -23,7 +22,7 @@ impl wall_clock::Host for State {
     }
 }
 
-impl monotonic_clock::Host for State {
+impl monotonic_clock::Host for CallState {
     fn now(&mut self) -> wasmtime::Result<monotonic_clock::Instant> {
         Ok(u64::try_from(self.clock.read().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -41,14 +40,14 @@ impl monotonic_clock::Host for State {
     }
 }
 
-impl State {
+impl CallState {
     fn random_bytes(&mut self, len: u64) -> wasmtime::Result<Vec<u8>> {
         wasmtime::ensure!(len <= MAX_RANDOM_BYTES, "{len} random bytes at once are more than {MAX_RANDOM_BYTES}");
         Ok(self.random.bytes(usize::try_from(len)?))
     }
 }
 
-impl random::Host for State {
+impl random::Host for CallState {
     fn get_random_bytes(&mut self, len: u64) -> wasmtime::Result<Vec<u8>> {
         self.random_bytes(len)
     }
@@ -58,7 +57,7 @@ impl random::Host for State {
     }
 }
 
-impl insecure::Host for State {
+impl insecure::Host for CallState {
     fn get_insecure_random_bytes(&mut self, len: u64) -> wasmtime::Result<Vec<u8>> {
         self.random_bytes(len)
     }
@@ -68,7 +67,7 @@ impl insecure::Host for State {
     }
 }
 
-impl insecure_seed::Host for State {
+impl insecure_seed::Host for CallState {
     fn insecure_seed(&mut self) -> wasmtime::Result<(u64, u64)> {
         Ok(self.random.pair())
     }

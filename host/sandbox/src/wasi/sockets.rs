@@ -1,4 +1,4 @@
-//! A network on which nothing can be opened.
+//! A network without sockets.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sockets::{instance_network, ip_name_lookup, network, tcp_create_socket};
@@ -6,12 +6,11 @@ use wasmtime_wasi::p2::bindings::sync::sockets::udp_create_socket;
 use wasmtime_wasi::p2::{DynPollable, SocketError, SocketResult, TcpSocket, UdpSocket};
 
 use super::streams::READY;
-use crate::state::State;
+use crate::state::CallState;
 
-/// The handle of the network: there is one.
 const NETWORK: u32 = 0;
 
-impl network::Host for State {
+impl network::Host for CallState {
     fn convert_error_code(&mut self, error: SocketError) -> wasmtime::Result<network::ErrorCode> {
         error.downcast()
     }
@@ -21,31 +20,31 @@ impl network::Host for State {
     }
 }
 
-impl network::HostNetwork for State {
+impl network::HostNetwork for CallState {
     fn drop(&mut self, _network: Resource<network::Network>) -> wasmtime::Result<()> {
         Ok(())
     }
 }
 
-impl instance_network::Host for State {
+impl instance_network::Host for CallState {
     fn instance_network(&mut self) -> wasmtime::Result<Resource<network::Network>> {
         Ok(Resource::new_own(NETWORK))
     }
 }
 
-impl tcp_create_socket::Host for State {
+impl tcp_create_socket::Host for CallState {
     fn create_tcp_socket(&mut self, _family: network::IpAddressFamily) -> SocketResult<Resource<TcpSocket>> {
         Err(network::ErrorCode::AccessDenied.into())
     }
 }
 
-impl udp_create_socket::Host for State {
+impl udp_create_socket::Host for CallState {
     fn create_udp_socket(&mut self, _family: network::IpAddressFamily) -> SocketResult<Resource<UdpSocket>> {
         Err(network::ErrorCode::AccessDenied.into())
     }
 }
 
-impl ip_name_lookup::Host for State {
+impl ip_name_lookup::Host for CallState {
     fn resolve_addresses(
         &mut self,
         _network: Resource<network::Network>,
@@ -55,7 +54,7 @@ impl ip_name_lookup::Host for State {
     }
 }
 
-impl ip_name_lookup::HostResolveAddressStream for State {
+impl ip_name_lookup::HostResolveAddressStream for CallState {
     fn resolve_next_address(
         &mut self,
         _stream: Resource<ip_name_lookup::ResolveAddressStream>,

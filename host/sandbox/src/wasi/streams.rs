@@ -1,34 +1,30 @@
-//! Streams and polling, without anything to wait for.
+//! Streams and polling that never wait.
 //!
-//! There are three streams and one thing to poll, so a handle is its number and no table is kept.
+//! There are three streams and one pollable, so their handles are constants, without a table.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sync::io::{poll, streams};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, StreamError, StreamResult};
 
 use crate::console::Stream;
-use crate::state::State;
+use crate::state::CallState;
 
-/// The input stream that is at its end.
 pub(super) const STDIN: u32 = 0;
-/// The output stream whose lines are logged as info.
 pub(super) const STDOUT: u32 = 1;
-/// The output stream whose lines are logged as warnings.
 pub(super) const STDERR: u32 = 2;
-/// The pollable that is always ready.
 pub(super) const READY: u32 = 0;
 
-/// How much one write may carry, as programs are told. More than a log line, less than a burden.
+/// The bytes that one write may have, as reported to programs: more than a log line.
 const PERMIT: u64 = 16 << 10;
 
-impl poll::Host for State {
+impl poll::Host for CallState {
     fn poll(&mut self, pollables: Vec<Resource<DynPollable>>) -> wasmtime::Result<Vec<u32>> {
         wasmtime::ensure!(!pollables.is_empty(), "polled for nothing");
         Ok((0..u32::try_from(pollables.len())?).collect())
     }
 }
 
-impl poll::HostPollable for State {
+impl poll::HostPollable for CallState {
     fn ready(&mut self, _pollable: Resource<DynPollable>) -> wasmtime::Result<bool> {
         Ok(true)
     }
@@ -42,7 +38,7 @@ impl poll::HostPollable for State {
     }
 }
 
-impl streams::Host for State {
+impl streams::Host for CallState {
     fn convert_stream_error(&mut self, error: StreamError) -> wasmtime::Result<streams::StreamError> {
         match error {
             StreamError::Closed => Ok(streams::StreamError::Closed),
@@ -51,7 +47,7 @@ impl streams::Host for State {
     }
 }
 
-impl streams::HostInputStream for State {
+impl streams::HostInputStream for CallState {
     fn read(&mut self, _stream: Resource<DynInputStream>, _len: u64) -> StreamResult<Vec<u8>> {
         Err(StreamError::Closed)
     }
@@ -77,7 +73,7 @@ impl streams::HostInputStream for State {
     }
 }
 
-impl State {
+impl CallState {
     fn write_to(&mut self, stream: &Resource<DynOutputStream>, bytes: &[u8]) -> StreamResult<()> {
         let stream = if stream.rep() == STDERR { Stream::Stderr } else { Stream::Stdout };
         let (console, imports) = self.console();
@@ -85,13 +81,13 @@ impl State {
     }
 
     fn write_zeroes_to(&mut self, stream: &Resource<DynOutputStream>, len: u64) -> StreamResult<()> {
-        // One more than there is room for is a flood already; the host need not make the rest.
+        // One byte too many is a flood already, so the rest is not allocated.
         let len = usize::try_from(len).unwrap_or(usize::MAX).min(self.console.room().saturating_add(1));
         self.write_to(stream, &vec![0; len])
     }
 }
 
-impl streams::HostOutputStream for State {
+impl streams::HostOutputStream for CallState {
     fn check_write(&mut self, _stream: Resource<DynOutputStream>) -> StreamResult<u64> {
         Ok(PERMIT)
     }

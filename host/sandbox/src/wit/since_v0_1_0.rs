@@ -14,7 +14,7 @@ use super::answer::{Answer, TEXT};
 use crate::call::Error;
 use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
-use crate::state::State;
+use crate::state::CallState;
 
 #[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 mod bindings {
@@ -27,51 +27,48 @@ mod bindings {
     });
 }
 
-/// The contract's version.
 pub(crate) const VERSION: &str = "0.1.0";
 
-/// The exports of a plugin.
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
-/// A component that is linked, with its exports looked up.
-pub(crate) struct Prepared(PluginPre<State>);
+pub(crate) struct Prepared(PluginPre<CallState>);
 
 impl Prepared {
-    /// Looks the exports up.
-    pub(crate) fn new(linked: InstancePre<State>) -> wasmtime::Result<Self> {
+    pub(crate) fn new(linked: InstancePre<CallState>) -> wasmtime::Result<Self> {
         PluginPre::new(linked).map(Self)
     }
 
-    /// Makes an instance. Its initialisation runs, so the store must be armed.
-    pub(crate) fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Instance> {
+    /// Makes an instance, which runs its initialisation: the call must have begun.
+    pub(crate) fn instantiate(&self, store: &mut Store<CallState>) -> wasmtime::Result<Instance> {
         self.0.instantiate(store).map(Instance)
     }
 }
 
-/// Whether a component exports the reconciler of this version, whatever its types.
+/// Returns whether a component exports this version of the reconciler, with any types.
 pub(crate) fn is_exported_by(component: &Component) -> bool {
     component.get_export_index(None, EXPORT).is_some()
 }
 
-/// An instance in a store. Errors of its functions are [`Error`]s where the plugin answered, and wasmtime's where it did not.
+/// An instance. Its functions return an [`Error`] if the plugin answered, else wasmtime's.
 pub(crate) struct Instance(Plugin);
 
 impl Instance {
-    /// Calls `describe`.
-    pub(crate) fn describe(&self, store: &mut Store<State>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
+    pub(crate) fn describe(&self, store: &mut Store<CallState>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
         let raw = self.0.gyre_plugin_reconciler().call_describe(store)?;
         Ok(manifest(raw, limits)?)
     }
 
-    /// Calls `validate-settings`.
-    pub(crate) fn validate_settings(&self, store: &mut Store<State>, settings: &[u8]) -> wasmtime::Result<Result<(), String>> {
+    pub(crate) fn validate_settings(
+        &self,
+        store: &mut Store<CallState>,
+        settings: &[u8],
+    ) -> wasmtime::Result<Result<(), String>> {
         self.0.gyre_plugin_reconciler().call_validate_settings(store, settings).map(checked)
     }
 
-    /// Calls `reconcile`.
     pub(crate) fn reconcile(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<CallState>,
         parent: &[u8],
         settings: &[u8],
         limits: &Limits,
@@ -80,10 +77,9 @@ impl Instance {
         Ok(reconciled(store.data_mut(), raw, limits)?)
     }
 
-    /// Calls `finalize`.
     pub(crate) fn finalize(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<CallState>,
         parent: &[u8],
         settings: &[u8],
         limits: &Limits,
@@ -93,14 +89,12 @@ impl Instance {
     }
 }
 
-/// Reads what `validate-settings` answered, whoever did.
 pub(crate) fn checked(raw: Result<(), String>) -> Result<(), String> {
     raw.map_err(|message| cut_owned(message, TEXT))
 }
 
-/// Reads what `reconcile` answered, whoever did.
 pub(crate) fn reconciled(
-    state: &mut State,
+    state: &mut CallState,
     raw: Result<types::Response, types::Failure>,
     limits: &Limits,
 ) -> Result<core_response::Response, Error> {
@@ -116,9 +110,8 @@ pub(crate) fn reconciled(
     read
 }
 
-/// Reads what `finalize` answered, whoever did.
 pub(crate) fn finalized(
-    state: &mut State,
+    state: &mut CallState,
     raw: Result<types::Teardown, types::Failure>,
     limits: &Limits,
 ) -> Result<core_response::Response, Error> {
@@ -129,27 +122,26 @@ pub(crate) fn finalized(
     reconciled(state, raw, limits).map(|response| core_response::Response { done, ..response })
 }
 
-/// Offers what the contract lets a plugin import.
-pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+pub(crate) fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    log::add_to_linker::<CallState, HasSelf<CallState>>(linker, |state| state)?;
     add_cluster_to_linker(linker)
 }
 
 type Answered<T> = wasmtime::Result<(Result<T, cluster::ReadError>,)>;
 
-/// By hand, since the generated trait would have each object copied into a `Vec` on its way to the plugin.
-fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+/// By hand, because the generated trait would copy each object into a `Vec`.
+fn add_cluster_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     let mut instance = linker.instance("gyre:plugin/cluster@0.1.0")?;
     instance.func_wrap(
         "children",
-        |mut store: StoreContextMut<'_, State>, (kind,): (types::GroupVersionKind,)| -> Answered<Vec<Bytes>> {
+        |mut store: StoreContextMut<'_, CallState>, (kind,): (types::GroupVersionKind,)| -> Answered<Vec<Bytes>> {
             let kind = core_kind(kind);
             Ok((store.data_mut().children(&kind)?.map_err(read_error),))
         },
     )?;
     instance.func_wrap(
         "get",
-        |mut store: StoreContextMut<'_, State>,
+        |mut store: StoreContextMut<'_, CallState>,
          (kind, namespace, name): (types::GroupVersionKind, Option<String>, String)|
          -> Answered<Option<Bytes>> {
             let kind = core_kind(kind);
@@ -158,7 +150,7 @@ fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     )?;
     instance.func_wrap(
         "list",
-        |mut store: StoreContextMut<'_, State>,
+        |mut store: StoreContextMut<'_, CallState>,
          (kind, namespace, selector): (types::GroupVersionKind, Option<String>, Option<String>)|
          -> Answered<Vec<Bytes>> {
             let kind = core_kind(kind);
@@ -167,7 +159,7 @@ fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     )
 }
 
-impl log::Host for State {
+impl log::Host for CallState {
     fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
         let level = match level {
             log::Level::Trace => LogLevel::Trace,
@@ -194,10 +186,10 @@ fn core_kind(raw: types::GroupVersionKind) -> core_object::GroupVersionKind {
     core_object::GroupVersionKind { group: raw.group, version: raw.version, kind: raw.kind }
 }
 
-/// The most that is kept of a plugin's name and version, in bytes. A name may have 63.
+/// The longest kept name and version, in bytes. A valid name has at most 63.
 const NAME: usize = 256;
 
-/// The lengths of all texts of a manifest that are no documents.
+/// The lengths of all texts of a manifest, except documents.
 fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
     let of_kind = |kind: &types::GroupVersionKind| [kind.group.len(), kind.version.len(), kind.kind.len()];
     let own = [raw.name.len(), raw.version.len(), raw.description.len()].into_iter().chain(of_kind(&raw.parent));
@@ -209,7 +201,6 @@ fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
     own.chain(of_children).chain(of_reads)
 }
 
-/// Reads what `describe` answered, whoever did.
 pub(crate) fn manifest(raw: types::Manifest, limits: &Limits) -> Result<core_manifest::Manifest, Error> {
     let mut answer = Answer::manifest(limits);
     let documents = raw.settings_schema.iter().chain(&raw.crds).map(Vec::len);
@@ -256,7 +247,6 @@ fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
     }
 }
 
-/// The JSON of a response, as [`crate::HostImports::answered`] shows it.
 fn texts(raw: &types::Response) -> Vec<&[u8]> {
     let applied = raw.children.iter().flatten().filter_map(|child| match child {
         types::Child::Apply(bytes) => Some(bytes.as_slice()),
@@ -276,7 +266,7 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
     if raw.events.len() > limits.events {
         return Err(Error::TooManyEvents { count: raw.events.len(), limit: limits.events });
     }
-    // All JSON is counted before any is read.
+    // Counts all JSON before any is parsed.
     let objects = raw.children.iter().flatten().map(|child| match child {
         types::Child::Apply(bytes) => bytes.len(),
         types::Child::Keep(reference) => {

@@ -1,4 +1,4 @@
-//! Compiled code is found again, and trusted only if nobody else can have touched it.
+//! Compiled code is reused, and trusted only if nobody else can write to it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,7 +10,6 @@ use tempfile::TempDir;
 use crate::probe::MIRROR;
 use crate::stage::{limits, reconcile};
 
-/// Loads the probe with a cache in this directory, calls it, and tells where its code came from.
 fn source(directory: &Path) -> CodeSource {
     source_with(Options { cache_dir: Some(directory.to_owned()), ..Options::default() })
 }
@@ -27,7 +26,7 @@ fn file(directory: &Path, extension: &str) -> PathBuf {
     entries.find(|path| path.extension().is_some_and(|found| found == extension)).unwrap()
 }
 
-/// Fills a cache, does something to it, and expects the code to be compiled again, and, if it can be stored, found again.
+/// Disturbs a filled cache: the code must be compiled again, and then come from `after`.
 fn check(disturb: impl FnOnce(&Path), after: CodeSource) {
     let directory = TempDir::new().unwrap();
     assert_eq!(source(directory.path()), CodeSource::Compiled);
@@ -40,7 +39,7 @@ fn check(disturb: impl FnOnce(&Path), after: CodeSource) {
 #[test]
 fn only_we_may_read_what_is_stored() {
     let directory = TempDir::new().unwrap();
-    // As the kubelet makes an `emptyDir`.
+    // Like an `emptyDir` of the kubelet.
     fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
     let cache = directory.path().join("not/there/yet");
     assert_eq!(source(&cache), CodeSource::Compiled);
@@ -111,18 +110,17 @@ fn a_link_is_not_followed() {
             fs::rename(&path, directory.join("elsewhere")).unwrap();
             symlink(directory.join("elsewhere"), path).unwrap();
         },
-        // Renaming over it replaced the link.
+        // Renaming replaced the link.
         CodeSource::Cache,
     );
 }
 
-/// With the right checksum: as if an older gyre had stored it.
+/// With a matching checksum, as if an older gyre had stored it.
 #[test]
 fn code_of_another_engine_is_not_loaded() {
     check(
         |directory| {
             fs::write(file(directory, "cwasm"), "\x7fELF").unwrap();
-            // sha256sum of the four bytes.
             let sum = gyre_sandbox::Digest::of(b"\x7fELF").to_string();
             fs::write(file(directory, "sha256"), sum).unwrap();
         },
@@ -130,9 +128,8 @@ fn code_of_another_engine_is_not_loaded() {
     );
 }
 
-/// As in an image, beside which a volume is mounted that is empty at first.
 #[test]
-fn code_that_another_has_compiled_is_found_and_nothing_is_written_beside_it() {
+fn a_read_only_cache_is_used_and_not_written_to() {
     let (image, volume) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let options = |cache_dir: Option<&Path>| Options {
         cache_dir: cache_dir.map(Path::to_owned),

@@ -1,4 +1,4 @@
-//! Limits on answers, and calls that get none.
+//! The limits of answers, and calls without an answer.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, SystemTime};
@@ -56,7 +56,7 @@ fn settings_are_accepted_or_rejected_in_the_plugins_words() {
     assert_eq!(plugin.validate_settings(br#"{"a":1}"#, &limits()), Err(rejected));
 }
 
-/// A world that keeps its call running: it says that the call has begun, and returns once the other end of `release` is dropped.
+/// Imports that report the begin of a call, and hold it until the sender of `release` is dropped.
 struct Held {
     begun: Sender<()>,
     release: Receiver<()>,
@@ -96,7 +96,7 @@ fn a_call_that_finds_no_room_in_time_is_the_hosts_fault() {
     std::thread::scope(|scope| {
         let running = scope.spawn(|| reconcile_in(&plugin, &limits(), Box::new(Held { begun, release })));
         has_begun.recv().unwrap();
-        // The only place is taken from here until `held` is dropped, so no wait for it is long enough.
+        // The only slot is taken until `held` is dropped, so the wait must time out.
         let call = reconcile(&plugin, &Limits { deadline: Duration::from_millis(50), ..limits() });
         let error = call.result.unwrap_err();
         assert_eq!((error.reason(), error.fault()), ("PoolSaturated", Fault::Host));
@@ -147,22 +147,22 @@ fn a_stack_overflow_is_distinguished_from_a_stray_pointer() {
         let error = reconcile_error(&plugin);
         assert_eq!(error.reason(), reason, "{error}");
     };
-    // The native stack; the program's own, as a load or store shows it; and as a bulk operation does.
+    // The native stack; the program's own by a load or store; and by a bulk operation.
     check("", "(call $say) (drop) (call $endless (i32.const 0))", "StackOverflow");
     check("", "(i32.store (i32.const -16) (i32.const 1)) (call $say)", "StackOverflow");
     check("", "(call $down (i32.const 65536)) (call $say)", "StackOverflow");
     check("", "(i32.store (i32.const 1000000000) (i32.const 1)) (call $say)", "Trapped");
 }
 
-/// A name of C++ for `f(A<int>, B<A<int>, …>, C<B<…>, …>, D<C<…>, …>)`, where each dot stands for as many of the same as are given: it is
-/// that many times as long with each level once it is demangled.
+/// A C++ name for `f(A<int>, B<A<int>, …>, C<B<…>, …>, D<C<…>, …>)`, in which each dot stands for
+/// `of_each` types: demangled, it grows by this factor with each level.
 fn mangled(of_each: usize) -> String {
     let level = |letter: char, before: usize| format!("1{letter}I{}E", format!("S{before}_").repeat(of_each));
     format!("_Z1f1AIiE{}{}{}", level('B', 0), level('C', 2), level('D', 4))
 }
 
 #[test]
-fn the_name_of_a_function_is_told_as_the_component_writes_it_and_cut() {
+fn function_names_are_cut_and_not_demangled() {
     let sandbox = sandbox();
     for (name, expected) in [("short".to_owned(), "short".to_owned()), (mangled(200), cut(&mangled(200), 256))] {
         let imports = Box::leak(format!("(func ${name} (result i32) unreachable)").into_boxed_str());
@@ -176,7 +176,7 @@ fn the_name_of_a_function_is_told_as_the_component_writes_it_and_cut() {
 }
 
 #[test]
-fn of_a_deep_backtrace_the_innermost_functions_are_told() {
+fn a_deep_backtrace_is_cut_to_its_innermost_functions() {
     let sandbox = sandbox();
     let functions: String = (0..40).map(|index| format!("(func $f{index} (result i32) (call $f{}))\n", index + 1)).collect();
     let imports = Box::leak(format!("(func $f40 (result i32) unreachable)\n{functions}").into_boxed_str());
@@ -190,7 +190,7 @@ fn reconcile_error(plugin: &Plugin) -> Error {
 }
 
 #[test]
-fn the_host_makes_no_more_random_bytes_than_anyone_needs() {
+fn random_bytes_in_a_request_are_limited() {
     let probe = Probe {
         imports: r#"(import "wasi:random/random@0.2.0" "get-random-bytes" (func $random (param i64 i32)))"#,
         describe: "",
@@ -204,7 +204,7 @@ fn the_host_makes_no_more_random_bytes_than_anyone_needs() {
 
 #[test]
 fn reading_an_undeclared_kind_is_an_error_for_the_plugin_and_noted() {
-    // `children` of a kind that is only among `reads`.
+    // `children` of a kind that is declared only in `reads`.
     let probe = Probe {
         imports: r#"
             (import "gyre:plugin/cluster@0.1.0" "children" (func $children (param i32 i32 i32 i32 i32 i32 i32)))"#,
@@ -220,7 +220,7 @@ fn reading_an_undeclared_kind_is_an_error_for_the_plugin_and_noted() {
     let sandbox = sandbox();
     let plugin = sandbox.load(&probe.component()).unwrap();
     let call = reconcile(&plugin, &limits());
-    // An error, the first one: not-declared.
+    // The first error of the type: not-declared.
     assert_eq!(call.result.unwrap_err().to_string(), format!("{:016x}{:016x}", 1, 0));
     assert_eq!(call.usage.undeclared_read.unwrap().kind, "ConfigMap");
 }

@@ -1,4 +1,4 @@
-//! What is no plugin is told so in one sentence.
+//! Bytes that are not a plugin fail to load with one clear sentence.
 
 use gyre_sandbox::load::Error;
 
@@ -108,7 +108,7 @@ fn a_plugin_that_reads_the_cluster_to_describe_itself() {
 
 #[test]
 fn a_manifest_that_contradicts_the_contract() {
-    // The first letter of the name, in memory.
+    // The first letter of the name in memory.
     let probe = Probe { describe: "(i32.store8 (i32.load (i32.const 1184)) (i32.const 80))", ..MIRROR };
     let error = check(&probe.component(), "InvalidManifest", "the plugin's manifest is not valid");
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("Probe"));

@@ -1,4 +1,4 @@
-//! What the sandbox promises to plugins that behave, and what it says to those that are none.
+//! The guarantees of the sandbox for plugins, and its errors for other bytes.
 
 #[cfg(test)]
 mod cache;

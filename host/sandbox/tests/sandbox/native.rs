@@ -1,4 +1,4 @@
-//! Plugins as native code: held to what components are held to.
+//! Native plugins obey the same rules as components.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,7 +21,6 @@ fn core_kind([group, version, kind]: [&str; 3]) -> gyre_core::object::GroupVersi
 
 type Answer = Result<types::Response, types::Failure>;
 
-/// Does what a test says.
 struct Code<F>(F);
 
 impl<F: Fn(&Imports) -> Answer + Send + Sync + 'static> Native for Code<F> {
@@ -66,7 +65,7 @@ fn called(limits: &Limits, code: impl Fn(&Imports) -> Answer + Send + Sync + 'st
 }
 
 #[test]
-fn it_reads_logs_and_asks_the_time_and_that_is_noted() {
+fn reads_logs_and_use_of_the_clock_are_recorded() {
     let call = called(&stage::limits(), |imports| {
         assert_eq!(imports.get(&core_kind(CONFIG_MAP), None, "a"), Ok(None));
         assert_eq!(imports.children(&core_kind(CONFIG_MAP)), Err(ReadError::NotDeclared));
@@ -110,7 +109,6 @@ fn its_answers_are_held_to_the_limits() {
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// A call that asks these questions in a world in which each finds an object, and how it ends.
 fn asked(limits: &Limits, ask: impl Fn(&Imports) + Send + Sync + 'static) -> Result<Response, Error> {
     let plugin = Plugin::native(
         "code",
@@ -141,7 +139,7 @@ fn a_name_that_no_object_can_have_is_answered_without_asking() {
         let selector = format!("app={}", "a".repeat(MEBIBYTE));
         let told = imports.list(&kind, None, Some(&selector));
         assert_eq!(told, Err(ReadError::InvalidSelector("it has 1048580 bytes, more than 4096".to_owned())));
-        // The sandbox keeps the name of the first kind that is not declared.
+        // The name of an undeclared kind is kept.
         let undeclared = core_kind(["", "v1", long.as_str()]);
         assert_eq!(imports.get(&undeclared, None, "a"), Err(ReadError::NotDeclared));
     });
@@ -155,18 +153,18 @@ fn a_name_that_no_object_can_have_is_answered_without_asking() {
 }
 
 #[test]
-fn what_reads_name_is_bounded_in_bytes() {
+fn the_questions_of_reads_are_bounded_in_bytes() {
     let limits = Limits { read_bytes: 1_000, ..stage::limits() };
     let check = |ends: Result<(), Error>, ask: fn(&Imports)| assert_eq!(asked(&limits, ask).map(|_| ()), ends);
     let too_large = || Err(Error::ReadsTooLarge { limit: 1_000 });
-    // A kind is `v1` and `ConfigMap`, which are 11 bytes.
+    // The kind takes 11 bytes: `v1` and `ConfigMap`.
     check(Ok(()), |imports| {
         let _ = (0..9).map(|_| imports.get(&core_kind(CONFIG_MAP), Some("b"), &"a".repeat(99))).collect::<Vec<_>>();
     });
     check(too_large(), |imports| {
         let _ = (0..10).map(|_| imports.get(&core_kind(CONFIG_MAP), Some("b"), &"a".repeat(99))).collect::<Vec<_>>();
     });
-    // Each requirement of a selector takes more memory than its text.
+    // A requirement takes more memory than its text.
     check(Ok(()), |imports| drop(imports.list(&core_kind(CONFIG_MAP), None, Some("a,a,a,a,a,a"))));
     check(too_large(), |imports| drop(imports.list(&core_kind(CONFIG_MAP), None, Some("a,a,a,a,a,a,a,a"))));
 }

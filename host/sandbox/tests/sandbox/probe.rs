@@ -1,11 +1,10 @@
-//! Components that are written as text: a core module against the contract's canonical ABI, and what it may import.
+//! Components that are written as text: a core module for the canonical ABI, with imports.
 
 use std::fmt::Write as _;
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// The world that probes choose their imports from.
 const WORLD: &str = r"
 package test:probe;
 
@@ -53,23 +52,22 @@ package wasi:http@0.2.0 {
 }
 ";
 
-/// Where the constant part of memory begins, and the parts that functions write to.
 const CONSTANTS: u32 = 1_024;
 const RESULT: u32 = 32_768;
 const OUTPUT: u32 = 40_960;
 
-/// A probe. Its texts are WebAssembly, in which there is: `$hex (param i64)`, which appends 16 digits to what is said;
-/// `$say (result i32)`, a terminal failure of what was said; `$mirror (param i32 i32) (result i32)`, a response whose status
-/// is that text; `$endless (param i32) (result i32)`, which recurses, and `$down (param i32)`, which does so on a stack of its
-/// own from that address down; `$parent` and `$parent_len`; and the constants `scratch` at 49152 and `kind` (three strings: "", "v1",
-/// "ConfigMap") at 1024.
+/// A probe. Its texts are WebAssembly, and may use:
+/// - `$hex (param i64)`: appends 16 digits to the output
+/// - `$say (result i32)`: a terminal failure with the output
+/// - `$mirror (param i32 i32) (result i32)`: a response with this text as status
+/// - `$endless (param i32) (result i32)`: recurses
+/// - `$down (param i32)`: recurses on a stack of its own, from this address down
+/// - `$parent`, `$parent_len`
+/// - the constants `scratch` at 49152, and `kind` (the strings "", "v1", "ConfigMap") at 1024
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
-    /// Imports and further definitions.
     pub(crate) imports: &'static str,
-    /// What `describe` does before it answers.
     pub(crate) describe: &'static str,
-    /// What `reconcile` does; it leaves a result.
     pub(crate) reconcile: &'static str,
 }
 
@@ -77,7 +75,6 @@ pub(crate) const MIRROR: Probe =
     Probe { imports: "", describe: "", reconcile: "(call $mirror (local.get $parent) (local.get $parent_len))" };
 
 impl Probe {
-    /// As a component.
     pub(crate) fn component(&self) -> Vec<u8> {
         encode(&self.module(), "probe")
     }
@@ -147,7 +144,6 @@ impl Probe {
     }
 }
 
-/// A component of another world.
 pub(crate) fn stranger() -> Vec<u8> {
     encode(r#"(module (func (export "greet") (result i32) (i32.const 7)))"#, "stranger")
 }
@@ -162,23 +158,21 @@ fn encode(module: &str, world: &str) -> Vec<u8> {
     ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
 }
 
-/// The constant part of memory.
 #[derive(Default)]
 struct Image {
     bytes: Vec<u8>,
 }
 
 impl Image {
-    /// Writes the manifest; gives its address.
     fn manifest(&mut self) -> u32 {
-        // The kind that probes read, at a known place.
+        // The kind that probes read, at a known address.
         let read_kind_at = self.bytes.len();
         self.bytes.resize(24, 0);
         let read_kind = [self.string(""), self.string("v1"), self.string("ConfigMap")].concat();
         self.bytes.splice(read_kind_at..read_kind_at + 24, read_kind.iter().copied());
         let head = [self.string("probe"), self.string("1"), self.string("Probes.")].concat();
         let parent = [self.string("test.gyre.dev"), self.string("v1"), self.string("Probe")].concat();
-        // `read-kind`: kind, no namespace, no selector, the whole object.
+        // `read-kind`: the kind, no namespace, no selector, the whole object.
         let reads = self.put(&[read_kind.as_slice(), &[0; 28]].concat());
         let none = [0; 4];
         let reads = [reads.to_le_bytes(), 1_u32.to_le_bytes()].concat();
@@ -186,7 +180,6 @@ impl Image {
         self.put(&[head, parent, tail].concat())
     }
 
-    /// Pointer and length.
     fn string(&mut self, text: &str) -> Vec<u8> {
         let at = self.put(text.as_bytes());
         [at.to_le_bytes(), u32::try_from(text.len()).unwrap().to_le_bytes()].concat()

@@ -1,4 +1,4 @@
-//! A call is a function of its input and of what it read.
+//! A call is a function of its input and its reads.
 
 use std::time::{Duration, SystemTime};
 
@@ -52,7 +52,6 @@ const SLEEP: Probe = Probe {
         (call $say)",
 };
 
-/// Counts its calls in its own memory.
 const COUNTER: Probe = Probe {
     imports: "",
     describe: "",
@@ -62,7 +61,6 @@ const COUNTER: Probe = Probe {
         (call $say)",
 };
 
-/// The discriminants of what `get` answers, and what it logs.
 const READER: Probe = Probe {
     imports: r#"
         (import "gyre:plugin/cluster@0.1.0" "get"
@@ -89,7 +87,7 @@ fn call(plugin: &Plugin, seed: &str, now: SystemTime, limits: &Limits, imports: 
     plugin.reconcile(&Input { parent: PARENT, settings: b"{}", seed, now }, limits, Box::new(imports))
 }
 
-/// What the probe said, 16 digits at a time.
+/// The output of the probe, 16 digits at a time.
 fn said(call: &Call<gyre_core::response::Response>) -> Vec<u64> {
     match &call.result {
         Err(Error::Failed(Failure::Terminal { message: text })) => {
@@ -117,7 +115,7 @@ fn random_numbers_depend_on_the_seed_alone() {
 }
 
 #[test]
-fn clocks_stand_still_at_the_time_of_the_call_and_reading_them_is_noted() {
+fn clocks_stand_still_and_reading_them_is_recorded() {
     let now = at(1_700_000_000) + Duration::from_nanos(5);
     let (said, clock) = run(CLOCKS, "uid-1", now);
     assert_eq!(said, [1_700_000_000, 5, 1_700_000_000_000_000_005, 1_700_000_000_000_000_005]);
@@ -130,7 +128,7 @@ fn sleep_ends_at_once_and_reads_no_clock() {
     let plugin = sandbox.load(&SLEEP.component()).unwrap();
     let call = call(&plugin, "uid-1", at(1), &limits(), Small::default());
     assert_eq!((said(&call), call.usage.clock), (vec![1], ClockUse::NotRead));
-    // A host that sleeps for the plugin takes at least the hour that it asks for, on any machine.
+    // A host that really sleeps would take the requested hour.
     assert!(call.usage.duration < Duration::from_secs(60 * 60), "{:?}", call.usage);
 }
 
@@ -145,7 +143,7 @@ fn a_fresh_instance_remembers_nothing() {
 }
 
 #[test]
-fn a_reused_instance_is_retired_after_so_many_calls_or_an_error() {
+fn a_reused_instance_is_retired_after_its_last_call_or_an_error() {
     let sandbox = sandbox();
     let plugin = sandbox.load(&COUNTER.component()).unwrap();
     let limits = Limits { reuse: Reuse::UpTo(3), ..limits() };
@@ -181,7 +179,7 @@ fn a_reused_instance_reads_the_inputs_of_its_current_call() {
     let plugin = sandbox.load(&READER.component()).unwrap();
     for object in [Some("{}"), None, Some("{}")] {
         let call = call(&plugin, "uid-1", at(1), &limits, Small { object, ..Small::default() });
-        // No error; then whether there is an object.
+        // No error, and whether there is an object.
         assert_eq!(said(&call), [0, u64::from(object.is_some())]);
         assert_eq!((call.usage.log_lines, call.usage.undeclared_read), (1, None));
         let imports = call.imports.downcast::<Small>().unwrap_or_else(|_| panic!("another world"));

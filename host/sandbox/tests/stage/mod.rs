@@ -1,4 +1,4 @@
-//! What a test needs to call a plugin: a sandbox, a world and a parent.
+//! The parts that tests need to call a plugin: a sandbox, imports and a parent.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -7,7 +7,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Response;
 use gyre_sandbox::{Bytes, Call, HostImports, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox};
 
-/// A world that holds one object, which every read finds, and keeps what is logged and answered.
+/// Imports with one object that every read finds, which record log lines and answers.
 #[derive(Default)]
 pub(crate) struct Small {
     pub(crate) object: Option<&'static str>,
@@ -53,17 +53,15 @@ pub(crate) fn sandbox() -> Sandbox {
     Sandbox::new(Options { concurrent_calls: 2, cache_dir, ..Options::default() }).unwrap()
 }
 
-/// Loads a file.
 pub(crate) fn load(sandbox: &Sandbox, path: &str) -> Plugin {
     sandbox.load(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Limits with a deadline that no plugin reaches because the machine is busy. A plugin that does not end needs one of its own.
+/// Limits with a deadline that a plugin does not reach even on a busy machine.
 pub(crate) fn limits() -> Limits {
     Limits { deadline: Duration::from_secs(60), ..Limits::default() }
 }
 
-/// A parent that any plugin can read.
 pub(crate) const PARENT: &[u8] =
     br#"{"apiVersion":"mmontes.io/v1alpha1","kind":"Echo","metadata":{"name":"hello","namespace":"default","uid":"1"},"spec":{"message":"hi","schedule":"* * * * *"}}"#;
 
@@ -71,7 +69,6 @@ pub(crate) fn reconcile(plugin: &Plugin, limits: &Limits) -> Call<Response> {
     reconcile_in(plugin, limits, Box::new(Small::default()))
 }
 
-/// Calls it in a world.
 pub(crate) fn reconcile_in(plugin: &Plugin, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let input = Input { parent: PARENT, settings: b"{}", seed: "uid-1", now };

@@ -11,10 +11,8 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
-/// The field manager of applied objects.
 const FIELD_MANAGER: &str = "gyre-dev";
 
-/// An object that was applied.
 #[derive(Clone, Debug)]
 pub(super) struct Applied {
     pub(super) kind: GroupVersionKind,
@@ -38,7 +36,6 @@ pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyho
     Ok(())
 }
 
-/// Applies objects in order, each with the name of its file, and prints them.
 pub(super) async fn apply(client: &Client, objects: &[(String, Value)]) -> anyhow::Result<Vec<Applied>> {
     let mut applied = Vec::new();
     for (file, object) in objects {

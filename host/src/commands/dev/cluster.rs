@@ -22,10 +22,12 @@ pub(super) struct ClusterArguments {
     /// File to write the kubeconfig to [default: a temporary file].
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
-    /// How long the containers of Pods run before they succeed, in seconds; "never" leaves Pods pending.
+    /// How long the containers of Pods run before they succeed, in seconds; "never" leaves Pods
+    /// pending.
     #[arg(long, value_name = "SECONDS", default_value = "1")]
     pub(super) pods_run: PodsRun,
-    /// Run no controllers (namespaces, garbage collection, Jobs, CronJobs): only clients change objects.
+    /// Run no controllers (namespaces, garbage collection, Jobs, CronJobs): only clients change
+    /// objects.
     #[arg(long)]
     pub(super) no_controllers: bool,
     /// File to write the audit log of the API server to, in the format of kube-apiserver.
@@ -37,7 +39,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected an address and port such as 127.0.0.1:8001".to_owned())
 }
 
-/// How long Pods run before they succeed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PodsRun(Option<Duration>);
 
@@ -54,7 +55,6 @@ impl FromStr for PodsRun {
     }
 }
 
-/// A running cluster.
 pub(super) struct Cluster {
     client: Client,
     url: String,
@@ -80,7 +80,7 @@ impl Cluster {
             })?;
             service = service.with_audit(Arc::new(log));
         }
-        // The host calls the server directly; all other clients use HTTP.
+        // The host calls the server directly; other clients use HTTP.
         let client = Client::new(service.clone(), "default");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let server = tokio::spawn(http::serve(listener, service, http::Limits::default(), async {
@@ -94,7 +94,7 @@ impl Cluster {
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
             format!("cannot write the kubeconfig {}; name a file in a directory that exists", kubeconfig.display())
         })?;
-        // The path is absolute, because the shell that exports it may change its directory.
+        // Absolute, because the shell that exports it may change its directory.
         let kubeconfig = std::path::absolute(&kubeconfig).context("cannot determine the working directory")?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
@@ -120,7 +120,7 @@ impl Cluster {
     }
 }
 
-/// A seed, so that two clusters on one machine do not generate the same UIDs.
+/// A random seed, so that clusters on one machine generate different UIDs.
 fn seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())

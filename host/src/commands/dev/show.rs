@@ -1,4 +1,4 @@
-//! Shows changes in the cluster as they happen, on standard output.
+//! Shows changes in the cluster on standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -18,40 +18,37 @@ use tokio::sync::Notify;
 
 use super::apply::Applied;
 
-/// The followed kinds, and the start of the time that is printed.
 pub(super) struct Show {
     started: Instant,
     informers: Informers,
-    followed: Mutex<BTreeMap<GroupVersionKind, Followed>>,
+    watched: Mutex<BTreeMap<GroupVersionKind, WatchedKind>>,
     changed: Notify,
 }
 
-/// A kind that is followed.
-struct Followed {
+struct WatchedKind {
     resource: Resource,
     informer: Arc<Informer>,
     _subscription: Subscription,
 }
 
 impl Show {
-    /// Follows `kinds` and the events about everything.
     pub(super) async fn start(client: &Client, started: Instant, kinds: &[GroupVersionKind]) -> anyhow::Result<Arc<Self>> {
         let metrics = Arc::new(Metrics::default());
         let show = Arc::new(Self {
             started,
             informers: Informers::new(client.clone(), metrics, InitialListStrategy::StreamingList, 0),
-            followed: Mutex::default(),
+            watched: Mutex::default(),
             changed: Notify::new(),
         });
-        show.follow(client, kinds).await?;
-        show.follow(client, &[GroupVersionKind::new("events.k8s.io", "v1", "Event")]).await?;
+        show.watch_kinds(client, kinds).await?;
+        show.watch_kinds(client, &[GroupVersionKind::new("events.k8s.io", "v1", "Event")]).await?;
         Ok(show)
     }
 
-    /// Follows those of `kinds` that are not followed yet and that the cluster serves.
-    pub(super) async fn follow(self: &Arc<Self>, client: &Client, kinds: &[GroupVersionKind]) -> anyhow::Result<()> {
+    /// Watches those of `kinds` that are served and not yet watched.
+    pub(super) async fn watch_kinds(self: &Arc<Self>, client: &Client, kinds: &[GroupVersionKind]) -> anyhow::Result<()> {
         for kind in kinds {
-            if self.followed().contains_key(kind) {
+            if self.watched().contains_key(kind) {
                 continue;
             }
             let found = kinds::find(client, kind).await.with_context(|| format!("cannot look up {kind}"))?;
@@ -62,33 +59,31 @@ impl Show {
             let informer = self.informers.get(&resource, WatchScope::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
-            // Existing objects are not shown again: reloaded plugins may have further kinds.
+            // Existing objects are not shown when plugins are reloaded.
             let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
-            let subscription = informer.subscribe(move |notice| {
+            let subscription = informer.subscribe(move |event| {
                 let Some(show) = show.upgrade() else { return };
-                let is_first = matches!(notice, WatchEvent::Stored { previous: None, .. });
-                let is_old = is_first && old.contains(notice.object().uid());
-                for line in if is_old { Vec::new() } else { lines(&name, notice) } {
+                let is_first = matches!(event, WatchEvent::Stored { previous: None, .. });
+                let is_old = is_first && old.contains(event.object().uid());
+                for line in if is_old { Vec::new() } else { lines(&name, event) } {
                     show.say(&line);
                 }
                 show.changed.notify_waiters();
             });
-            self.followed().insert(kind.clone(), Followed { resource, informer, _subscription: subscription });
+            self.watched().insert(kind.clone(), WatchedKind { resource, informer, _subscription: subscription });
         }
         Ok(())
     }
 
-    fn followed(&self) -> MutexGuard<'_, BTreeMap<GroupVersionKind, Followed>> {
-        self.followed.lock()
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<GroupVersionKind, WatchedKind>> {
+        self.watched.lock()
     }
 
-    /// Prints a line, after the time since the start.
     pub(super) fn say(&self, line: &str) {
-        // A closed output is no reason to stop.
+        // A closed output is not a reason to stop.
         let _ = writeln!(std::io::stdout(), "{:>8.2}s  {line}", self.started.elapsed().as_secs_f64());
     }
 
-    /// Waits until all of these are Ready.
     pub(super) async fn all_ready(&self, objects: &[&Applied]) {
         loop {
             let changed = self.changed.notified();
@@ -99,9 +94,9 @@ impl Show {
         }
     }
 
-    /// Whether the condition `Ready` is true for the current generation of an object.
+    /// Returns whether the condition `Ready` is true for the current generation.
     pub(super) fn is_ready(&self, object: &Applied) -> bool {
-        let found = self.followed().get(&object.kind).and_then(|followed| followed.informer.store().get(&object.key));
+        let found = self.watched().get(&object.kind).and_then(|watched| watched.informer.store().get(&object.key));
         let Some(value) = found.and_then(|found| serde_json::from_str::<Value>(found.json()).ok()) else { return false };
         let generation = value.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         conditions(&value).any(|condition| {
@@ -110,9 +105,8 @@ impl Show {
         })
     }
 
-    /// Prints the objects of each kind, like `kubectl get`.
     pub(super) async fn tables(&self, client: &Client) -> anyhow::Result<()> {
-        let resources: Vec<Resource> = self.followed().values().map(|followed| followed.resource.clone()).collect();
+        let resources: Vec<Resource> = self.watched().values().map(|watched| watched.resource.clone()).collect();
         for resource in resources.iter().filter(|resource| resource.api.kind != "Event") {
             let path = match resource.api.group.as_str() {
                 "" => format!("/api/{}/{}", resource.api.version, resource.api.plural),
@@ -132,12 +126,11 @@ impl Show {
     }
 }
 
-/// Describes a watch event.
-fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
-    if is_everywhere(kind, notice.object().name()) {
+fn lines(kind: &str, event: &WatchEvent) -> Vec<String> {
+    if is_everywhere(kind, event.object().name()) {
         return Vec::new();
     }
-    let (object, previous) = match notice {
+    let (object, previous) = match event {
         WatchEvent::Stored { object, previous, .. } => (object, previous.as_ref()),
         WatchEvent::Deleted(object) => {
             return if kind == "Event" { Vec::new() } else { vec![format!("{kind} {} deleted", object.key())] };
@@ -194,12 +187,11 @@ fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
     lines
 }
 
-/// The objects that every namespace has.
 fn is_everywhere(kind: &str, name: &str) -> bool {
     kind == "ConfigMap" && name == "kube-root-ca.crt"
 }
 
-/// The changed fields, except those of the status, which conditions describe, and those that change with each write.
+/// The changed fields, without the status and fields that change with each write.
 fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
     const NOT_SHOWN: [&str; 7] = [
         "metadata",
@@ -236,7 +228,6 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A table as text, with the namespace as the first column.
 fn table_text(kind: &str, table: &Value) -> String {
     let list = |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let columns = list(table, "columnDefinitions");
@@ -302,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_objects_without_generations_are_told_by_their_fields() {
+    fn changes_are_shown_by_the_names_of_their_fields() {
         let before = config_map("it", "1");
         assert_eq!(said(None, &before), ["ConfigMap default/it created"]);
         let mut now = config_map("it", "2");

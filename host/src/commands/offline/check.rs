@@ -30,17 +30,15 @@ children, changes them, and lets them finish; changes the specs of parents and c
 other version of their CRD (without a conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped);
 and generates further parents from the schema of the CRD.";
 
-/// The end of the help of `gyre check`.
 pub(crate) fn check_examples() -> String {
     let names: Vec<&str> = Flaw::ALL.iter().map(|flaw| flaw.name()).collect();
     let codes = "Exit codes: 0 no findings, 1 findings, 2 the arguments are wrong.";
     format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
 }
 
-/// How often a failing call is retried: enough to see whether it always fails.
+/// The retries of a failing call: enough to see whether it always fails.
 const RETRIES: u32 = 3;
 
-/// Runs `gyre check`.
 pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount.clone());
     mount.named.plugins.push(arguments.plugin.clone());

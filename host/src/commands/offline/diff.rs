@@ -38,7 +38,6 @@ output of `gyre crds` first, as you would for the upgrade itself. There is no re
 or has none of the namespaces of the mount.
 Exit codes: 0 no changes, 1 changes, 2 no result.";
 
-/// The exit code when there is no result.
 const NOT_KNOWN: u8 = 2;
 
 #[derive(Debug, Args)]
@@ -48,8 +47,9 @@ pub(crate) struct DiffArguments {
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
-    /// Path to the version that is mounted now; the output then includes the deletion of its children whose kinds the new version no
-    /// longer declares. Needed only if the host has no --name, and so no inventory. Can be repeated.
+    /// Path to the version that is mounted now; the output then includes the deletion of its
+    /// children whose kinds the new version no longer declares. Needed only if the host has no
+    /// --name, and so no inventory. Can be repeated.
     #[arg(long, value_name = "PLUGIN")]
     was: Vec<PathBuf>,
     /// Show the values of Secrets.
@@ -65,7 +65,6 @@ pub(crate) struct DiffArguments {
     mount: PreviewMounts,
 }
 
-/// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let DiffArguments { plugin, cluster, was, secrets, summary, output, mount } = arguments;
     let mut mount = MountArguments::from(mount);
@@ -101,7 +100,6 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Loads the versions that are mounted now.
 fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
     let sandbox = mount.code.sandbox()?;
     let open = |path: &PathBuf| {

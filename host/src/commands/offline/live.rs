@@ -12,7 +12,8 @@ use crate::commands::connect::configuration;
 /// The live cluster.
 #[derive(Debug, Args)]
 pub(super) struct LiveArguments {
-    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service account of the Pod].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
+    /// account of the Pod].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context in the kubeconfig file [default: the current context].
@@ -25,11 +26,7 @@ impl LiveArguments {
         self.kubeconfig.is_none() && self.context.is_none()
     }
 
-    /// Connects to the cluster. Must be called within a runtime.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such kubeconfig or context.
+    /// Connects to the cluster, within a runtime.
     pub(super) async fn connect(&self) -> anyhow::Result<LiveCluster> {
         let configuration = configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let (namespace, url) = (configuration.default_namespace.clone(), configuration.cluster_url.to_string());

@@ -51,10 +51,12 @@ pub(crate) struct RenderArguments {
     /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
-    /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
+    /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
+    /// Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "from_cluster")]
     files: Vec<PathBuf>,
-    /// Start with a copy of the objects of a live cluster, which is only read; the files are applied to the copy.
+    /// Start with a copy of the objects of a live cluster, which is only read; the files are
+    /// applied to the copy.
     #[arg(long)]
     from_cluster: bool,
     /// Show the values of Secrets that --from-cluster reads.
@@ -78,10 +80,8 @@ enum Format {
     Json,
 }
 
-/// The namespace of objects in files that have none, without a kubeconfig.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Runs `gyre render`.
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let RenderArguments { plugin, files, from_cluster, secrets, cluster, time, output, mount } = arguments;
     let mut mount = MountArguments::from(mount);
@@ -132,26 +132,19 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     Ok(verdict)
 }
 
-/// The parents that no mount reconciles, and why.
 struct Selection {
-    /// Each a sentence.
     why: Vec<String>,
     is_given: GivenParents,
 }
 
-/// Whether the files contain parents, and whether the mounts select them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GivenParents {
-    /// No parents.
     Nothing,
-    /// At least one that is reconciled.
     Selected,
-    /// Only parents that are not reconciled.
     Unselected,
 }
 
 impl Selection {
-    /// Compares the resulting parents with the objects of files, which are in this namespace if they have none.
     fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
         let unselected = unselected(programs, parents);
         let is_unselected = |file: &Value| {

@@ -63,15 +63,11 @@ struct Outcome {
 
 enum Verdict {
     AsExpected,
-    /// The expected result has been rewritten.
     Updated,
-    /// The difference.
     Differs(String),
-    /// Why the case could not be run.
     Failed(String),
 }
 
-/// Runs `gyre test`.
 pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let mut mount = MountArguments::from(arguments.mount);
@@ -91,7 +87,7 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
     }
-    // If the file cannot be written, fail before the cases run.
+    // Fail before the cases run if the file cannot be written.
     let cannot = |path: &Path| format!("cannot write {}; name a file in a directory that exists", path.display());
     let results =
         arguments.junit.as_deref().map(|path| File::create(path).map(|file| (path, file)).with_context(|| cannot(path)));
@@ -132,7 +128,6 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
     }
 }
 
-/// The same programs with other settings, which are validated like those of a mount.
 fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     for program in programs {
@@ -145,7 +140,6 @@ fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value)
     }
 }
 
-/// Prints the results of the cases, and returns how many failed.
 fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
     let mut output = std::io::stdout().lock();
     let mut failed = 0;

@@ -19,7 +19,6 @@ struct Command {
     arguments: ReplayArguments,
 }
 
-/// Two versions of one plugin.
 static VERSIONS: LazyLock<[Plugin; 2]> =
     LazyLock::new(|| [1, 2].map(|version| SANDBOX.load(&gyre_artifacts::versioned(version).unwrap()).unwrap()));
 
@@ -27,7 +26,6 @@ fn reader() -> Plugin {
     SANDBOX.load(&std::fs::read(gyre_artifacts::probes::READER).unwrap()).unwrap()
 }
 
-/// A recording of calls about these parents.
 fn recording(plugin: &Plugin, parents: &[&str]) -> Vec<u8> {
     let program = Arc::new(Program::new(plugin.clone(), Namespaces::All));
     let mut writer = Writer::new(Bounds { calls: u64::MAX, bytes: u64::MAX }, Secrets::Redacted);
@@ -62,7 +60,7 @@ const PARENTS: [&str; 3] = [
     r#"{"apiVersion":"guests.gyre.dev/v1","kind":"Versioned","metadata":{"name":"c","namespace":"default"},"spec":{"text":7}}"#,
 ];
 
-/// What is printed, with what varies from build to build made the same.
+/// The output, without the parts that vary between builds.
 fn said(file: &[u8], plugin: &Plugin, arguments: &[&str]) -> String {
     let arguments = Command::parse_from([&["replay", "calls.jsonl", "plugin.wasm"], arguments].concat()).arguments;
     let mut output = Vec::new();
@@ -107,9 +105,9 @@ fn one_call_is_shown_whole() {
     check("no-such-call.txt", &said(&file, &VERSIONS[0], &["--call", "4"]));
 }
 
-/// The plugin now asks for a ConfigMap that it did not ask for when it was recorded.
+/// The plugin reads another ConfigMap than when it was recorded.
 #[test]
-fn a_question_that_was_not_asked_then_is_named() {
+fn a_read_that_was_not_recorded_is_named() {
     let parent = |spec: &str| {
         format!(
             r#"{{"apiVersion":"guests.gyre.dev/v1","kind":"Reader","metadata":{{"name":"a","namespace":"default"}},"spec":{spec}}}"#
@@ -129,7 +127,6 @@ fn a_recording_that_was_cut_off_is_replayed_up_to_there() {
     check("cut-off.txt", &said(&within, &VERSIONS[0], &[]));
 }
 
-/// Wherever it is cut, it is a recording or it is none.
 #[test]
 fn a_recording_can_be_cut_off_anywhere() {
     let file = recording(&VERSIONS[0], &PARENTS[..1]);
@@ -140,7 +137,7 @@ fn a_recording_can_be_cut_off_anywhere() {
 }
 
 #[test]
-fn what_is_no_recording_is_said_in_a_sentence() {
+fn a_file_that_is_not_a_recording_is_refused_with_a_reason() {
     let file = String::from_utf8(recording(&VERSIONS[0], &PARENTS)).unwrap();
     let lines: Vec<&str> = file.split_inclusive('\n').collect();
     let swapped = |line: usize, other: &str| {

@@ -1,4 +1,4 @@
-//! The arguments of the admin server, and echoperator's variables for them.
+//! The arguments of the admin server, with echoperator's variables.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -12,8 +12,9 @@ use crate::config::values::whole;
 /// Where the host serves probes, metrics and debug endpoints.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminArguments {
-    /// Address on which to serve /healthz, /readyz, /metrics, /debug/state and, only to clients on this machine, /debug/record and
-    /// /debug/shadow; "off" disables all of them [default: 0.0.0.0 and the port of --metrics-port].
+    /// Address on which to serve /healthz, /readyz, /metrics, /debug/state and, only to clients on
+    /// this machine, /debug/record and /debug/shadow; "off" disables all of them [default: 0.0.0.0
+    /// and the port of --metrics-port].
     #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
     listen: Option<Listen>,
     /// Port of the endpoints of the host, if --listen is not given.
@@ -27,8 +28,8 @@ pub(crate) struct AdminArguments {
     metrics: bool,
     #[command(flatten)]
     pub(crate) secure: SecureArguments,
-    /// Directory of the TLS certificate (tls.crt) and its key (tls.key), which are reloaded when they change [default: a self-signed
-    /// certificate].
+    /// Directory of the TLS certificate (tls.crt) and its key (tls.key), which are reloaded when
+    /// they change [default: a self-signed certificate].
     #[arg(long, value_name = "DIRECTORY", env = "METRICS_CERT_PATH")]
     metrics_cert_path: Option<PathBuf>,
 }
@@ -36,8 +37,9 @@ pub(crate) struct AdminArguments {
 /// Whether clients need permissions.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SecureArguments {
-    /// Serve the endpoints of the host over TLS. Clients of the metrics and of /debug/state then need a bearer token that the API server
-    /// accepts, and permission to `get` the path (a nonResourceURL).
+    /// Serve the endpoints of the host over TLS. Clients of the metrics and of /debug/state then
+    /// need a bearer token that the API server accepts, and permission to `get` the path (a
+    /// nonResourceURL).
     #[arg(
         long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
@@ -46,7 +48,6 @@ pub(crate) struct SecureArguments {
 }
 
 impl AdminArguments {
-    /// What to serve; none: nothing.
     pub(crate) fn options(self) -> Option<Options> {
         let address = match self.listen {
             Some(Listen(address)) => address?,
@@ -70,7 +71,6 @@ fn path(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address to listen on, or none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
 

@@ -1,4 +1,4 @@
-//! The arguments of leader election, and echoperator's variables for them.
+//! The arguments of leader election, with echoperator's variables.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,29 +14,32 @@ use gyre_engine::leadership::election::{ElectionScope, Leaders, Options, identit
 
 use crate::config::values::{WrongArguments, one_of, period};
 
-/// What is elected, by its word.
 const SCOPES: &[(&str, &str, ElectionScope)] =
     &[("host", "One leader for all mounts", ElectionScope::Host), ("mount", "One leader for each mount", ElectionScope::Mount)];
 
 /// Whether several replicas of this host run, and how they elect leaders.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ElectionArguments {
-    /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to date and write nothing.
+    /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to
+    /// date and write nothing.
     #[arg(
         long, value_name = "BOOL", env = "HA_ENABLED", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set, value_parser = boolean
     )]
     ha: bool,
-    /// Whether to elect one leader for all mounts, or one leader for each mount so that the replicas share the mounts.
+    /// Whether to elect one leader for all mounts, or one leader for each mount so that the
+    /// replicas share the mounts.
     #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_parser = one_of(SCOPES), default_value = "host")]
     ha_scope: ElectionScope,
     /// Name of this replica in Leases and logs [default: the hostname].
     #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]
     ha_node_id: Option<String>,
-    /// Name of the Lease, or prefix of the names of the Leases if there are several [default: the name of the deployment].
+    /// Name of the Lease, or prefix of the names of the Leases if there are several [default: the
+    /// name of the deployment].
     #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
     ha_lease_name: Option<String>,
-    /// Lease duration: how long other replicas wait before they take over a Lease that is not renewed.
+    /// Lease duration: how long other replicas wait before they take over a Lease that is not
+    /// renewed.
     #[arg(long, value_name = "DURATION", env = LEASE_DURATION.variable, default_value = LEASE_DURATION.default, value_parser = period)]
     ha_lease_duration: Duration,
     /// Renew deadline: how long a leader continues to write after it last renewed its Lease.
@@ -47,13 +50,10 @@ pub(crate) struct ElectionArguments {
     ha_retry_period: Duration,
 }
 
-/// One of the times of an election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeFlag {
-    /// Without its hyphens.
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
-    /// The default value.
     pub(crate) default: &'static str,
 }
 
@@ -61,15 +61,12 @@ const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable:
 const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "HA_RENEW_DEADLINE_SECONDS", default: "10s" };
 const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA_RETRY_PERIOD_SECONDS", default: "2s" };
 
-/// Invalid times.
 #[derive(Debug)]
 pub(crate) struct WrongTimes {
-    /// The time that is invalid by itself, or the times that contradict each other, each with its value.
     pub(crate) times: Vec<(TimeFlag, Duration)>,
     pub(crate) error: election::Error,
 }
 
-/// Names the times by their flags and variables.
 impl fmt::Display for WrongTimes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = list(self.times.iter().map(|(time, _)| time));
@@ -78,7 +75,6 @@ impl fmt::Display for WrongTimes {
     }
 }
 
-/// The flag, and its variable.
 impl fmt::Display for TimeFlag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "--{} (or {})", self.flag, self.variable)
@@ -86,11 +82,7 @@ impl fmt::Display for TimeFlag {
 }
 
 impl ElectionArguments {
-    /// What to elect, in this namespace, for the deployment and the host of these names; none: there is no election.
-    ///
-    /// # Errors
-    ///
-    /// When the times contradict each other.
+    /// The scope and options of the election, or `None` without one.
     pub(crate) fn options(
         &self,
         namespace: &str,
@@ -113,7 +105,6 @@ impl ElectionArguments {
         Ok(Some((self.ha_scope, options)))
     }
 
-    /// What is wrong with its times, if there is an election.
     pub(crate) fn wrong_times(&self) -> Option<WrongTimes> {
         if self.ha { self.timing().err() } else { None }
     }
@@ -134,7 +125,7 @@ impl ElectionArguments {
     }
 }
 
-/// As Go's `strconv.ParseBool`, which reads echoperator's variables.
+/// Like Go's `strconv.ParseBool`, which parses echoperator's variables.
 fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -149,7 +140,7 @@ fn node(text: &str) -> Result<String, String> {
 }
 
 fn lease_name(text: &str) -> Result<String, String> {
-    // The names of mounts and replicas come after it.
+    // The names of mounts and replicas are appended.
     if names::is_dns_subdomain(text) && text.len() <= 120 {
         Ok(text.to_owned())
     } else {
@@ -204,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_that_are_called_the_same_have_different_identities() {
+    fn hosts_with_the_same_name_have_different_identities() {
         let identity = || options(&["--ha=true", "--ha-node-id", "same"]).unwrap().unwrap().1.identity;
         assert!(identity().starts_with("same_"));
         assert_ne!(identity(), identity());

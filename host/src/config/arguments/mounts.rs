@@ -29,16 +29,13 @@ use crate::config::keys::NEVER;
 use crate::config::spec::{Configuration, Located, MountSpec, Policy, set};
 use crate::config::values::{label, mebibytes, milliseconds, whole};
 
-/// All flags that define mounts. Those that a command does not have are not set.
-///
-/// A flag or its environment variable applies to each mount, and overrides `defaults` in the configuration file; the entry of a mount in
-/// the file overrides both.
+/// All flags that define mounts; a command sets those that it has. Flags and their variables
+/// override `defaults` in the configuration file; the entry of a mount in the file overrides both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
     pub(crate) named: NamedArguments,
     pub(crate) policy: PolicyArguments,
-    /// What the deployment is called.
     name: Option<String>,
     workers: Option<u32>,
     pub(crate) code: CodeArguments,
@@ -47,7 +44,8 @@ pub(crate) struct MountArguments {
 /// The mounts, from a file or from flags.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
-    /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir, --settings or --namespace.
+    /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir,
+    /// --settings or --namespace.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plugins", "plugin_dir", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
@@ -71,18 +69,20 @@ pub(crate) struct NamedArguments {
     namespaces: Vec<String>,
 }
 
-/// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot declare.
+/// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude
+/// each other, which these cannot declare.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArguments {
-    /// Take over (adopt) existing objects that have the name of a child, and neither a controller nor labels of gyre. Does not apply to
-    /// children with the strategy create-only.
+    /// Take over (adopt) existing objects that have the name of a child, and neither a controller
+    /// nor labels of gyre. Does not apply to children with the strategy create-only.
     #[arg(long)]
     adopt: bool,
-    /// Number of times that a failed reconcile is retried before the host waits until the object changes [default: unlimited].
+    /// Number of times that a failed reconcile is retried before the host waits until the object
+    /// changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
-    /// Stop calling a plugin about a namespace, except for probes (quarantine), after consecutive faults on N distinct objects of the
-    /// namespace; "never" disables this [default: 5].
+    /// Stop calling a plugin about a namespace, except for probes (quarantine), after consecutive
+    /// faults on N distinct objects of the namespace; "never" disables this [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
@@ -99,8 +99,9 @@ pub(crate) struct PolicyArguments {
 /// The name of a deployment, for hosts that keep an inventory.
 #[derive(Clone, Debug, Args)]
 struct NameArgument {
-    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a ConfigMap from which a later
-    /// start learns which mounts were removed, so that it can clean up after them [default: the name in the configuration file].
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, a
+    /// ConfigMap from which a later start learns which mounts were removed, so that it can clean up
+    /// after them [default: the name in the configuration file].
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     name: Option<String>,
 }
@@ -116,8 +117,8 @@ struct WorkersArgument {
 /// Where compiled code is kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
-    /// Directory in which compiled plugins are cached for later starts; "off" disables the cache [default:
-    /// $XDG_CACHE_HOME/gyre/code, else ~/.cache/gyre/code].
+    /// Directory in which compiled plugins are cached for later starts; "off" disables the cache
+    /// [default: $XDG_CACHE_HOME/gyre/code, else ~/.cache/gyre/code].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
     code_cache: Option<PathBuf>,
     /// Additional, read-only directory of compiled plugins, e.g. in an image.
@@ -168,7 +169,6 @@ impl From<RbacMounts> for MountArguments {
 struct Settings {
     plugin: String,
     json: String,
-    /// Their name in messages.
     place: String,
 }
 
@@ -186,7 +186,7 @@ impl FromStr for Settings {
     }
 }
 
-/// After how many faults a plugin is quarantined; none: never.
+/// The number of faults before a quarantine, or `None` for never.
 #[derive(Clone, Copy, Debug)]
 struct Faults(Option<u32>);
 
@@ -204,22 +204,18 @@ impl FromStr for Faults {
 }
 
 impl MountArguments {
-    /// A configuration file, without any flag.
     pub(crate) fn of_file(config: PathBuf) -> Self {
         Self { config: Some(config), ..Self::default() }
     }
 
-    /// Whether they name nothing to mount.
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.named.plugins.is_empty() && self.named.plugin_dir.is_none()
     }
 
-    /// What the deployment is called by a flag.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Overrides a policy with the flags that apply to each mount.
     pub(crate) fn override_policy(&self, policy: &mut Policy) {
         let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } =
             &self.policy;
@@ -235,7 +231,6 @@ impl MountArguments {
         set(&mut policy.limits.memory_bytes, *call_memory);
     }
 
-    /// The configuration that the flags define, without a file.
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
         let flag = |flag: &str, path: &Path| Part::flag(&format!("{flag} {}", path.display()));
         let mut configuration = Configuration::empty(Part::flag("--name"));
@@ -257,18 +252,15 @@ impl MountArguments {
 }
 
 impl CodeArguments {
-    /// A sandbox for reading the manifests of plugins.
     pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
         Sandbox::new(self.options()).context("cannot set up the sandbox")
     }
 
-    /// The options of a sandbox that these arguments set.
     pub(crate) fn options(&self) -> gyre_sandbox::Options {
         let compiled_dirs = self.compiled.iter().cloned().collect();
         gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }
     }
 
-    /// The directory for compiled code.
     pub(crate) fn cache(&self) -> Option<PathBuf> {
         match &self.code_cache {
             Some(directory) if directory.as_os_str() == "off" => None,

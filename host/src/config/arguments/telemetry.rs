@@ -7,18 +7,18 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use crate::config::values::one_of;
 
-/// How lines are logged, by its word.
 const FORMATS: &[(&str, &str, LogFormat)] =
     &[("text", "Text for people", LogFormat::Text), ("json", "One JSON object per line", LogFormat::Json)];
 
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArguments {
-    /// Log filter: a level, or levels by target, e.g. "info,gyre=debug,plugin=trace" [default: info; for `gyre dev`, warnings and what
-    /// plugins log].
+    /// Log filter: a level, or levels by target, e.g. "info,gyre=debug,plugin=trace" [default:
+    /// info; for `gyre dev`, warnings and what plugins log].
     #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
     level: Option<String>,
-    /// Log format [default: text, or JSON if the environment variable ENV is set to another value than "local"].
+    /// Log format [default: text, or JSON if the environment variable ENV is set to another value
+    /// than "local"].
     #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_parser = one_of(FORMATS))]
     format: Option<LogFormat>,
     /// Environment in which the host runs, as for echoperator: "local", "production" or the like.
@@ -26,17 +26,12 @@ pub(crate) struct LogArguments {
     environment: Option<String>,
 }
 
-/// A filter, for clap.
 fn level(text: &str) -> Result<String, String> {
     log::check_filter(text).map(|()| text.to_owned())
 }
 
 impl LogArguments {
-    /// Starts logging with the filter of the arguments, or else with `default`; and tracing, if traces are sent.
-    ///
-    /// # Errors
-    ///
-    /// As of [`log::start`].
+    /// Starts logging with the filter of the arguments or `default`, and tracing.
     pub(crate) fn start(&self, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
         let filter = self.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
         let is_local = self.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
@@ -44,11 +39,12 @@ impl LogArguments {
     }
 }
 
-/// Where traces are sent. The variables are OpenTelemetry's own; so are `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, and those of
-/// the sampler and the batches.
+/// Where traces are sent. The variables are OpenTelemetry's own; so are `OTEL_SERVICE_NAME` and
+/// `OTEL_RESOURCE_ATTRIBUTES`, and those of the sampler and the batches.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TraceArguments {
-    /// URL of an OpenTelemetry collector that receives a trace of each reconcile, e.g. http://collector:4318 (OTLP over HTTP, JSON).
+    /// URL of an OpenTelemetry collector that receives a trace of each reconcile, e.g.
+    /// http://collector:4318 (OTLP over HTTP, JSON).
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = endpoint)]
     otlp_endpoint: Option<Uri>,
     /// Header to send to the collector. Can be repeated.
@@ -73,11 +69,6 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 }
 
 impl TraceArguments {
-    /// The sender of traces of the host with this name, if the arguments enable it.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Traces::to`].
     pub(crate) fn traces(&self, instance: &str) -> anyhow::Result<Option<Traces>> {
         let Some(endpoint) = &self.otlp_endpoint else { return Ok(None) };
         Traces::to(endpoint.clone(), self.otlp_headers.clone(), instance).map(Some)

@@ -14,7 +14,8 @@ pub(crate) struct CheckArguments {
     /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN")]
     pub(super) plugin: PathBuf,
-    /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
+    /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
+    /// Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Number of specs to generate from the schema of the CRD.

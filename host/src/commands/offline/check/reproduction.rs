@@ -10,37 +10,30 @@ use serde_json::Value;
 
 use super::arguments::CheckArguments;
 
-/// How to reproduce a finding.
 pub(super) struct Reproduction {
     command: String,
-    /// Whether it reads standard input, whose objects are gone.
+    /// Whether the command reads standard input, whose objects are gone.
     reads_input: bool,
 }
 
 impl Reproduction {
-    /// As JSON: a command for a shell; null if the command alone is not enough.
+    /// The command for a shell as JSON, or `null` if it is not enough.
     pub(super) fn json(&self) -> Value {
         if self.reads_input { Value::Null } else { Value::from(self.command.as_str()) }
     }
 
-    /// As a sentence.
     pub(super) fn text(&self) -> String {
         let again = if self.reads_input { " with the same objects on standard input" } else { "" };
         format!("To reproduce it{again}: {}", self.command)
     }
 }
 
-/// Creates the directory for the objects of findings.
-///
-/// # Errors
-///
-/// When it cannot be created.
 pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create the directory {}; name another with --keep", folder.display()))
 }
 
-/// How to reproduce a finding. With `--keep`, its objects are written to a file, which the command reads.
+/// The command that reproduces a finding. With `--keep`, it reads the objects from a file.
 pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<Reproduction> {
     let CheckArguments { plugin, files, cases, seed, time, keep, json: _, mount } = arguments;
     let files = match keep {
@@ -65,7 +58,6 @@ pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &
     Ok(Reproduction { command, reads_input: files.iter().any(|file| file.as_os_str() == "-") })
 }
 
-/// A word, quoted for POSIX shells.
 fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "@%+=:,./_-".contains(character);
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -63,8 +63,8 @@ impl From<PluginMounts> for MountArguments {
 }
 
 impl PluginMounts {
-    /// The arguments, each option as one word with its value, so that a command can be repeated. What is absent: the code cache, which does
-    /// not affect plugins.
+    /// The arguments, each with its value in one word, so that a command can be repeated. Without
+    /// the code cache, which does not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
         let NamedArguments { plugins, plugin_dir, settings, namespaces } = named;
@@ -88,7 +88,6 @@ impl PluginMounts {
 }
 
 impl MountArguments {
-    /// Replaces the settings of a plugin; messages name them by `place`.
     pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
         self.named.settings.retain(|settings| settings.plugin != plugin);
         self.named.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
