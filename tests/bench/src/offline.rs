@@ -1,7 +1,8 @@
-//! `gyre test` over many golden cases, against the same cases natively, and against what one `kubectl apply` takes.
+//! `gyre test` over many golden cases, compared with native runs and with `kubectl apply`.
 //!
-//! A case of `gyre test` is a cluster, a host and the compiled plugin, until all is at rest; natively, by the test kit, it is all that with the
-//! plugin as native code. As plain Rust it is the plugin's function alone. `gyre test` runs cases side by side, the others one after another.
+//! A case of `gyre test` runs a cluster, a host and the compiled plugin until nothing happens. The
+//! test kit does the same with native code. Plain Rust calls only the function. `gyre test` runs
+//! cases in parallel, the others in sequence.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,9 +20,9 @@ use crate::line::{Line, median};
 use crate::process;
 
 const CASES: usize = 200;
-/// The median of so many counts.
+/// The number of rounds; the median counts.
 const ROUNDS: usize = 5;
-/// Applies of kubectl, the median of which counts.
+/// The number of `kubectl apply`; the median counts.
 const APPLIES: usize = 20;
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
