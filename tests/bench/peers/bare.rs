@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 struct Arguments {
     #[arg(long)]
     kubeconfig: PathBuf,
-    /// Number of objects that are processed concurrently.
+    /// Number of objects that are worked on concurrently.
     #[arg(long, default_value_t = 4)]
     workers: usize,
 }

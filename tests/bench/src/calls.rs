@@ -19,7 +19,6 @@ use crate::sample;
 
 /// Rounds of each side, in turns. Their median counts, because the machine may be busy at times.
 const ROUNDS: usize = 40;
-/// Calls per round.
 const CALLS: u32 = 250;
 
 struct Empty;

@@ -1,5 +1,5 @@
 //! The memory of a leader and a standby after objects came and went: entries in queues and caches,
-//! and bytes.
+//! bytes.
 
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -14,7 +14,6 @@ const OBJECTS: usize = 1_000_000;
 /// Objects before the first count, which start threads and fill caches.
 const WARM_UP: usize = 20_000;
 const AT_ONCE: usize = 32;
-/// A plugin that writes only a status.
 const PLUGIN: &str = gyre_artifacts::probes::SLIM;
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {

@@ -16,16 +16,13 @@ use tokio::task::JoinSet;
 
 use crate::line::Line;
 
-/// The number of created objects and of concurrent clients.
 const CREATES: usize = 2_000;
 const CLIENTS: usize = 8;
 /// The number of objects in a list. Creating them takes longer than all else.
 const LISTED: usize = 10_000;
 const LISTS: u32 = 3;
-/// The number of watches, and of changes that each receives.
 const WATCHERS: usize = 100;
 const CHANGES: usize = 200;
-/// The timeout for all watchers to receive the last change.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug)]

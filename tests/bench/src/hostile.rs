@@ -48,16 +48,12 @@ pub(crate) struct Arguments {
     echos_per_second: u32,
 }
 
-/// The turns of each side per run.
 const TURNS: usize = 5;
-/// The number of Echos for each object of a quiet tenant.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
-/// The seconds until an object is deleted.
 const LIVES_FOR: usize = 10;
 
 const QUIET_TENANTS: usize = 5;
-/// The attacks of the hostile plugin, and the problem of their calls. `None`: impossible names and
-/// the time are no problem.
+/// The attacks of the hostile plugin, and the reason of the problem that each causes, if any.
 const ATTACKS: [(&str, Option<&str>); 11] = [
     ("spin", Some("DeadlineExceeded")),
     ("trap", Some("Trapped")),
@@ -73,8 +69,8 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
 ];
 /// The attack of the tenant on the shared plugin, which returns too many children for its objects.
 const FLOOD: &str = "flood";
-/// The interval of the tenant's actions, which is no multiple of the interval of Echos, so that
-/// they coincide with different steps of a reconcile.
+/// The tenant's interval. It is no multiple of the Echos' interval, to hit different steps of a
+/// reconcile.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(47);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
@@ -200,8 +196,8 @@ impl TestBed {
         Ok(latencies)
     }
 
-    /// Creates `echos` Echos at a steady rate, with objects of quiet tenants between them, and
-    /// deletes each after some time.
+    /// Creates Echos at a steady rate, some objects of quiet tenants, and deletes each after some
+    /// time.
     async fn load(&self, echos: usize) -> anyhow::Result<Latencies> {
         let start = self.stage.audit.mark()?;
         let client = &self.stage.client;
@@ -290,8 +286,7 @@ impl TestBed {
         delete(&echos(&self.stage.client), VICTIM).await
     }
 
-    /// Returns the number of problems by attack of the plugin, and of the attack on the shared
-    /// plugin.
+    /// Returns the number of problems by attack.
     fn problems(&self) -> anyhow::Result<Vec<(&'static str, f64)>> {
         let attacks = ATTACKS.into_iter().filter_map(|(attack, reason)| Some((attack, "attacker", reason?)));
         let count = |(attack, plugin, reason): (&'static str, &str, &str)| {
@@ -323,7 +318,6 @@ impl TestBed {
         Ok(())
     }
 
-    /// Creates an Echo whose UID the tenant knows.
     async fn victim(&self) -> anyhow::Result<String> {
         let victim = create(&echos(&self.stage.client), echo(VICTIM)).await?;
         victim.metadata.uid.context("no UID")
@@ -350,7 +344,6 @@ impl TestBed {
 
 type Object = (Api<DynamicObject>, Value);
 
-/// Returns an Echo and, for some numbers, an object of a quiet tenant.
 fn objects(client: &Client, number: usize) -> Vec<Object> {
     let name = format!("load-{number}");
     let mut objects = vec![(echos(client), echo(&name))];
@@ -361,8 +354,7 @@ fn objects(client: &Client, number: usize) -> Vec<Object> {
     objects
 }
 
-/// Returns an object for each attack, and six objects for which the shared plugin returns too many
-/// children.
+/// Returns an object for each attack, and six with too many children for the shared plugin.
 fn hostile_objects(client: &Client) -> Vec<Object> {
     let attack = |attack: &str| {
         let api = guests(client, "Attacker", &format!("hostile-{attack}"));
@@ -378,7 +370,6 @@ fn hostile_objects(client: &Client) -> Vec<Object> {
 const VICTIM: &str = "victim";
 const TENANT_OBJECTS: usize = 60;
 
-/// Creates and deletes forged children and objects with odd owners, again and again.
 async fn attack_as_a_tenant(client: Client, victim: String) -> anyhow::Result<()> {
     let mut ticks = tokio::time::interval(TENANT_ACTS_EVERY);
     for number in (0..TENANT_OBJECTS).cycle() {
@@ -461,8 +452,8 @@ async fn delete(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the time from the creation of each parent until the host's first write of its child or,
-/// if there was none, its deletion; `None` if neither happened yet.
+/// Returns the time from the creation of each parent until the host's first creation of its child
+/// or, without one, its deletion; `None` if neither happened yet.
 fn latencies_of(events: &[AuditEvent], parents: &'static str, children: &'static str) -> Vec<Option<Duration>> {
     let is_load = |event: &&AuditEvent| event.succeeded() && event.name.starts_with("load-");
     let of = |verb: &'static str, resource: &'static str, by_host: bool| {

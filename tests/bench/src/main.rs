@@ -107,7 +107,6 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(exit_code(all_hold))
 }
 
-/// Prints the lines, and returns whether all hold.
 fn report(lines: &[Line]) -> bool {
     lines.iter().for_each(Line::print);
     lines.iter().all(Line::holds)

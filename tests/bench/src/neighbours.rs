@@ -16,12 +16,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::line::Line;
 use crate::stage::{self, Host, USER, quantile, until};
 
-/// The number of neighbours, and of objects of each plugin.
 const TENANTS: u64 = 18;
 const PARENTS: usize = 20;
 /// Changes per second of good and bad objects in turn: a fraction of the host's capacity.
 const CHANGES_PER_SECOND: u32 = 100;
-/// The phases with the two, and without them.
 const ROUNDS: usize = 10;
 const PHASE: Duration = Duration::from_secs(4);
 
@@ -61,7 +59,6 @@ struct Parent {
 }
 
 impl Parent {
-    /// Changes the object, and creates it if needed.
     async fn change(&self) -> anyhow::Result<()> {
         let text = format!("{:?}", SystemTime::now());
         let object = json!({
@@ -113,7 +110,7 @@ impl Stage {
         Ok(Self { host, ground, hostile, good, bad })
     }
 
-    /// Changes objects at a steady rate, and returns the times until the children of good ones are
+    /// Changes objects at a steady rate, and returns the times until children of good ones are
     /// written.
     async fn phase(&self, lasts: Duration) -> anyhow::Result<Vec<Duration>> {
         let start = self.cluster.audit.mark()?;
@@ -171,7 +168,6 @@ impl Stage {
     }
 }
 
-/// Installs the CRDs of the plugin, and creates its objects.
 async fn parents(stage: &stage::Stage, plugin: &Plugin) -> anyhow::Result<Vec<Parent>> {
     let manifest = plugin.manifest();
     stage.install(manifest).await?;
@@ -205,8 +201,7 @@ fn is_child(event: &AuditEvent) -> bool {
     event.user == USER && event.resource == "configmaps" && ["create", "patch"].contains(&event.verb.as_str())
 }
 
-/// Returns the time from each change until the next write of its child, or `None` if there is none
-/// yet.
+/// Returns the time from each change until the next write of its child, if there is one.
 fn latencies(events: &[AuditEvent]) -> Vec<Option<Duration>> {
     let mut writes: BTreeMap<&str, Vec<SystemTime>> = BTreeMap::new();
     for event in events.iter().filter(|event| is_child(event)) {

@@ -1,8 +1,7 @@
 //! `gyre test` over many golden cases, compared with native runs and with `kubectl apply`.
 //!
-//! A case of `gyre test` runs a cluster, a host and the compiled plugin until nothing happens. The
-//! test kit does the same with native code. Plain Rust calls only the function. `gyre test` runs
-//! cases in parallel, the others in sequence.
+//! A case of `gyre test` runs a cluster, a host and the compiled plugin; the test kit does so with
+//! native code; plain Rust calls only the function. `gyre test` runs cases in parallel.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,9 +19,7 @@ use crate::line::{Line, median};
 use crate::process;
 
 const CASES: usize = 200;
-/// The number of rounds; the median counts.
 const ROUNDS: usize = 5;
-/// The number of `kubectl apply`; the median counts.
 const APPLIES: usize = 20;
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {

@@ -61,7 +61,6 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Line>> {
     Ok(lines(&table, arguments))
 }
 
-/// Measures one operator in one round.
 async fn turn(server: &Server, peer: &Peer, round: usize, arguments: &Arguments, table: &mut Table) -> anyhow::Result<()> {
     let mut figures = Vec::new();
     for echos in &arguments.peer_echos {

@@ -9,14 +9,12 @@ use gyre_controlplane::{ControlPlane, Guarded, tools_or_skip};
 
 use crate::line::Line;
 
-/// Returns the path of a program that was built beside this one.
 pub(crate) fn program(name: &str) -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?.with_file_name(name);
     ensure!(program.exists(), "{} is not built: run this through `cargo xtask bench`", program.display());
     Ok(program)
 }
 
-/// Returns the resident set of a process, in bytes.
 pub(crate) fn resident_bytes(process: u32) -> anyhow::Result<usize> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
@@ -24,7 +22,6 @@ pub(crate) fn resident_bytes(process: u32) -> anyhow::Result<usize> {
     Ok(kibibytes * 1024)
 }
 
-/// Returns the processor time of a process, in seconds.
 pub(crate) fn processor_seconds(process: u32) -> anyhow::Result<f64> {
     /// Clock ticks per second, which are the same for all programs on Linux (`USER_HZ`).
     const TICKS: f64 = 100.0;

@@ -1,5 +1,5 @@
-//! Gives the hosts processors of their own. In a cluster, a container limit separates a host from
-//! the API server; without it, a host under attack would slow down the API server and the load.
+//! Gives the hosts processors of their own, as the limits of a container do in a cluster. Otherwise
+//! a host under attack would slow down the API server and the load.
 
 use anyhow::Context as _;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -25,12 +25,10 @@ impl Processors {
         Ok((!hosts.is_empty()).then(|| Self { hosts: set(hosts), rest: set(rest) }))
     }
 
-    /// Runs `work` and the threads that it starts on the other processors.
     pub(crate) fn run_on_rest<T>(&self, work: impl FnOnce() -> T) -> anyhow::Result<T> {
         run_on(&self.rest, work)
     }
 
-    /// Runs `start` and the processes that it starts on the processors of the hosts.
     pub(crate) fn run_on_hosts<T>(&self, start: impl FnOnce() -> T) -> anyhow::Result<T> {
         run_on(&self.hosts, start)
     }

@@ -17,7 +17,6 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Returns all operators, after building the one in Go.
     pub(super) fn all(folder: &Path) -> anyhow::Result<Vec<Self>> {
         let peer = |name, program, is_operator| Self { name, program, arguments: Vec::new(), is_operator };
         let configuration = folder.join("gyre.yaml");

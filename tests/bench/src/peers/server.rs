@@ -19,9 +19,7 @@ use super::peer::Peer;
 use crate::process::{processor_seconds, resident_bytes};
 use crate::stage::{api, quantile};
 
-/// The user of all operators.
 const USER: &str = "gyre-bench-peer";
-/// The number of concurrent requests of the load.
 const AT_ONCE: usize = 16;
 const PER_SECOND: u32 = 20;
 /// An operator is idle if it uses almost no CPU time in this interval; see [`Running::until_idle`].
@@ -136,7 +134,6 @@ impl Server {
 }
 
 impl Running<'_> {
-    /// Waits until the API server has answered `count` writes of a status.
     pub(super) async fn until_statuses(&mut self, count: usize) -> anyhow::Result<()> {
         let mut file = File::open(self.server.plane.audit_log()?)?;
         file.seek(SeekFrom::End(0))?;
@@ -170,8 +167,8 @@ impl Running<'_> {
         }
     }
 
-    /// Creates Echos at a steady rate, and returns the median and the 99th percentile of the time
-    /// from an Echo to its Job in ms.
+    /// Creates Echos at a steady rate, and returns the median and the 99th percentile until their
+    /// Jobs, in ms.
     pub(super) async fn live(&mut self, seconds: u64) -> anyhow::Result<(f64, f64)> {
         let count = usize::try_from(seconds)? * PER_SECOND as usize;
         let mut ticks = tokio::time::interval(Duration::from_secs(1) / PER_SECOND);
@@ -198,7 +195,6 @@ impl Running<'_> {
         Ok((millis(quantile(&mut latencies, 0.5)), millis(quantile(&mut latencies, 0.99))))
     }
 
-    /// Returns the time from the start of the process to its last write of a status.
     pub(super) fn last_status(&self) -> anyhow::Result<Duration> {
         let last = self.statuses()?.iter().map(|event| event.timestamp).max().context("no status was written")?;
         Ok(last.duration_since(self.started)?)
@@ -209,7 +205,6 @@ impl Running<'_> {
         self.server.audit.matching(self.start.mark, is_status)
     }
 
-    /// Returns the number of its requests by verb and resource.
     pub(super) fn requests(&self) -> anyhow::Result<BTreeMap<String, usize>> {
         let mut requests = BTreeMap::new();
         for event in self.requests_since(&self.start)? {

@@ -64,7 +64,6 @@ impl Table {
         values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Prints the medians as a Markdown table.
     pub(super) fn print(&self) {
         let peers: BTreeSet<&str> = self.0.values().flat_map(|peers| peers.keys().copied()).collect();
         let header: Vec<&str> = peers.iter().copied().collect();
