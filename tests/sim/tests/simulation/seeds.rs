@@ -24,6 +24,7 @@ pub(crate) fn try_seeds(name: &str, seeds: u64, attempt: impl Fn(u64) -> Tried +
     }
 }
 
+/// Fails if a seed has violations, or if a counter stays 0, because then nothing was tested.
 pub(crate) fn try_each(name: &str, seeds: RangeInclusive<u64>, attempt: impl Fn(u64) -> Tried + Sync) {
     let (next, last) = (AtomicU64::new(*seeds.start()), *seeds.end());
     let all = last + 1 - seeds.start();
