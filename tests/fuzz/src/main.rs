@@ -1,4 +1,4 @@
-//! Fuzzes the in-memory API server (devcluster) and the host with cases that are generated from a seed.
+//! Fuzzes devcluster and the host with cases that are generated from a seed.
 //!
 //! ```text
 //! fleet ── a process per core, which may crash, hang or grow ──▶ target ─┬─ server               (requests)
@@ -9,7 +9,8 @@
 //!                                                                              └─ all: mutate ◀── corpus
 //! ```
 //!
-//! What is absent: coverage guidance, because it needs another toolchain. Instead, the cases are mutations of real objects.
+//! What is absent: coverage guidance, which needs another toolchain. Cases are mutated real
+//! objects.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

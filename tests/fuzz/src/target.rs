@@ -22,7 +22,6 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -33,7 +32,7 @@ impl Target {
         }
     }
 
-    /// Runs the case that follows from `seed`.
+    /// Runs the case of this seed.
     pub(crate) fn run(self, seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
         match self {
             Self::Server => case::run(seed, log),
