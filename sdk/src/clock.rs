@@ -1,5 +1,4 @@
-//! Times in the notation of Kubernetes. [`Cluster::now`](crate::Cluster::now) returns the current
-//! time.
+//! Formats times. [`Cluster::now`](crate::Cluster::now) returns the current time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,7 +46,6 @@ pub fn rfc3339(time: SystemTime) -> String {
     text
 }
 
-/// Returns whole seconds, rounded down.
 fn since_epoch(time: SystemTime) -> i64 {
     let whole = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {

@@ -11,8 +11,7 @@ use crate::kind::Kind;
 /// The objects that a plugin may read: the caches of the host or, in native tests, a
 /// [`testing::Cluster`](crate::testing::Cluster).
 ///
-/// Every read is recorded. The plugin is called again when the result of a read would change, also
-/// if the object did not exist.
+/// The plugin is called again when a result changes, also that an object does not exist.
 #[derive(Debug)]
 pub struct Cluster {
     imports: Imports,
@@ -76,8 +75,7 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// In native tests, if [`testing::Cluster::at`](crate::testing::Cluster::at) did not set the
-    /// time.
+    /// In native tests without [`testing::Cluster::at`](crate::testing::Cluster::at).
     pub fn now(&self) -> SystemTime {
         self.imports.now()
     }

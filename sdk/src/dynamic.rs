@@ -9,8 +9,7 @@ use crate::labels::Labels;
 
 /// An object of any kind, to read or to build field by field.
 ///
-/// Fields are named by JSON pointers ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)), e.g.
-/// `/spec/ports/0/name`.
+/// Fields have JSON pointers ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): `/spec/ports/0`.
 ///
 /// ```
 /// use gyre_sdk::{DynamicObject, Kind};

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use crate::labels::Labels;
 
-/// Returns an object with these fields.
 pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let mut object = Map::new();
     for (name, value) in fields {
@@ -13,7 +12,6 @@ pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Object(object)
 }
 
-/// Returns an object of texts.
 #[inline(never)]
 pub(crate) fn texts(texts: &Labels) -> Value {
     let mut object = Map::new();
@@ -28,7 +26,6 @@ fn insert(object: &mut Map<String, Value>, name: &str, value: Value) {
     object.insert(name.to_owned(), value);
 }
 
-/// Sets the value at a JSON pointer.
 #[inline(never)]
 pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
     let mut target = target;

@@ -3,8 +3,7 @@
 /// 64 bits at 5 bits a character.
 pub(crate) const LENGTH: usize = 13;
 
-/// Separates texts, so that `["ab", "c"]` and `["a", "bc"]` differ. UTF-8 does not contain this
-/// byte.
+/// Separates texts: `["ab", "c"]` and `["a", "bc"]` differ. UTF-8 does not contain this byte.
 const END: u8 = 0xff;
 
 /// Returns a fingerprint of texts: 13 lower-case letters and digits, from a 64-bit hash that never

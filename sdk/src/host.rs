@@ -1,7 +1,6 @@
 //! The imports of the contract: reads and logs. In native tests they are those of a [`Host`].
 //!
-//! In a component they are called statically, so that a plugin that never reads does not import
-//! them.
+//! In a component the calls are static, so that a plugin imports only what it uses.
 
 #[cfg(not(target_family = "wasm"))]
 mod native;

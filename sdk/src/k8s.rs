@@ -1,16 +1,15 @@
 //! The usual kinds of children.
 //!
-//! Each type has methods for the usual fields, and `with` for all others. Use [`DynamicObject`] for
-//! other kinds.
+//! Each type has methods for the usual fields, and `with` for others; see also [`DynamicObject`].
 //!
 //! ```
 //! use gyre_sdk::Labels;
 //! use gyre_sdk::k8s::{Container, Deployment, PodTemplate, Service};
 //!
 //! let selector = Labels::from([("app", "hello")]);
-//! let container = Container::new("web", "example.com/web:1").port("http", 8080).with("/tty", true);
+//! let container = Container::new("web", "example.com/web").port("http", 8080).with("/tty", true);
 //! let pod = PodTemplate::new(container).restricted();
-//! let deployment = Deployment::new("hello", &selector, pod).replicas(2).with("/spec/paused", true);
+//! let deployment = Deployment::new("hello", &selector, pod).replicas(2);
 //! let service = Service::new("hello", &selector).port("http", 80, "http");
 //!
 //! let pod = &deployment.as_json()["spec"]["template"]["spec"];
@@ -101,8 +100,7 @@ child! {
 }
 
 impl Deployment {
-    /// Returns a Deployment of pods from a template. The selector is immutable; its labels are
-    /// added to those of the template.
+    /// Returns a Deployment. The selector is immutable; its labels are added to those of the pods.
     pub fn new(name: impl Into<String>, selector: &Labels, pod: PodTemplate) -> Self {
         let PodTemplate { mut template, mut labels } = pod;
         for (key, value) in selector.iter() {

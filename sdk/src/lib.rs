@@ -15,8 +15,8 @@
 //! ```
 //! use gyre_sdk::k8s::ConfigMap;
 //! use gyre_sdk::{
-//!     Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report, Response,
-//!     Schema, Strategy,
+//!     Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report,
+//!     Response, Schema, Strategy,
 //! };
 //! use serde::{Deserialize, Serialize};
 //!
@@ -124,11 +124,9 @@ pub use resource::CustomResource;
 pub use response::{Child, Condition, ConditionStatus, Event, Failure, Report, Response, Severity, Teardown};
 pub use schema::Schema;
 
-/// Derives [`CustomResource`](trait@CustomResource) and [`Schema`](trait@Schema) for the type of a
-/// spec.
+/// Derives [`CustomResource`](trait@CustomResource) and [`Schema`](trait@Schema) for a spec.
 ///
-/// The documentation of the type becomes the description of the kind. `#[resource(…)]` sets the
-/// rest:
+/// The documentation of the type describes the kind. `#[resource(…)]` sets the rest:
 ///
 /// | attribute | what it is |
 /// |---|---|

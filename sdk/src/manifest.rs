@@ -43,13 +43,11 @@ pub struct ChildKind {
 pub struct ReadKind {
     /// The kind.
     pub kind: Kind,
-    /// The only namespace to read from. `None` means the parent's and, if the operator grants it,
-    /// others.
+    /// The only namespace to read. `None`: the parent's and, if the operator grants it, others.
     pub namespace: Option<String>,
     /// A label selector in the syntax of `kubectl get -l`. Other objects are invisible.
     pub label_selector: Option<String>,
-    /// If true, only `apiVersion`, `kind` and `metadata` are read, which takes less memory in the
-    /// host.
+    /// If true, only `apiVersion`, `kind` and `metadata` are read, which saves memory.
     pub metadata_only: bool,
 }
 
@@ -93,8 +91,7 @@ pub struct Manifest {
     pub children: Vec<ChildKind>,
     /// The other kinds that are read.
     pub reads: Vec<ReadKind>,
-    /// If true, [`Reconciler::finalize`](crate::Reconciler::finalize) runs before a parent is
-    /// removed.
+    /// If true, [`finalize`](crate::Reconciler::finalize) runs before a parent is removed.
     pub finalizes: bool,
     /// A JSON Schema (2020-12) of the settings. `None` means that the plugin takes no settings.
     pub settings_schema: Option<Vec<u8>>,
@@ -103,8 +100,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Returns a manifest without children and reads. `version` is usually
-    /// `env!("CARGO_PKG_VERSION")`.
+    /// Returns a manifest without children and reads, of e.g. `env!("CARGO_PKG_VERSION")`.
     pub fn new(name: impl Into<String>, version: impl Into<String>, parent: Kind) -> Self {
         Self {
             name: name.into(),

@@ -22,8 +22,8 @@ pub fn dns_label(name: &str) -> String {
     dns_label_within(name, LABEL_LIMIT)
 }
 
-/// Like [`dns_label`], with at most `limit` characters, e.g. 52 for a CronJob. The limit is clamped
-/// to 15 to [`LABEL_LIMIT`].
+/// Like [`dns_label`], with at most `limit` characters, e.g. 52 for a CronJob. A limit below 15
+/// counts as 15, one above [`LABEL_LIMIT`] as that.
 pub fn dns_label_within(name: &str, limit: usize) -> String {
     let limit = limit.clamp(MINIMUM_LIMIT, LABEL_LIMIT);
     if name.len() <= limit && is_dns_label(name) {

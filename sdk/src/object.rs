@@ -1,5 +1,4 @@
-//! Objects in the author's types. Only declared fields are read, which keeps plugins fast and
-//! small.
+//! Objects in the author's types. Only declared fields are read, for speed and size.
 
 use serde::Deserialize;
 

@@ -8,8 +8,7 @@ pub trait CustomResource {
     /// The kind.
     const KIND: Kind;
 
-    /// The CustomResourceDefinition, as JSON for [`Manifest::crd`](crate::Manifest::crd). It is
-    /// built at compile time.
+    /// The CRD as JSON, built at compile time, for [`Manifest::crd`](crate::Manifest::crd).
     const CRD: &'static str;
 }
 

@@ -11,8 +11,7 @@ use crate::kind::ObjectRef;
 /// The desired state of one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// This object, as JSON, should exist with these fields. Other fields are left to other
-    /// managers.
+    /// This JSON object should exist with these fields. Other fields belong to other managers.
     Apply(Vec<u8>),
     /// If it exists, it stays as it is; if not, it is not created.
     Keep(ObjectRef),
@@ -69,8 +68,7 @@ pub enum Severity {
     Warning,
 }
 
-/// A Kubernetes Event about the parent. A plugin returns it whenever it applies; the host does not
-/// publish it again.
+/// An Event about the parent. Return it whenever it applies; the host does not repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The type of the event.
@@ -112,8 +110,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns a report of this condition. The event is `Normal` if the status is `True`, otherwise
-    /// a `Warning`.
+    /// Returns a report. The event is `Normal` if the status is `True`, otherwise a `Warning`.
     pub fn new(
         kind: impl Into<String>,
         status: impl Into<ConditionStatus>,
@@ -145,8 +142,7 @@ impl Report {
 /// The children and the status that should exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// All children that should exist; other owned objects are deleted. `None` leaves all as they
-    /// are.
+    /// All children that should exist; other children are deleted. `None` leaves all as they are.
     pub children: Option<Vec<Child>>,
     /// The complete status of the plugin as a JSON object, without `conditions` and
     /// `observedGeneration`. `None` leaves it as it is.
@@ -160,8 +156,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// Returns a response with the children that are added to it. **Without any, all existing
-    /// children are deleted.**
+    /// Returns a response with children. **Without any, all existing children are deleted.**
     pub fn children() -> Self {
         Self { children: Some(Vec::new()), ..Self::status_only() }
     }
@@ -184,8 +179,7 @@ impl Response {
         Ok(self)
     }
 
-    /// Adds a child that stays if it exists and is not created if it does not, e.g. a finished Job
-    /// that its TTL may remove.
+    /// Adds a child that stays if it exists, e.g. a finished Job; it is not created if it does not.
     pub fn keep(mut self, object: ObjectRef) -> Self {
         self.children.get_or_insert_default().push(Child::Keep(object));
         self
@@ -255,8 +249,7 @@ impl Failure {
     }
 }
 
-/// Only a kind that is not served can appear without a change of what was read, so only that is
-/// transient.
+/// `ReadError::NotServed` is transient, because the kind may be served soon. Others are terminal.
 impl From<host::Error> for Failure {
     fn from(error: host::Error) -> Self {
         match error {

@@ -4,7 +4,7 @@
 //!   Plugin::native::<R>(), Plugin::wasm(path) ─┐
 //!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre_engine::host, devcluster
 //!                                                            │  ▲
-//!                             Run: plan, children, status, … ┘  └ edit, delete, advance, upgrade, …
+//!                             Run: plan, children, status, … ┘  └ edit, delete, advance, …
 //! ```
 #![doc = include_str!("../README.md")]
 //!

@@ -86,8 +86,8 @@ impl Object {
         self.push("finalizers", Value::from(name))
     }
 
-    /// Makes it a child of this parent, created by the plugin of this name. The parent needs no UID
-    /// if it is also put into the world.
+    /// Makes it a child of this parent and plugin. The parent needs no UID if it is in the world,
+    /// too.
     pub fn child_of(self, parent: impl Into<Value>, plugin: &str) -> Self {
         let parent = parent.into();
         let text = |pointer: &str| parent.pointer(pointer).cloned().unwrap_or_default();

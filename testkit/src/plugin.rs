@@ -76,7 +76,7 @@ impl Plugin {
     }
 }
 
-/// Loads a component, which is compiled once in a process.
+/// Compiles each component once in a process.
 fn load(bytes: &[u8]) -> anyhow::Result<Plugin> {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());

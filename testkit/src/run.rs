@@ -15,8 +15,7 @@ use crate::error::{Error, Result};
 use crate::reference::Reference;
 use crate::yaml;
 
-/// The writes of the host and the calls of the plugin since the last run, and the resulting
-/// parents.
+/// The writes of the host and the calls of the plugin since the last run, and the parents.
 pub struct Run {
     pub(crate) host_run: HostRun,
     pub(crate) calls: Vec<Arc<CallRecord>>,
@@ -135,14 +134,12 @@ impl Run {
         self.calls.iter().flat_map(|call| &call.answer.log).collect()
     }
 
-    /// Returns the plan, the children and the statuses of the parents, as in the `expected.yaml` of
-    /// `gyre test`.
+    /// Returns the plan, the children and the statuses, like the `expected.yaml` of `gyre test`.
     pub fn summary(&self) -> Value {
         self.host_run.summary()
     }
 
-    /// Asserts the plan, with one line for each action: `create Job default/hello`. The number of
-    /// spaces does not matter.
+    /// Asserts the plan, one action per line: `create Job default/hello`. Spaces do not matter.
     ///
     /// # Panics
     ///

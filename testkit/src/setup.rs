@@ -81,8 +81,7 @@ impl Setup {
         self
     }
 
-    /// Adds the objects of a file, or of the YAML and JSON files in a directory, relative to the
-    /// package.
+    /// Adds the objects of a file or directory of YAML and JSON files, relative to the package.
     pub fn file(mut self, path: impl AsRef<Path>) -> Self {
         self.files.push(path.as_ref().to_owned());
         self
@@ -104,8 +103,7 @@ impl Setup {
         Ok(self.without_controllers())
     }
 
-    /// Runs no controllers, like `gyre test`: no garbage collection, no Pods of Jobs, no running
-    /// Pods.
+    /// Runs no controllers, like `gyre test`: no garbage collection, no Pods of Jobs.
     pub fn without_controllers(mut self) -> Self {
         self.controllers = Controllers::Absent;
         self

@@ -246,8 +246,7 @@ impl World {
         Ok(())
     }
 
-    /// Stops the host. The next run starts another one, which knows only the content of the
-    /// cluster.
+    /// Stops the host. The next run starts another, which knows only the cluster.
     ///
     /// # Errors
     ///
@@ -260,8 +259,7 @@ impl World {
         Ok(())
     }
 
-    /// Runs `action` while the host runs. The host is polled first, as in `gyre render`, so that
-    /// plans are the same.
+    /// Runs `action` and the host, which is polled first for the same plans as in `gyre render`.
     fn with_running_host<T>(&mut self, action: impl AsyncFnOnce(&Simulation, &[Program]) -> T) -> Result<T> {
         let Self { simulation, programs, host, log, runtime, .. } = self;
         let host = host.get_or_insert_with(|| {

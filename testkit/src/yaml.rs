@@ -68,8 +68,8 @@ macro_rules! assert_yaml_eq {
     };
 }
 
-/// Asserts that a value includes an expected value or YAML text: maps may have more fields, lists
-/// have the same number of items.
+/// Asserts that a value includes another: maps may have more fields, lists the same number of
+/// items.
 ///
 /// ```
 /// use gyre_test::assert_yaml_includes;

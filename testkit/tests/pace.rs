@@ -23,7 +23,6 @@ struct Spec {
     requeue_milliseconds: Option<u64>,
 }
 
-/// Returns a different response in each call.
 struct KeepsWriting;
 
 impl Reconciler for KeepsWriting {
@@ -63,7 +62,6 @@ fn world(writes: &str, requeue_milliseconds: Option<u64>) -> World {
     World::of(Plugin::native::<KeepsWriting>()).with(toy).start().unwrap()
 }
 
-/// Returns the revision of the cluster, which each write increases.
 fn revision(world: &mut World) -> u64 {
     world.put(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "marker", "namespace": "default"}})).unwrap();
     let marker = world.get("Secret default/marker").unwrap();
@@ -71,13 +69,11 @@ fn revision(world: &mut World) -> u64 {
     marker["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-/// Returns the number of writes in each step of time.
 fn writes(world: &mut World, step: Duration, steps: usize) -> Vec<u64> {
     let mut before = revision(world);
     let mut each = |_| {
         world.advance(step).unwrap();
         let after = revision(world);
-        // The marker was created and deleted.
         let wrote = after - before - 2;
         before = after;
         wrote

@@ -109,7 +109,6 @@ impl Reconciler for Second {
         Response::children().apply(&config_map(&format!("{}-2", toy.metadata.name), &settings.text))
     }
 
-    /// The teardown takes a day.
     fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
         let yesterday = gyre_sdk::clock::rfc3339(cluster.now() - Duration::from_secs(24 * 60 * 60));
         if toy.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| *deleted <= yesterday) {
@@ -185,7 +184,6 @@ fn a_restarted_host_writes_nothing() -> Result {
     Ok(())
 }
 
-/// Returns the error of a run with a toy that does this.
 fn error(does: &str) -> String {
     let mut world = World::of(Plugin::native::<First>()).with(toy(does)).start().unwrap();
     world.settle().unwrap_err().to_string()

@@ -1,13 +1,12 @@
 //! A Job writes the message of an Echo once.
 //!
 //! ```text
-//!   no Job, nothing recorded ──▶ Job created ──▶ complete or failed, in the status ──▶ no more runs
+//!   no Job, nothing recorded ──▶ Job created ──▶ complete or failed, in the status ──▶ no more
 //!             ▲                     │                             │
 //!             └─ deleted unfinished ┘         message changed and Job deleted ──▶ Job created
 //! ```
 //!
-//! A change of the message does not affect an existing Job. What is absent: retries, which the Job
-//! does.
+//! A change of the message does not affect an existing Job. What is absent: retries.
 
 use echo_pod::{SETTINGS_SCHEMA, Settings};
 use gyre_sdk::k8s::Job;
@@ -73,8 +72,8 @@ impl Reconciler for EchoReconciler {
         let (Metadata { uid, generation, .. }, message) = (&echo.metadata, echo.spec.message.as_str());
         let name = dns_label(&echo.metadata.name);
         let job = &cluster.child(Job::KIND, &name)?;
-        // Only these two conditions mean that a Job has ended; `SuccessCriteriaMet` and
-        // `FailureTarget` come before.
+        // Only these mean that a Job has ended; `SuccessCriteriaMet` and `FailureTarget` come
+        // before.
         let is = |kind: &str| job.as_ref().is_some_and(|job| job.is_condition_true(kind));
         let ended = is("Complete").then_some(RunResult::Complete).or_else(|| is("Failed").then_some(RunResult::Failed));
         let is_outdated = job.as_ref().is_some_and(|job| message_of(job, &name) != Some(message));
@@ -96,8 +95,7 @@ impl Reconciler for EchoReconciler {
                 let message = format!("Job {name} is for an earlier message; delete it to run the present one");
                 Report::not_ready("JobOutdated", message).severity(Severity::Normal)
             }
-            // echoperator set `controller: true`, and Kubernetes' CronJob controller looks only at
-            // the name.
+            // echoperator set `controller: true`; the CronJob controller looks only at the name.
             None if job.as_ref().is_some_and(has_controller) => {
                 let message = format!(
                     "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before \

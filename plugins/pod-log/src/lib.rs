@@ -3,8 +3,7 @@
 //! `selector` such as `pod-log.gyre.dev/watch=true`. Never mount it for Pods that the host needs to
 //! start.
 //!
-//! It logs changes of Pods. It also logs a deletion while the host is down, because the Pod waits
-//! for the finalizer.
+//! It logs changes of Pods, and also deletions while the host is down.
 //!
 //! ```text
 //!   Pod ──▶ "Sync/Add/Update for Pod …", at every change

@@ -8,8 +8,7 @@
 //! ```
 //!
 //! - A missing template is no error: the host calls again when it exists.
-//! - The pods have the fingerprint of the content as an annotation, so that new content rolls the
-//!   Deployment.
+//! - The pods have the content's fingerprint as an annotation, so that new content rolls them out.
 
 use std::cmp::Reverse;
 

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Quotes a string.
 pub(crate) fn string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -38,7 +37,6 @@ impl Fragments {
         self
     }
 
-    /// Appends the fragments of an expression.
     pub(crate) fn nested(&mut self, fragments: &TokenStream) -> &mut Self {
         self.end_text();
         self.parts.push(quote!(::gyre_sdk::schema::Fragment::Nested(#fragments)));

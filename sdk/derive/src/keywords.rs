@@ -5,7 +5,6 @@ use syn::{Attribute, Expr, ExprLit, ExprUnary, Lit, LitStr, Token, Type, UnOp};
 
 use crate::json::{self, Fragments};
 
-/// Keywords of the form `name = literal`.
 const LITERALS: [(&str, &str); 12] = [
     ("default", "default"),
     ("format", "format"),
@@ -29,12 +28,10 @@ const BUILT_IN: [(&str, &[&str]); 2] = [
 
 #[derive(Default)]
 pub(crate) struct Keywords {
-    /// Replaces the schema of the type.
     replaced: Option<String>,
     /// E.g. `"minLength":1`.
     literals: Vec<(&'static str, String)>,
     rules: Vec<String>,
-    /// The keywords of the elements of a list or map.
     elements: Option<Box<Keywords>>,
 }
 

@@ -22,7 +22,6 @@ const STATUS_OF_THE_HOST: &str = concat!(
 
 const CONDITIONS: &str = "The conditions of the object, one for each type.";
 
-/// Expands `#[derive(CustomResource)]`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let resource = Resource::of(input)?;
     let schema = schema::derive(input)?;

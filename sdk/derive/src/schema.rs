@@ -11,7 +11,6 @@ use crate::keywords::{Keywords, is_optional};
 /// Status fields that the host writes and describes.
 const OF_THE_HOST: [&str; 2] = ["conditions", "observedGeneration"];
 
-/// Expands `#[derive(Schema)]`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     if !input.generics.params.is_empty() {
         return Err(syn::Error::new_spanned(&input.generics, "no schema can be derived for a generic type"));

@@ -20,7 +20,8 @@ fn written(fragments: Fragments) -> String {
 
 /// What is wanted.
 ///
-/// In two paragraphs, the second of two lines.
+/// In two paragraphs,
+/// the second of two lines.
 #[derive(Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 #[schema(rule("self.least <= self.most"), rule("self.least > 0", "it \"must\" be"))]

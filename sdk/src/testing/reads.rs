@@ -62,7 +62,6 @@ impl Reads {
         }
     }
 
-    /// Returns the objects of a kind that a declaration allows to read.
     fn visible<'a>(&'a self, read: &'a ReadKind) -> Result<impl Iterator<Item = &'a Stored>, Error> {
         let selector = parse_selector(read.label_selector.as_deref())?;
         Ok(self
@@ -71,8 +70,7 @@ impl Reads {
             .filter(move |stored| stored.matches(&selector)))
     }
 
-    /// Decides by the controller or, if there is none, by the label that the host sets on children
-    /// in other namespaces.
+    /// Decides by the controller or, without one, by the label for children in other namespaces.
     fn owns(&self, stored: &Stored) -> bool {
         let Some(uid) = self.parent_uid.as_deref() else { return false };
         let owners = stored.object.pointer("/metadata/ownerReferences").and_then(Value::as_array);

@@ -16,7 +16,6 @@ const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 const SECRET: Kind = Kind::new("v1", "Secret");
 const NODE: Kind = Kind::new("v1", "Node");
 
-/// A parent that says what to read.
 #[derive(Deserialize)]
 struct Reading {
     read: Read,

@@ -1,5 +1,4 @@
-//! A call of the compiled echo plugin, fresh and warm, compared with a native call of the same
-//! code.
+//! A call of the compiled echo plugin, fresh and warm, compared with a native call.
 //!
 //! Both sides convert the parent's JSON to the host's response, with children as parsed JSON.
 

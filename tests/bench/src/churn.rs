@@ -1,5 +1,4 @@
-//! The memory of a leader and a standby after objects came and went: entries in queues and caches,
-//! bytes.
+//! Entries in queues and caches, and memory, of a leader and a standby after objects came and went.
 
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _, stream};

@@ -1,5 +1,4 @@
-//! devcluster compared with kube-apiserver: the same clients over HTTP on loopback, one server
-//! after the other.
+//! devcluster compared with kube-apiserver: the same clients over HTTP on loopback.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@
 //! ```text
 //!   namespaces   echos              10,000 Echos are created and deleted, at a steady rate
 //!                quiet-0 to 4       objects of a plugin that they share with the tenant
-//!                tenant             objects that this plugin cannot bear, forged children, owner references that are odd
+//!                tenant             objects with too many children, forged children, odd owners
 //!                hostile-<attack>   an object of the hostile plugin for each of its attacks
 //! ```
 //!
@@ -69,8 +69,7 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
 ];
 /// The attack of the tenant on the shared plugin, which returns too many children for its objects.
 const FLOOD: &str = "flood";
-/// The tenant's interval. It is no multiple of the Echos' interval, to hit different steps of a
-/// reconcile.
+/// No multiple of the Echos' interval, to hit different steps of a reconcile.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(47);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
@@ -196,8 +195,7 @@ impl TestBed {
         Ok(latencies)
     }
 
-    /// Creates Echos at a steady rate, some objects of quiet tenants, and deletes each after some
-    /// time.
+    /// Creates Echos and objects of quiet tenants at a steady rate, and deletes each later.
     async fn load(&self, echos: usize) -> anyhow::Result<Latencies> {
         let start = self.stage.audit.mark()?;
         let client = &self.stage.client;

@@ -1,7 +1,7 @@
 //! Benchmarks that print ratios. Both sides of a ratio are measured in the same run on one machine.
 //!
-//! `cargo xtask bench` runs them. Lines with a target end in `ok` or `MISSED`; after a `MISSED`,
-//! the exit code is 1.
+//! `cargo xtask bench` runs them. Lines with a target end in `ok` or in `MISSED`, which exits with
+//! 1.
 
 mod calls;
 mod churn;

@@ -110,8 +110,7 @@ impl Stage {
         Ok(Self { host, ground, hostile, good, bad })
     }
 
-    /// Changes objects at a steady rate, and returns the times until children of good ones are
-    /// written.
+    /// Changes objects at a steady rate, and returns the latencies of good ones.
     async fn phase(&self, lasts: Duration) -> anyhow::Result<Vec<Duration>> {
         let start = self.cluster.audit.mark()?;
         let mut ticks = tokio::time::interval(Duration::from_secs(1) / CHANGES_PER_SECOND);

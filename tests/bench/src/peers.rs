@@ -1,5 +1,4 @@
-//! Compares gyre with operators for the same task and other frameworks, on one kube-apiserver and
-//! etcd, in turns in one run.
+//! Compares gyre with operators in other frameworks, on one kube-apiserver and etcd, in turns.
 //!
 //! | peer | what it is |
 //! |---|---|

@@ -176,8 +176,8 @@ impl Host {
         Ok(bytes as f64)
     }
 
-    /// Returns the first count that is at most `most`, or the count after 200 seconds, when all
-    /// idle connections are closed.
+    /// Returns the first count of at most `most`, or that after 200 s, when idle connections are
+    /// closed.
     pub(crate) async fn bytes_at_most(&self, most: f64) -> anyhow::Result<f64> {
         let deadline = Instant::now() + Duration::from_secs(200);
         loop {

@@ -41,7 +41,6 @@ pub fn metrics(expression: &str) -> BTreeSet<String> {
         let next = words.get(at + 1).map(String::as_str);
         at += 1;
         match word.as_str() {
-            // Labels follow.
             "by" | "without" | "on" | "ignoring" | "group_left" | "group_right" => at += closing(&words, at, "(", ")"),
             "{" => at += closing(&words, at - 1, "{", "}") - 1,
             "[" => at += closing(&words, at - 1, "[", "]") - 1,

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use crate::matrix;
 use crate::render::folders;
 
-/// Runs a command, and returns its stdout and stderr.
 pub(crate) fn said_by(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

@@ -12,8 +12,7 @@ type Shows = (&'static str, &'static str, Value);
 
 const CONTAINER: &str = "/spec/template/spec/containers/0";
 
-/// Returns the path of each value, a value other than the default, and its effects; null is
-/// nothing.
+/// Returns the path of each value, another setting, and its effects; null is nothing.
 fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
     let environment = |variable: &'static str, value: &str| vec![("environment", variable, json!(value))];
     vec![

@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use crate::cluster::namespace;
 use crate::programs::{gyre_or_skip, on_path, plugins_or_skip};
 
-/// The timeout on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 const NAMESPACE: &str = "installed";
 
@@ -57,8 +56,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Runs `gyre run` like the pods, with the token of their account, but with other paths and
-    /// ports.
+    /// Runs `gyre run` like the pods, with their account, but with other paths and ports.
     fn start(&self) -> anyhow::Result<Host> {
         let map = |name: &str| -> anyhow::Result<BTreeMap<String, String>> {
             Ok(serde_json::from_str(&self.get(&["get", "configmap", name, "--output", "jsonpath={.data}"])?)?)
@@ -115,7 +113,6 @@ impl Host {
         fs::read_to_string(self.process.log()).unwrap_or_default().replace('\\', "")
     }
 
-    /// Returns the address that it listens on, if it does.
     fn address(&self) -> Option<String> {
         let log = self.log();
         let (_, rest) = log.split_once("serving /healthz")?.1.split_once("127.0.0.1:")?;
@@ -123,7 +120,6 @@ impl Host {
         Some(format!("127.0.0.1:{port}"))
     }
 
-    /// Returns the answer of `/readyz`, if there is one.
     fn readiness(&self) -> Option<String> {
         let mut stream = TcpStream::connect(self.address()?).ok()?;
         write!(stream, "GET /readyz HTTP/1.0\r\nHost: gyre\r\n\r\n").ok()?;
@@ -161,7 +157,6 @@ fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
     is_tested_well(&installed, &host)
 }
 
-/// Runs the command of `helm test`.
 fn is_tested_well(installed: &Installed, host: &Host) -> anyhow::Result<()> {
     if ["wget", "grep"].iter().any(|program| on_path(program).is_none()) {
         return skip("there is no wget, or no grep");
@@ -201,7 +196,6 @@ fn secure_metrics_are_served_only_to_permitted_accounts() -> anyhow::Result<()> 
     };
     installed.get(&["create", "serviceaccount", "viewer"])?;
     let token = installed.get(&["create", "token", "viewer"])?;
-    // It fails until the host is ready.
     until("it is tested well", || Ok(is_tested_well(&installed, &host).is_ok())).with_context(|| host.log())?;
     assert_eq!([seen(token.trim()), seen("nobody's")], [Some(false), Some(false)]);
     let viewer = format!("--serviceaccount={NAMESPACE}:viewer");
@@ -254,8 +248,7 @@ fn the_host_works_with_roles_alone() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// As in README.md: without the plugin, its rules would be missing and its finalizers stay for
-/// ever.
+/// As in README.md: without the plugin, its rules would be missing and its finalizers stay.
 #[test]
 fn finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules() -> anyhow::Result<()> {
     let mounted = json!({"config": {"mounts": [{"plugin": "/plugins/pod_log.wasm"}]}, "namespaces": [NAMESPACE]});

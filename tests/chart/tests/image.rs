@@ -1,5 +1,4 @@
-//! Tests of the Dockerfile without an engine: its text, and its steps in folders instead of
-//! containers.
+//! Tests of the Dockerfile without an engine: its text, and its steps in folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -47,7 +46,6 @@ fn text_of<'a>(stage: &'a Stage, keyword: &'a str) -> &'a str {
     &one.text
 }
 
-/// Returns the files of the build context.
 fn context() -> BTreeSet<PathBuf> {
     fn walk(folder: &Path, ignore: &Ignore, found: &mut BTreeSet<PathBuf>) {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
@@ -188,7 +186,6 @@ fn the_image_has_the_libraries_that_the_host_needs() -> anyhow::Result<()> {
 struct Engine {
     folder: tempfile::TempDir,
     arguments: BTreeMap<String, String>,
-    /// Stand-ins for the programs of base images.
     stand_ins: PathBuf,
     log: PathBuf,
 }
@@ -285,7 +282,6 @@ fn on_this_machine(value: &str) -> anyhow::Result<String> {
     Ok(value.replace("/usr/local/cargo", &gyre_plugin_build::cargo_home()?.display().to_string()))
 }
 
-/// Prefixes the absolute paths of a script with a folder.
 fn inside(root: &Path, script: &str) -> String {
     let mut moved = String::new();
     let mut before = ' ';

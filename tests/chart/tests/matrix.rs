@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::laws;
 
-/// Returns the path and two settings of each switch.
 fn switches() -> [(&'static str, [Value; 2]); 15] {
     let either = || [json!(false), json!(true)];
     [
@@ -41,8 +40,8 @@ fn set(values: &mut Map<String, Value>, path: &str, value: Value) {
     }
 }
 
-/// Returns sixteen sets of values with all four settings of any two switches: an orthogonal array
-/// of strength two, from parities.
+/// Returns 16 sets of values with all settings of any two switches: an orthogonal array of strength
+/// 2.
 pub(crate) fn matrix() -> Vec<Value> {
     let row = |row: usize| {
         let mut values = Map::new();
@@ -84,7 +83,6 @@ fn all_combinations_of_two_switches_keep_the_laws() -> anyhow::Result<()> {
         let objects = render(&helm, &values)?;
         let broken = laws::broken(&objects);
         assert!(broken.is_empty(), "{values}:\n{}", broken.join("\n"));
-        // Disabled objects are absent.
         let is_there = |kind: &str| objects.iter().any(|object| object["kind"] == kind);
         let is_on = |path: &str| values.pointer(path) == Some(&json!(true));
         for (kind, expected) in [

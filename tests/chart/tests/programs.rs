@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use gyre_controlplane::skip;
 
-/// The plugins of the image.
 pub(crate) const IMAGE_PLUGINS: [&str; 6] =
     ["echo.wasm", "gateway.wasm", "pod_log.wasm", "scheduled_echo.wasm", "website.wasm", "xca.wasm"];
 /// The path of the program, if it is not beside the tests.

@@ -53,7 +53,6 @@ fn values_render_to_what_is_expected() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the first document that differs.
 fn difference(rendered: &[Value], expected: &[Value]) -> Option<String> {
     for index in 0..rendered.len().max(expected.len()) {
         let (rendered, expected) = (rendered.get(index), expected.get(index));
@@ -94,8 +93,7 @@ fn wrong_values_are_refused_with_a_reason() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the part of a helm error about the values, without places, sorted because the order
-/// varies.
+/// Returns the lines of a helm error about values, without places and sorted.
 fn reason(error: &str) -> String {
     let error = error.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with("Use --debug"));
     let mut lines: Vec<&str> = error.map(|line| line.split_once("): ").map_or(line, |(_, reason)| reason)).collect();
@@ -155,8 +153,7 @@ fn an_upgrade_from_echoperator_replaces_its_objects() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The chart extends `config`, and helm validates the result by the schema of the host's
-/// configuration.
+/// The chart extends `config`, and helm validates the result by the host's schema.
 #[test]
 fn the_rendered_configuration_matches_its_schema() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };

@@ -47,7 +47,6 @@ fn permissions(objects: &[Value]) -> BTreeSet<String> {
     permissions
 }
 
-/// Returns the output of `gyre rbac` for a mount.
 fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Value>> {
     let file = folder.join("one.yaml");
     fs::write(&file, json!({"mounts": [mount]}).to_string())?;
@@ -58,8 +57,7 @@ fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Valu
     helm::documents(&String::from_utf8(output.stdout)?)
 }
 
-/// Returns the rules of a plugin: for the host, for the host without a restriction to namespaces,
-/// and for an impersonated writer.
+/// Returns the rules of a plugin: confined to namespaces, everywhere, and for a writer.
 fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> {
     let confined = printed(gyre, &json!({"plugin": plugin, "namespaces": ["a"], "impersonate": "b/writer"}), folder)?;
     let everywhere = printed(gyre, &json!({"plugin": plugin, "impersonate": "b/writer"}), folder)?;

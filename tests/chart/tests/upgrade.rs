@@ -116,7 +116,6 @@ fn upgrade_from_echoperator(server_side: &str) -> anyhow::Result<()> {
     let crd = object(cluster, "old", "crd/echos.mmontes.io")?;
     assert_eq!(crd["spec"]["versions"][0]["subresources"], json!({"status": {}}), "{crd:#}");
 
-    // The next upgrade takes nothing over.
     helm(&upgrade[..5])?;
     helm(&["uninstall", "echoperator"])?;
     let left = cluster.kubectl_stdout(&["get", "customresourcedefinitions", "--output", "name"])?;

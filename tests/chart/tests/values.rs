@@ -38,7 +38,6 @@ struct Row {
     description: String,
 }
 
-/// Adds rows in the order of values.yaml, and problems to the findings.
 fn rows(path: &str, values: &Tree, schema: &Tree, rows: &mut Vec<Row>, findings: &mut Vec<String>) {
     let described = schema.get("properties").map(Tree::entries).unwrap_or_default();
     let known: BTreeSet<&str> = values.entries().iter().map(|(key, _)| key.as_str()).collect();
@@ -90,7 +89,6 @@ fn every_value_is_described_where_people_look() {
     }
 }
 
-/// The values in README.md render, and there are some.
 #[test]
 fn the_examples_of_the_readme_render() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };

@@ -19,7 +19,6 @@ const STEP_LIMIT: Duration = Duration::from_secs(5);
 /// The memory limit of a worker in KiB. The corpus and a server need a twentieth.
 const MEMORY_LIMIT: u64 = 1024 * 1024;
 const POLL: Duration = Duration::from_millis(200);
-/// The number of last steps that are printed.
 const STEPS_SHOWN: usize = 3;
 
 /// A line of a worker, or `None` at its end.
@@ -34,7 +33,6 @@ struct Worker {
     heard: Instant,
     failure: Option<String>,
     is_running: bool,
-    /// The last steps, if it reports them.
     steps: VecDeque<String>,
 }
 

@@ -55,7 +55,6 @@ const TEXTS: &[&str] = &[
     "=,!in (",
 ];
 
-/// Names of fields with a meaning.
 const KEYS: &[&str] = &[
     "metadata",
     "name",
@@ -140,7 +139,6 @@ impl Draw for Random {
     }
 }
 
-/// Draws a difficult text.
 pub(crate) fn text(random: &mut Random) -> String {
     match random.below(12) {
         0 => random.pick(TEXTS).repeat(random.size(300)),
@@ -174,7 +172,6 @@ fn nested(random: &mut Random) -> Value {
     value
 }
 
-/// Draws valid or invalid managed fields.
 fn managed_fields(random: &mut Random) -> Value {
     let fields = match random.below(4) {
         0 => json!({"f:metadata": {"f:labels": {"f:a": {}, ".": {}}}, "f:data": {"f:a": {}}}),
@@ -192,7 +189,6 @@ fn managed_fields(random: &mut Random) -> Value {
     }])
 }
 
-/// Draws a value.
 pub(crate) fn value(random: &mut Random) -> Value {
     match random.below(12) {
         0 => Value::Null,
@@ -217,7 +213,6 @@ pub(crate) fn value(random: &mut Random) -> Value {
     }
 }
 
-/// Changes a value in up to eight places.
 pub(crate) fn structure(random: &mut Random, value: &mut Value) {
     let times = [0, 1, 1, 1, 2, 3, 8][random.size(7)];
     for _ in 0..times {
@@ -272,7 +267,6 @@ fn list(random: &mut Random, items: &mut Vec<Value>) {
         1 => items.insert(index, value(random)),
         2 => items.reverse(),
         _ => {
-            // Repeats a key of an associative list.
             let copy = items.get(index).cloned().unwrap_or(Value::Null);
             items.push(copy);
         }
@@ -292,7 +286,6 @@ const ODD: &[&str] = &[
     r#"{"a":1,"a":2}"#,
 ];
 
-/// The key that [`spelled`] adds.
 pub(crate) const ODD_KEY: &str = "odd";
 
 /// Writes a value as equivalent JSON text, with escapes, white space, and repeated keys, of which

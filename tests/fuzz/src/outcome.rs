@@ -12,7 +12,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The number of occurrences of each outcome.
 pub(crate) type Tally = BTreeMap<String, u64>;
 
 /// Receives each step in advance, so that one that hangs is known.
@@ -29,7 +28,6 @@ pub(crate) fn count(tally: &mut Tally, outcome: &str) {
     *tally.entry(outcome.to_owned()).or_default() += 1;
 }
 
-/// Returns the beginning of a text, for messages.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 1_000;
     match text.char_indices().nth(MOST) {

@@ -1,5 +1,4 @@
-//! Counts how often hosts created and deleted each object, whether or not the host received the
-//! answer.
+//! Counts how often hosts created and deleted each object, whether or not they got the answer.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -28,8 +27,7 @@ impl Census {
         Arc::new(Log::new(self.clone()))
     }
 
-    /// Returns the counts by resource, namespace and name, without Events, which may be lost or
-    /// repeated.
+    /// Returns the counts by resource, namespace and name. Events may be lost, and do not count.
     pub fn counts(&self) -> BTreeMap<String, Count> {
         let lines = self.0.lock();
         let mut counts: BTreeMap<String, Count> = BTreeMap::new();

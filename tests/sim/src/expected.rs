@@ -1,5 +1,4 @@
-//! The expected state of the cluster when a host is at rest: a function of the objects of people
-//! only.
+//! The expected state of a cluster at rest: a function of the objects of people only.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,8 @@
-//! Hosts and a cluster in one process, with a simulated clock and faults. A seed determines
-//! everything.
+//! Hosts and a cluster in one process, with a simulated clock and faults, all from a seed.
 //!
 //! ```text
-//!  script (seed) ─▶ people ───────────────────────────▶ Service ─▶ Cluster (controllers) ──▶ judge
-//!                   hosts ──▶ Recorder ─▶ Faults (seed) ─▶ Service, audited ─▶  "   └──────▶ census
+//!  script (seed) ─▶ people ──────────────────────────▶ Service ─▶ Cluster (controllers) ──▶ judge
+//!                   hosts ─▶ Recorder ─▶ Faults (seed) ─▶ Service, audited ─▶  "   └──────▶ census
 //! ```
 //!
 //! There is one thread, which also calls the plugins, and tokio's time is paused: it advances when

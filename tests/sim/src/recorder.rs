@@ -153,8 +153,7 @@ struct Lived {
 }
 
 impl Life {
-    /// Returns the lifetime of host number `host`, which ends right after write `last_write`, from
-    /// 1.
+    /// Returns the lifetime of a host, which ends right after write `last_write`, from 1.
     pub fn new(host: usize, last_write: Option<u64>) -> Self {
         Self(Arc::new(Lived { host, over: watch::Sender::new(false), writes: Mutex::default(), last_write }))
     }

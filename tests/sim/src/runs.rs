@@ -77,8 +77,7 @@ impl Runs {
         self.after_the_end
     }
 
-    /// Returns the Echos with more than one Job. People delete a Job only after its Echo, or when
-    /// its Echo says that it has run.
+    /// Returns the Echos with more than one Job. A Job is deleted only after its Echo or its run.
     pub fn wrongs(&self) -> Vec<String> {
         let again = self.created.iter().filter(|(_, created)| **created > 1);
         again.map(|(owner, created)| format!("{created} Jobs were created for the Echo of UID {owner}")).collect()

@@ -113,8 +113,7 @@ impl World {
         self.host_with(fixed(plugins.programs().to_vec()), Claim::always(), None)
     }
 
-    /// Starts a host that may write while it has the claim, and is killed after its write
-    /// `last_write`.
+    /// Starts a host that writes only with the claim, and is killed after write `last_write`.
     pub fn host_with(&self, programs: Programs, claim: Claim, last_write: Option<u64>) -> Host {
         let number = self.hosts.fetch_add(1, Ordering::SeqCst);
         let life = Life::new(number, last_write);

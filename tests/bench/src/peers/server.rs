@@ -167,8 +167,7 @@ impl Running<'_> {
         }
     }
 
-    /// Creates Echos at a steady rate, and returns the median and the 99th percentile until their
-    /// Jobs, in ms.
+    /// Creates Echos, and returns the median and 99th percentile until their Jobs, in ms.
     pub(super) async fn live(&mut self, seconds: u64) -> anyhow::Result<(f64, f64)> {
         let count = usize::try_from(seconds)? * PER_SECOND as usize;
         let mut ticks = tokio::time::interval(Duration::from_secs(1) / PER_SECOND);

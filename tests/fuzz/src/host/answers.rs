@@ -1,5 +1,4 @@
-//! Answers of plugins become plans and statuses; some pass through a whole host, which publishes
-//! events.
+//! Answers of plugins become plans and statuses; some pass through a whole host.
 
 mod hosted;
 mod plans;
@@ -24,7 +23,6 @@ const PROBLEM: usize = 2 << 10;
 /// The number of clusters and parents for each answer.
 const WORLDS: usize = 4;
 
-/// Runs the case of this seed.
 pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut random = Random::new(seed);
     if random.chance(0.1) {

@@ -24,9 +24,7 @@ macro_rules! seeds {
     };
 }
 
-/// Valid files of the host's tests.
 const RIGHT: &[&str] = seeds!["anchors", "directory", "everything", "host", "json", "least", "shadow"];
-/// Invalid files of the host's tests.
 const WRONG: &[&str] = seeds![
     "duplicate-key",
     "host-times",
@@ -61,7 +59,6 @@ const LARGEST: usize = 1 << 20;
 /// The line terminators of any reader.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// State that cases share.
 struct Stage {
     sandbox: Sandbox,
     known: Vec<Program>,
@@ -107,7 +104,6 @@ pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     Ok(tally)
 }
 
-/// Writes the file and the plugins that it may name.
 fn furnish(directory: &Path, bytes: &[u8]) -> std::io::Result<std::path::PathBuf> {
     fs::create_dir(directory.join("plugins"))?;
     for (file, ..) in PLUGINS {
@@ -146,7 +142,6 @@ fn file(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Omits, repeats, moves and indents lines.
 fn lines(random: &mut Random, seed: &str) -> String {
     let mut lines: Vec<String> = seed.lines().map(str::to_owned).collect();
     for _ in 0..=random.below(4) {
@@ -300,7 +295,6 @@ fn check_place(prefix: &str, lines: Option<usize>, text: &str) -> Result<(), Fai
     }
 }
 
-/// Checks that loading a file twice gives the same result.
 fn check_same(one: &Loaded, other: &Loaded) -> Result<(), Failure> {
     let is_same = match (one, other) {
         (Ok(one), Ok(other)) => one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same(other)),

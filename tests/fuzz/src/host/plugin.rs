@@ -55,7 +55,6 @@ pub(crate) const CHILDREN: &[ChildKind] = &[
     },
 ];
 
-/// Kinds that the manifest does not declare.
 const UNDECLARED: &[&str] = &["v1/Pod", "batch/v1beta1/Job", "v1/Namespace", "no/such/v9/Kind", "//"];
 
 /// Parses `apiVersion/kind`.
@@ -72,7 +71,6 @@ pub(crate) type Answer = Result<types::Response, types::Failure>;
 
 pub(crate) type Answers = Box<dyn Fn(&[u8]) -> Answer + Send + Sync>;
 
-/// A plugin's manifest and answers.
 pub(crate) struct Script {
     pub(crate) name: &'static str,
     pub(crate) parent: &'static str,
@@ -87,7 +85,6 @@ impl Script {
         Self { name, parent, settings_schema: None, crds: Vec::new(), answer: Box::new(|_| Ok(empty())) }
     }
 
-    /// Returns the plugin with the digest of `identity`.
     pub(crate) fn plugin(self, identity: &str) -> Result<Plugin, Failure> {
         Plugin::native(identity, self).map_err(|error| Failure(format!("the plugin: {error}")))
     }
@@ -223,7 +220,6 @@ fn child_kind(random: &mut Random) -> GroupVersionKind {
     if random.chance(0.1) { kind(random.pick::<&str>(UNDECLARED)) } else { kind(random.pick(CHILDREN).kind) }
 }
 
-/// Draws an object, usually of a declared kind.
 pub(crate) fn object(random: &mut Random) -> Value {
     let kind = child_kind(random);
     let mut object = match kind.kind.as_str() {

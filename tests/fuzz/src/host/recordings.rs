@@ -46,7 +46,6 @@ pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     Ok(tally)
 }
 
-/// Returns a recording of some calls, and their inputs.
 fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec<u8>, Vec<CallInputs>), Failure> {
     let mut writer = Writer::new(Bounds { calls: 100, bytes: 64 << 20 }, secrets);
     let mut recording = writer.head(Timestamp::UNIX_EPOCH);
@@ -85,7 +84,6 @@ fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec
     Ok((recording, recorded))
 }
 
-/// Returns the inputs of a call.
 fn given(random: &mut Random, program: &Program) -> CallInputs {
     let mut children = BTreeMap::new();
     for kind in CHILDREN.iter().filter(|child| child.scope.is_some()) {
@@ -192,7 +190,6 @@ fn lines(recording: &[u8]) -> impl Iterator<Item = &[u8]> {
     recording.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
-/// Damages a recording.
 fn damage(random: &mut Random, recording: &[u8]) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = lines(recording).map(<[u8]>::to_vec).collect();
     for _ in 0..=random.below(3) {
@@ -272,7 +269,6 @@ fn answers_read_back(answer: &AnswerLine) -> Result<(), Failure> {
     law(read == *answer, || format!("{answer:?} reads as {read:?}"))
 }
 
-/// Checks that the error is short and names the line.
 fn check_message(error: &Error, most: u64) -> Result<(), Failure> {
     let text = error.to_string();
     law(text.len() <= PROBLEM, || format!("{} bytes are said of a line: {}", text.len(), shown(&text)))?;

@@ -39,7 +39,6 @@ use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
 /// The timeout in simulated time: more than all back-offs of a case.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
-/// The maximum number of objects in a list or stream.
 const MOST: usize = 12;
 /// The maximum size of an object, small enough for single bytes.
 const LARGEST: usize = 64 << 10;
@@ -49,7 +48,6 @@ const LAST_VERSION: u64 = 1 << 60;
 const PER_OBJECT: usize = 1_024;
 const PER_STORE: usize = 16 * 1_024;
 
-/// An object, and its text as sent.
 struct Sent {
     value: Value,
     text: String,
@@ -79,7 +77,6 @@ struct Case {
     changes: Vec<(Kind, Sent)>,
     /// Invalid answers before the valid ones.
     broken: Vec<Answer>,
-    /// The chunk size of a body.
     piece: usize,
 }
 
@@ -323,7 +320,6 @@ impl Service<Request<Body>> for Server {
     }
 }
 
-/// The objects that the informer reported.
 type Reported = BTreeMap<ObjectKey, SharedObject>;
 
 async fn watch(case: &Case) -> Result<Tally, Failure> {
@@ -395,7 +391,6 @@ fn check_undisturbed(server: &Server, informer: &Informer, metrics: &Metrics, mo
     law(left_out == model.left_out, || format!("{left_out} objects were left out, not {}", model.left_out))
 }
 
-/// The expected content of the store.
 #[derive(Default)]
 struct Model<'a> {
     objects: BTreeMap<(Option<String>, String), &'a Sent>,
@@ -487,8 +482,7 @@ fn check_stored(projection: Projection, sent: &Sent, found: &Object, tally: &mut
     same("the annotation", format!("{:?}", found.annotation("gyre.dev/release")), format!("{release:?}"))?;
     let finalizers: Vec<String> = metadata["finalizers"].as_array().into_iter().flatten().filter_map(text).collect();
     same("the finalizers", format!("{:?}", found.finalizers()), format!("{finalizers:?}"))?;
-    // serde_json rejects the stored text only if it also rejects the sent one: too deep, or an
-    // unpaired surrogate.
+    // serde_json rejects the stored text only if it also rejects the sent one.
     let Ok(mut read) = serde_json::from_str::<Value>(found.json()) else {
         count(tally, "odd");
         return law(serde_json::from_str::<Value>(&sent.text).is_err(), || "what is stored is no JSON".to_owned());

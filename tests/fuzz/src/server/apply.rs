@@ -15,8 +15,7 @@ const MANAGERS: &[&str] = &["one", "two", "three"];
 /// Fields whose values the server normalizes or moves.
 const REWRITTEN: &[&str] = &["limits", "stringData", "renewTime"];
 
-/// Applies a part of a manifest as one of several managers: the content is there, and a second
-/// apply changes nothing.
+/// Applies a part of a manifest twice: the content is there, and the second changes nothing.
 pub(crate) fn step(random: &mut Random, session: &mut Session<'_>) -> Result<(), Failure> {
     let mut manifest = random.pick(corpus::manifests()).clone();
     let Some(kind) = request::of(&manifest) else { return Ok(()) };
@@ -51,7 +50,6 @@ pub(crate) fn step(random: &mut Random, session: &mut Session<'_>) -> Result<(),
     }
 }
 
-/// Removes some fields and items.
 fn thin(random: &mut Random, value: &mut Value) {
     match value {
         Value::Object(map) => {

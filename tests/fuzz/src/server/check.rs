@@ -15,8 +15,7 @@ pub(crate) struct Checked {
 /// Client errors for which the real server, too, answers `500 Internal error`.
 const REAL_INTERNAL_ERRORS: &[&str] = &["the spec replicas field"];
 
-/// Checks that JSON is valid, errors are a Status with the code, and no error is the server's
-/// fault.
+/// Checks that JSON is valid, errors are a Status with the code, and none is the server's fault.
 pub(crate) fn answer(answer: &Answer) -> Result<Checked, Failure> {
     let status = answer.status;
     let Body::Full(bytes) = &answer.body else { return Ok(Checked { status, value: None }) };
@@ -43,7 +42,6 @@ pub(crate) fn answer(answer: &Answer) -> Result<Checked, Failure> {
     Ok(Checked { status, value })
 }
 
-/// Checks the lines of a watch.
 pub(crate) fn events(frame: &[u8]) -> Result<(), Failure> {
     for line in frame.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let event = parse(line).map_err(|error| Failure(format!("an event that is no JSON: {error}")))?;

@@ -101,7 +101,6 @@ pub(crate) fn draw(random: &mut Random, memory: &Memory) -> Request<Bytes> {
     request
 }
 
-/// Returns the kind of an object.
 pub(crate) fn of(object: &Value) -> Option<&'static Kind> {
     let (version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
     corpus::kinds().iter().find(|candidate| candidate.kind == kind && candidate.api_version() == version)
@@ -184,7 +183,6 @@ fn parameter(random: &mut Random, memory: &Memory) -> (&'static str, String) {
     }
 }
 
-/// Draws a valid or nearly valid object of this kind.
 fn object(random: &mut Random, kind: &Kind, memory: &Memory) -> Value {
     let is_meant = |value: &&Value| value["kind"] == kind.kind && value["apiVersion"] == kind.api_version();
     let written: Vec<&Value> = corpus::manifests().iter().chain(corpus::definitions()).filter(is_meant).collect();

@@ -82,7 +82,6 @@ impl Session<'_> {
         }
     }
 
-    /// Changes a definition that has objects.
     pub(super) fn redefine(&mut self, random: &mut Random) -> Result<(), Failure> {
         let mut definition = random.pick(corpus::definitions()).clone();
         mutate::structure(random, &mut definition["spec"]);
@@ -142,7 +141,6 @@ impl Session<'_> {
     }
 }
 
-/// Returns the UID and the version.
 fn identity(object: &Value) -> Option<(String, String)> {
     let text = |key: &str| object["metadata"][key].as_str().map(ToOwned::to_owned);
     // Without managed fields, the next apply adds an owner of all fields.
@@ -158,7 +156,6 @@ pub(crate) fn write(method: Method, path: &str, content_type: &'static str, body
     request
 }
 
-/// Describes the request in a few lines.
 pub(crate) fn describe(request: &Request<Bytes>) -> String {
     let headers: Vec<String> = request.headers().iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
     let (method, uri, headers) = (request.method(), request.uri(), headers.join(", "));

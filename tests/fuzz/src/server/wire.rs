@@ -39,7 +39,6 @@ pub(crate) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failu
     })
 }
 
-/// Draws the bytes of some requests.
 fn connection(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..=random.below(3) {
@@ -76,7 +75,6 @@ fn write(random: &mut Random, request: &Request<Bytes>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Sends the bytes, and reads until the server closes the connection.
 async fn exchange(random: &mut Random, service: Service, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     let (client, server) = tokio::io::duplex(64 * 1024);
     let serving = tokio::spawn(serve_connection(server, None, service, Limits::default(), CancellationToken::new()));

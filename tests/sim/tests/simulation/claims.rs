@@ -1,5 +1,4 @@
-//! Hosts lose the claim and get it back, alone and in turns: no host writes without the claim, and
-//! the end state is the same.
+//! Hosts lose and regain the claim: none writes without it, and the end state is the same.
 
 use std::time::Duration;
 

@@ -61,7 +61,6 @@ fn wrong(error: anyhow::Error) -> Failure {
     Failure(format!("{error:#}"))
 }
 
-/// Returns the parents, and objects in the way of their children.
 fn objects(random: &mut Random, is_namespaced: bool) -> Vec<Value> {
     let mut objects = vec![
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "default" } }),
@@ -106,8 +105,7 @@ async fn work(program: Program, is_namespaced: bool, objects: Vec<Value>) -> Res
         let is_short = |condition: &Value| condition["message"].as_str().is_none_or(|message| message.len() <= MESSAGE);
         law(conditions.all(is_short), || format!("a long message in {parent}"))?;
     }
-    // A new host changes nothing. It may write once to learn what the API server changes in an
-    // object.
+    // A new host changes nothing, except to learn what the API server changes in an object.
     let (_, again) = host(&simulation, &programs).await?;
     let is_change = |action: &Action| {
         let [before, after] = action.states.each_ref().map(without_bookkeeping);

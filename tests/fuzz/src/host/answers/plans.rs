@@ -58,7 +58,6 @@ impl World {
     }
 }
 
-/// Checks plans for a random world, and returns the refusals.
 pub(super) fn check(random: &mut Random, children: Option<&[Child]>, tally: &mut Tally) -> Result<Vec<Refusal>, Failure> {
     let mut world = draw(random)?;
     if random.chance(0.8) {
@@ -118,7 +117,6 @@ fn draw(random: &mut Random) -> Result<World, Failure> {
     Ok(World { parent, grants, scopes, observed: Vec::new() })
 }
 
-/// Returns a child list, as in the parent's annotation.
 fn list(random: &mut Random) -> ChildList {
     let has_finalizer = random.chance(0.8);
     match random.below(3) {
@@ -174,7 +172,6 @@ fn observe(random: &mut Random, world: &mut World, children: Option<&[Child]>) {
             (Some(version), Some(kind)) => GroupVersionKind::from_api_version(version, kind),
             _ => plugin::kind(random.pick(CHILDREN).kind),
         };
-        // Names are unique in a cluster.
         if seen.insert((kind.group.clone(), kind.kind.clone(), object.key())) {
             world.observed.push(CachedObject { object, kind, value, accepted });
         }
@@ -296,7 +293,6 @@ fn check_existing(random: &mut Random, world: &World, children: Option<&[Child]>
     law(is_linked(&live, adopts), || format!("{step:?} takes what is not the parent's: {live}"))
 }
 
-/// Checks that the plan does not depend on the order of the caches.
 fn check_deterministic(world: &mut World, children: Option<&[Child]>, decided: &Plan) -> Result<(), Failure> {
     let text = |plan: &Plan| serde_json::to_string(plan).map_err(|error| Failure(format!("a plan is no JSON: {error}")));
     let first = text(decided)?;
