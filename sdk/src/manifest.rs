@@ -5,12 +5,12 @@ use crate::kind::Kind;
 /// The way in which the host changes an existing child to the desired one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Change it in place with server-side apply. If the API server rejects the change of an
-    /// immutable field, a condition of the parent reports it.
+    /// It is changed in place with server-side apply. A condition of the parent reports a change
+    /// that the API server rejects as immutable.
     Apply,
-    /// Delete it and create it again if it differs.
+    /// It is deleted and created again if it differs.
     Recreate,
-    /// Create it once, and never change it while it exists.
+    /// It is created once, and never changed while it exists.
     CreateOnly,
 }
 
@@ -100,7 +100,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Returns a manifest without children and reads, of e.g. `env!("CARGO_PKG_VERSION")`.
+    /// Returns a manifest without children and reads. The version is usually
+    /// `env!("CARGO_PKG_VERSION")`.
     pub fn new(name: impl Into<String>, version: impl Into<String>, parent: Kind) -> Self {
         Self {
             name: name.into(),
@@ -115,7 +116,7 @@ impl Manifest {
         }
     }
 
-    /// One sentence for people.
+    /// Sets the description, one sentence for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self

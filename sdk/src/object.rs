@@ -23,7 +23,7 @@ pub struct Metadata {
     pub name: String,
     /// The namespace, `None` for a cluster-scoped object.
     pub namespace: Option<String>,
-    /// The UID, which differs between objects that have the same name one after the other.
+    /// The UID, which distinguishes the object from an earlier one of the same name.
     #[serde(default)]
     pub uid: String,
     /// The generation, which each change of the spec increments.

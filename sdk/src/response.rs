@@ -214,7 +214,7 @@ impl Response {
         self
     }
 
-    /// The plugin is called again after this time, even if nothing changes.
+    /// Sets the time after which the plugin is called again, even if nothing changes.
     pub fn requeue_after(mut self, delay: Duration) -> Self {
         self.requeue_after = Some(delay);
         self
@@ -233,17 +233,17 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The call is retried with back-off.
+    /// Returns a failure after which the call is retried with back-off.
     pub fn transient(message: impl Display) -> Self {
         Self::Transient(message.to_string())
     }
 
-    /// The call is retried after that time.
+    /// Returns a failure after which the call is retried after that time.
     pub fn retry_after(delay: Duration, message: impl Display) -> Self {
         Self::RetryAfter(delay, message.to_string())
     }
 
-    /// The call is retried only when an input changes.
+    /// Returns a failure after which the call is retried only when an input changes.
     pub fn terminal(message: impl Display) -> Self {
         Self::Terminal(message.to_string())
     }

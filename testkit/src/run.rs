@@ -116,8 +116,8 @@ impl Run {
         &self.calls
     }
 
-    /// Returns the distinct reads of the plugin in the order of the calls, e.g. `get ConfigMap.v1
-    /// settings`. Children are not included, because every call gets them.
+    /// Returns the distinct reads (`get ConfigMap.v1 settings`) in the order of the calls. Children
+    /// are not included, because every call gets them.
     pub fn reads(&self) -> Vec<String> {
         let mut reads = Vec::new();
         for question in self.calls.iter().flat_map(|call| call.reads.keys()) {
