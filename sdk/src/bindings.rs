@@ -1,6 +1,5 @@
-//! The contract, as `wit-bindgen` has it: generated from `wit/v0.1.0`, which documents it.
-//!
-//! It is public for what [`export!`](crate::export) expands to, and for nothing else.
+//! The bindings that `wit-bindgen` generates from `wit/v0.1.0`, which documents them. They are
+//! public only for [`export!`](crate::export).
 
 wit_bindgen::generate!({
     path: "wit/v0.1.0",

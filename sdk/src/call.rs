@@ -1,4 +1,4 @@
-//! From JSON to the author's types: the same steps for a component and for native tests.
+//! Converts JSON to the author's types, for components and for native tests.
 
 use serde_json::from_slice;
 
@@ -20,7 +20,7 @@ pub(crate) fn validate_settings<R: Reconciler>(settings: &[u8]) -> Result<(), St
     R::validate_settings(&from_slice(settings).map_err(|error| error.to_string())?)
 }
 
-/// Once in a component, not in each of its exports.
+/// Not inlined, so that a component contains it only once.
 #[inline(never)]
 fn read_inputs<R: Reconciler>(parent: &[u8], settings: &[u8]) -> Result<(R::Parent, R::Settings), Failure> {
     let unexpected = |what, error| Failure::terminal(format_args!("{what} not as expected: {error}"));

@@ -1,4 +1,4 @@
-//! Times in the notation of Kubernetes. [`Cluster::now`](crate::Cluster::now) returns the current time.
+//! Formats times. [`Cluster::now`](crate::Cluster::now) returns the current time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,14 +10,15 @@ const LAST: i64 = 253_402_300_799;
 
 const SECONDS_PER_DAY: i64 = 24 * 60 * 60;
 
-/// The days of 400 years: after as many, the calendar begins again.
+/// The days of 400 years, after which the calendar repeats.
 const DAYS_PER_ERA: i64 = 400 * 365 + 97;
 
-/// From 0000-03-01 to 1970-01-01. Years that begin in March have the leap day at their end.
+/// The days from 0000-03-01 to 1970-01-01. Years that begin in March end with the leap day.
 const DAYS_BEFORE_EPOCH: i64 = 719_468;
 
-/// A time in RFC 3339, in UTC and to the second, as in `metadata.creationTimestamp`. The years of RFC 3339 have four digits: times before
-/// the year 0000 become its first second, and times after the year 9999 its last.
+/// Formats a time in RFC 3339, in UTC and to the second, as in `metadata.creationTimestamp`. Times
+/// before the year 0000 or after 9999 become the first or last second of that range, because RFC
+/// 3339 has years of four digits.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -45,7 +46,6 @@ pub fn rfc3339(time: SystemTime) -> String {
     text
 }
 
-/// Whole seconds, rounded toward the past.
 fn since_epoch(time: SystemTime) -> i64 {
     let whole = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
@@ -57,14 +57,14 @@ fn since_epoch(time: SystemTime) -> i64 {
     }
 }
 
-/// Year, month and day of the Gregorian calendar from days since the epoch, for years that are not negative.
+/// Converts days since the epoch to year, month and day of the Gregorian calendar, from the year 0.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + DAYS_BEFORE_EPOCH;
     let (era, day_of_era) = (days.div_euclid(DAYS_PER_ERA), days.rem_euclid(DAYS_PER_ERA));
-    // Every 4th year of 365 days has one more, every 100th not, but the last of the era again.
+    // Every 4th year has one day more, except every 100th, except every 400th.
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / (DAYS_PER_ERA - 1)) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // March to July have 31, 30, 31, 30 and 31 days, which is 153, and so have August to December.
+    // March to July have 31, 30, 31, 30 and 31 days: 153. So have August to December.
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_year_of_four_digits_is_the_nearest_that_has() {
+    fn times_outside_the_years_0_to_9999_are_clamped() {
         check(FIRST - 1, "0000-01-01T00:00:00Z");
         check(LAST + 1, "9999-12-31T23:59:59Z");
         check(i64::MAX, "9999-12-31T23:59:59Z");
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn times_read_back_as_what_they_were(seconds in FIRST..=LAST, nanoseconds in 0..1_000_000_000_u64) {
+        fn a_formatted_time_parses_to_the_same_second(seconds in FIRST..=LAST, nanoseconds in 0..1_000_000_000_u64) {
             let text = rfc3339(at(seconds) + Duration::from_nanos(nanoseconds));
             prop_assert_eq!(text.parse::<Timestamp>().unwrap().as_second(), seconds);
         }

@@ -8,10 +8,10 @@ use crate::dynamic::DynamicObject;
 use crate::host::{Error, Imports};
 use crate::kind::Kind;
 
-/// The objects that a plugin may read. Answers come from synced caches, never from live calls; every one is recorded, and a change to
-/// anything that was read (also that something was absent) calls the plugin again.
+/// The objects that a plugin may read: the caches of the host or, in native tests, a
+/// [`testing::Cluster`](crate::testing::Cluster).
 ///
-/// In a component it is the host. In native tests it is a [`testing::Cluster`](crate::testing::Cluster).
+/// The plugin is called again when a result changes, also that an object does not exist.
 #[derive(Debug)]
 pub struct Cluster {
     imports: Imports,
@@ -22,7 +22,7 @@ impl Cluster {
         Self { imports }
     }
 
-    /// The objects of a child kind that exist because of this parent, by namespace and name.
+    /// Returns the children of the parent of this kind, by namespace and name.
     ///
     /// # Errors
     ///
@@ -31,7 +31,8 @@ impl Cluster {
         parse_all(kind, self.imports.children(kind)?)
     }
 
-    /// The child of this kind and name; none if it does not exist. Of several in different namespaces, the first.
+    /// Returns the child of this kind and name, or `None` if it does not exist. If several
+    /// namespaces have one, it is the first.
     ///
     /// # Errors
     ///
@@ -40,7 +41,8 @@ impl Cluster {
         Ok(self.children::<DynamicObject>(kind)?.into_iter().find(|child| child.name() == name))
     }
 
-    /// One object of a declared kind; none if it does not exist. A namespaced kind without a namespace means the parent's.
+    /// Returns an object of a declared kind, or `None` if it does not exist. For a namespaced kind,
+    /// the default namespace is the parent's.
     ///
     /// # Errors
     ///
@@ -49,8 +51,8 @@ impl Cluster {
         self.imports.get(kind, namespace, name)?.map(|object| parse(kind, &object)).transpose()
     }
 
-    /// The objects of a declared kind that match, by namespace and name. A namespaced kind without a namespace means all that
-    /// are granted; the label selector has the syntax of `kubectl get -l`.
+    /// Returns the matching objects of a declared kind, by namespace and name. Without a namespace,
+    /// it searches all that are granted. The label selector has the syntax of `kubectl get -l`.
     ///
     /// # Errors
     ///
@@ -64,16 +66,16 @@ impl Cluster {
         parse_all(kind, self.imports.list(kind, namespace, label_selector)?)
     }
 
-    /// The time of the call. It does not change during the call. [`clock::rfc3339`](crate::clock::rfc3339) formats it.
+    /// Returns the time of the call, which is constant during the call.
+    /// [`clock::rfc3339`](crate::clock::rfc3339) formats it.
     ///
-    /// The host notes that it was read, and then never takes this answer for a later one: a plugin that reads it without need is
-    /// called every time that its object is looked at. Nor is a plugin called because time went by;
-    /// [`Response::requeue_after`](crate::Response::requeue_after) is for that.
+    /// The result of a call that reads the clock is never reused, so read it only if it is needed.
+    /// Time alone does not cause a call; use
+    /// [`Response::requeue_after`](crate::Response::requeue_after).
     ///
     /// # Panics
     ///
-    /// In native tests, if the test set no time with [`testing::Cluster::at`](crate::testing::Cluster::at): so it has shown that the
-    /// clock is not read.
+    /// In native tests without [`testing::Cluster::at`](crate::testing::Cluster::at).
     pub fn now(&self) -> SystemTime {
         self.imports.now()
     }

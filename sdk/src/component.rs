@@ -1,6 +1,4 @@
-//! The exports of a component: from the contract's types to ours and back.
-//!
-//! It is public for what [`export!`](crate::export) expands to, and for nothing else.
+//! The exports of a component. It is public only for [`export!`](crate::export).
 
 use std::marker::PhantomData;
 
@@ -34,7 +32,6 @@ impl<R: Reconciler> exported::Guest for Component<R> {
     }
 }
 
-/// The conversions to the types of the bindings.
 mod convert {
     use crate::bindings::gyre::plugin::types;
 

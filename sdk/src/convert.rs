@@ -1,9 +1,9 @@
-//! The conversions from the SDK's types to the contract's.
+//! Conversions from the types of the SDK to those of the contract.
 //!
-//! There are two sets of Rust types of the contract: those that a component uses, and those of the sandbox, for plugins that run natively in
-//! tests. Both have the same fields, so that one macro defines the conversions for both.
+//! The contract has two sets of Rust types with the same fields: those of a component, and those of
+//! the sandbox for native plugins in tests. One macro serves both.
 
-/// Defines functions that convert to the contract's types in the module `$types`, in which the kinds of a manifest are called `$kind`.
+/// Defines functions that convert to the types of module `$types`, which calls a kind `$kind`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conversions {
@@ -45,7 +45,7 @@ macro_rules! conversions {
             }
         }
 
-        /// Once in a component, not in each of its exports.
+        /// Not inlined, so that a component contains it only once.
         #[inline(never)]
         pub(super) fn response(response: $crate::Response) -> $types::Response {
             let child = |child: $crate::Child| match child {
@@ -95,7 +95,7 @@ macro_rules! conversions {
             }
         }
 
-        /// A duration that the contract cannot represent is half a billion years.
+        /// The maximum is half a billion years.
         fn milliseconds(duration: ::std::time::Duration) -> u64 {
             u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
         }

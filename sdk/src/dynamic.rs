@@ -7,9 +7,9 @@ use crate::fields::{fields, push, set, texts};
 use crate::kind::Kind;
 use crate::labels::Labels;
 
-/// An object of any kind: one that is read field by field, or a child that is put together.
+/// An object of any kind, to read or to build field by field.
 ///
-/// Fields are named by JSON pointers ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): `/spec/replicas`, `/spec/ports/0/name`.
+/// Fields have JSON pointers ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): `/spec/ports/0`.
 ///
 /// ```
 /// use gyre_sdk::{DynamicObject, Kind};
@@ -17,7 +17,8 @@ use crate::labels::Labels;
 ///
 /// const INGRESS: Kind = Kind::new("networking.k8s.io/v1", "Ingress");
 ///
-/// let ingress = DynamicObject::new(INGRESS, "hello").with("/spec", json!({"ingressClassName": "nginx"}));
+/// let spec = json!({"ingressClassName": "nginx"});
+/// let ingress = DynamicObject::new(INGRESS, "hello").with("/spec", spec);
 /// assert_eq!(ingress.field("/spec/ingressClassName"), Some("nginx"));
 /// assert_eq!(ingress.field::<u32>("/status/replicas"), None);
 /// ```
@@ -26,7 +27,7 @@ use crate::labels::Labels;
 pub struct DynamicObject(Value);
 
 impl DynamicObject {
-    /// A child of this kind and name, in the parent's namespace.
+    /// Returns a child of this kind and name, in the parent's namespace.
     pub fn new(kind: Kind, name: impl Into<String>) -> Self {
         Self::named_by(kind, name.into())
     }
@@ -36,22 +37,22 @@ impl DynamicObject {
         Self(fields([("apiVersion", kind.api_version.into()), ("kind", kind.kind.into()), ("metadata", metadata)]))
     }
 
-    /// Puts it into a namespace other than the parent's. Whether it may be there is the operator's to grant.
+    /// Sets a namespace other than the parent's. The operator must grant it.
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         self.with("/metadata/namespace", namespace.into())
     }
 
-    /// Its labels, beside those that the host adds.
+    /// Sets the labels. The host adds its own.
     pub fn labels(self, labels: &Labels) -> Self {
         self.with("/metadata/labels", texts(labels))
     }
 
-    /// Its annotations, beside those that the host adds.
+    /// Sets the annotations. The host adds its own.
     pub fn annotations(self, annotations: &Labels) -> Self {
         self.with("/metadata/annotations", texts(annotations))
     }
 
-    /// Sets a field. The objects on the way to it are created; what is on the way and is no object is replaced by one.
+    /// Sets a field. Missing objects on its path are created, and other values there are replaced.
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         set(&mut self.0, pointer, value.into());
         self
@@ -61,22 +62,22 @@ impl DynamicObject {
         push(&mut self.0, pointer, value);
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         self.field("/metadata/name").unwrap_or_default()
     }
 
-    /// A field, as this type; none if there is no such field, or if it is of another type.
+    /// Returns a field, or `None` if it does not exist or has another type.
     pub fn field<'a, T: Deserialize<'a>>(&'a self, pointer: &str) -> Option<T> {
         T::deserialize(self.0.pointer(pointer)?).ok()
     }
 
-    /// The elements of a list; none if there is no such list.
+    /// Returns the elements of a list, without any if there is no such list.
     pub fn list(&self, pointer: &str) -> impl Iterator<Item = &Value> {
         self.0.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// The element of a list that has this `name`, such as a container or a port.
+    /// Returns the element of a list with this `name`, e.g. a container or a port.
     pub fn named(&self, pointer: &str, name: &str) -> Option<&Value> {
         self.list(pointer).find(|element| element["name"] == name)
     }
@@ -86,7 +87,7 @@ impl DynamicObject {
         self.list("/status/conditions").any(|condition| condition["type"] == kind && condition["status"] == "True")
     }
 
-    /// The whole object.
+    /// Returns the object as JSON.
     pub fn as_json(&self) -> &Value {
         &self.0
     }

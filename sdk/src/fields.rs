@@ -1,12 +1,9 @@
-//! JSON that is put together from fields.
-//!
-//! `serde_json::json!` does the same by serializing each part, which is three times the code in a component.
+//! Builds JSON from fields. `serde_json::json!` would need three times the code in a component.
 
 use serde_json::{Map, Value};
 
 use crate::labels::Labels;
 
-/// An object with these fields.
 pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let mut object = Map::new();
     for (name, value) in fields {
@@ -15,7 +12,6 @@ pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Object(object)
 }
 
-/// An object of texts.
 #[inline(never)]
 pub(crate) fn texts(texts: &Labels) -> Value {
     let mut object = Map::new();
@@ -30,7 +26,6 @@ fn insert(object: &mut Map<String, Value>, name: &str, value: Value) {
     object.insert(name.to_owned(), value);
 }
 
-/// Sets what a JSON pointer names.
 #[inline(never)]
 pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
     let mut target = target;
@@ -45,7 +40,7 @@ pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
     *target = value;
 }
 
-/// Appends to the list that a JSON pointer names, which is created if there is none.
+/// Appends to the list at a JSON pointer, and creates the list if it is missing.
 #[inline(never)]
 pub(crate) fn push(target: &mut Value, pointer: &str, value: Value) {
     match target.pointer_mut(pointer) {

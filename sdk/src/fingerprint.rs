@@ -3,12 +3,12 @@
 /// 64 bits at 5 bits a character.
 pub(crate) const LENGTH: usize = 13;
 
-/// Separates texts, so that `["ab", "c"]` and `["a", "bc"]` differ. UTF-8 does not contain this byte.
+/// Separates texts: `["ab", "c"]` and `["a", "bc"]` differ. UTF-8 does not contain this byte.
 const END: u8 = 0xff;
 
-/// Returns a fingerprint of texts: 13 lower-case letters and digits. Equal texts have equal fingerprints; other texts, or the same texts in
-/// another order, have others, but for a collision of 64 bits. Collisions can be made on purpose, so a fingerprint does not prove where
-/// something came from.
+/// Returns a fingerprint of texts: 13 lower-case letters and digits, from a 64-bit hash that never
+/// changes. It depends on the order of the texts. It is no proof of origin, because collisions can
+/// be constructed.
 ///
 /// ```
 /// use gyre_sdk::fingerprint;
@@ -27,12 +27,12 @@ pub fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     fingerprint
 }
 
-/// Appends the fingerprint of the text alone, as children are named by.
+/// Appends the fingerprint of one text without a separator, as names of children have it.
 pub(crate) fn push_of(label: &mut String, text: &str) {
     push(label, add(OFFSET_BASIS, text.as_bytes()));
 }
 
-/// 64 bits of FNV-1a: stable for ever, and a few instructions long.
+/// The 64-bit FNV-1a hash, because it never changes and takes few instructions.
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn add(hash: u64, bytes: &[u8]) -> u64 {
@@ -40,7 +40,7 @@ fn add(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// In base 32.
+/// Appends the hash in base 32.
 fn push(text: &mut String, mut hash: u64) {
     for _ in 0..LENGTH {
         let digit = (hash & 31) as u8;

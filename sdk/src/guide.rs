@@ -2,16 +2,16 @@
 //!
 //! | guide | for whom |
 //! |---|---|
-//! | [`getting_started`] | those who write their first plugin |
-//! | [`writing_plugins`] | plugin authors: one section for each thing that a plugin may want to do |
+//! | [`getting_started`] | authors of a first plugin |
+//! | [`writing_plugins`] | plugin authors: one section per feature |
 //! | [`testing`] | plugin authors |
-//! | [`contract`] | plugin authors, in any language: what the host promises, and what it asks |
-//! | [`coming_from`] | those who know controller-runtime, Metacontroller, kopf or echoperator |
-//! | [`operating`] | those who run a host |
-//! | [`troubleshooting`] | those for whom something does not work |
-//! | [`security`] | those who decide what may run |
+//! | [`contract`] | plugin authors, in any language |
+//! | [`coming_from`] | users of controller-runtime, Metacontroller, kopf or echoperator |
+//! | [`operating`] | operators |
+//! | [`troubleshooting`] | operators and authors with a problem |
+//! | [`security`] | people who decide which plugins may run |
 //!
-//! They are copies of the pages in `docs/` of the repository, because a published package has only what is inside of it.
+//! The pages are copies of `docs/` in the repository, because a package has only its own files.
 
 #[doc = include_str!("guide/getting_started.md")]
 pub mod getting_started {}

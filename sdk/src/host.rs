@@ -1,7 +1,6 @@
-//! The imports of the contract, with which a call reads and logs.
+//! The imports of the contract: reads and logs. In native tests they are those of a [`Host`].
 //!
-//! In a component they are functions of the host, called statically, so that a plugin that never reads does not even import the means
-//! to. In native tests they are those of a [`Host`].
+//! In a component the calls are static, so that a plugin imports only what it uses.
 
 #[cfg(not(target_family = "wasm"))]
 mod native;
@@ -22,30 +21,30 @@ pub(crate) use wasm::{Imports, write_log};
 /// The severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Only to follow single steps.
+    /// Single steps.
     Trace,
-    /// To find a defect.
+    /// Details for debugging.
     Debug,
     /// Information for operators.
     Info,
-    /// Something that may need a look.
+    /// A possible problem.
     Warn,
-    /// Something that needs a look.
+    /// A problem.
     Error,
 }
 
-/// The reason why a read failed. `?` turns it into a [`Failure`](crate::Failure).
+/// An error of a read. `?` converts it to a [`Failure`](crate::Failure).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The manifest does not name this kind.
+    /// The manifest does not declare this kind.
     NotDeclared(Kind),
     /// The mount may not read this kind, or not in this namespace.
     NotGranted(Kind),
     /// The API server does not serve this kind, e.g. because its CRD is not installed.
     NotServed(Kind),
-    /// The label selector is invalid; the text contains the position.
+    /// The label selector is invalid. The text includes the position.
     InvalidSelector(String),
-    /// An object does not fit the type of the plugin; the text contains the position.
+    /// An object does not fit the type of the plugin. The text includes the position.
     Unexpected(Kind, String),
 }
 

@@ -1,18 +1,19 @@
-//! The usual children, and what they are made of.
+//! The usual kinds of children.
 //!
-//! Each has methods for what most plugins need, and `with` for all other fields. [`DynamicObject`] is for other kinds.
+//! Each type has methods for the usual fields, and `with` for others; see also [`DynamicObject`].
 //!
 //! ```
 //! use gyre_sdk::Labels;
 //! use gyre_sdk::k8s::{Container, Deployment, PodTemplate, Service};
 //!
 //! let selector = Labels::from([("app", "hello")]);
-//! let container = Container::new("web", "registry.example.com/web:1").port("http", 8080).with("/tty", true);
+//! let container = Container::new("web", "example.com/web").port("http", 8080).with("/tty", true);
 //! let pod = PodTemplate::new(container).restricted();
-//! let deployment = Deployment::new("hello", &selector, pod).replicas(2).with("/spec/minReadySeconds", 5);
+//! let deployment = Deployment::new("hello", &selector, pod).replicas(2);
 //! let service = Service::new("hello", &selector).port("http", 80, "http");
 //!
-//! assert_eq!(deployment.as_json()["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"], 8080);
+//! let pod = &deployment.as_json()["spec"]["template"]["spec"];
+//! assert_eq!(pod["containers"][0]["ports"][0]["containerPort"], 8080);
 //! assert_eq!(service.as_json()["spec"]["ports"][0]["targetPort"], "http");
 //! ```
 
@@ -24,7 +25,7 @@ use crate::fields::{fields, push, set, texts};
 use crate::kind::Kind;
 use crate::labels::Labels;
 
-/// A kind of children: its type, and what every object has.
+/// Defines the type of a kind, with the methods that all have.
 macro_rules! child {
     ($(#[$documentation:meta])* $name:ident, $api_version:literal) => {
         $(#[$documentation])*
@@ -36,27 +37,27 @@ macro_rules! child {
             /// The kind.
             pub const KIND: Kind = Kind::new($api_version, stringify!($name));
 
-            /// Puts it into a namespace other than the parent's. Whether it may be there is the operator's to grant.
+            /// Sets a namespace other than the parent's. The operator must grant it.
             pub fn namespace(self, namespace: impl Into<String>) -> Self {
                 Self(self.0.namespace(namespace))
             }
 
-            /// Its labels, beside those that the host adds.
+            /// Sets the labels. The host adds its own.
             pub fn labels(self, labels: &Labels) -> Self {
                 Self(self.0.labels(labels))
             }
 
-            /// Its annotations, beside those that the host adds.
+            /// Sets the annotations. The host adds its own.
             pub fn annotations(self, annotations: &Labels) -> Self {
                 Self(self.0.annotations(annotations))
             }
 
-            /// Sets another field, which a JSON pointer names, as [`DynamicObject::with`] does.
+            /// Sets any field by its JSON pointer; see [`DynamicObject::with`].
             pub fn with(self, pointer: &str, value: impl Into<Value>) -> Self {
                 Self(self.0.with(pointer, value))
             }
 
-            /// The whole object.
+            /// Returns the object as JSON.
             pub fn as_json(&self) -> &Value {
                 self.0.as_json()
             }
@@ -71,22 +72,22 @@ macro_rules! child {
 }
 
 child! {
-    /// Texts and files by key.
+    /// A ConfigMap.
     ConfigMap, "v1"
 }
 
 impl ConfigMap {
-    /// An empty one.
+    /// Returns an empty ConfigMap.
     pub fn new(name: impl Into<String>) -> Self {
         Self(DynamicObject::new(Self::KIND, name))
     }
 
-    /// Its texts.
+    /// Sets the texts by key.
     pub fn data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
         self.with("/data", texts(&data.into_iter().collect()))
     }
 
-    /// Files that are no text, in base64. Without any, the field is left out.
+    /// Sets binary files by key, in base64. If there are none, the field is left out.
     pub fn binary_data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
         let data: Labels = data.into_iter().collect();
         if data.is_empty() { self } else { self.with("/binaryData", texts(&data)) }
@@ -94,12 +95,12 @@ impl ConfigMap {
 }
 
 child! {
-    /// Pods that are kept running.
+    /// A Deployment.
     Deployment, "apps/v1"
 }
 
 impl Deployment {
-    /// Pods from a template. The selector cannot be changed later; its labels are added to those of the template.
+    /// Returns a Deployment. The selector is immutable; its labels are added to those of the pods.
     pub fn new(name: impl Into<String>, selector: &Labels, pod: PodTemplate) -> Self {
         let PodTemplate { mut template, mut labels } = pod;
         for (key, value) in selector.iter() {
@@ -110,24 +111,24 @@ impl Deployment {
         Self(DynamicObject::new(Self::KIND, name).with("/spec", spec))
     }
 
-    /// Sets the desired number of pods. Leave it out if something else decides, such as a HorizontalPodAutoscaler.
+    /// Sets the number of pods. Leave it out if e.g. a HorizontalPodAutoscaler decides.
     pub fn replicas(self, replicas: i32) -> Self {
         self.with("/spec/replicas", replicas)
     }
 }
 
 child! {
-    /// A name and an address for pods.
+    /// A Service.
     Service, "v1"
 }
 
 impl Service {
-    /// For the pods that have these labels.
+    /// Returns a Service for the pods that have these labels.
     pub fn new(name: impl Into<String>, selector: &Labels) -> Self {
         Self(DynamicObject::new(Self::KIND, name).with("/spec/selector", texts(selector)))
     }
 
-    /// A TCP port, and the name or number of the pods' port that it leads to.
+    /// Adds a TCP port. `target` is the name or number of the port of the pods.
     pub fn port(mut self, name: &str, port: u16, target: impl Into<Value>) -> Self {
         let (port, target) = (port.into(), target.into());
         let port = fields([("name", name.into()), ("port", port), ("targetPort", target), ("protocol", "TCP".into())]);
@@ -137,24 +138,25 @@ impl Service {
 }
 
 child! {
-    /// Pods that run until they have succeeded.
+    /// A Job.
     Job, "batch/v1"
 }
 
 impl Job {
-    /// A pod from a template, whose restart policy must be `Never` or `OnFailure`.
+    /// Returns a Job. The restart policy of the pod must be `Never` or `OnFailure`.
     pub fn new(name: impl Into<String>, pod: PodTemplate) -> Self {
         Self(DynamicObject::new(Self::KIND, name).with("/spec/template", pod.finish()))
     }
 }
 
 child! {
-    /// Jobs on a schedule.
+    /// A CronJob.
     CronJob, "batch/v1"
 }
 
 impl CronJob {
-    /// Jobs with a pod from a template, as in [`Job::new`]. The schedule has the syntax of cron. The name has at most 52 characters:
+    /// Returns a CronJob with a schedule in the syntax of cron; see [`Job::new`] for the pod. The
+    /// name may have at most 52 characters: see
     /// [`dns_label_within`](crate::names::dns_label_within).
     pub fn new(name: impl Into<String>, schedule: &str, pod: PodTemplate) -> Self {
         let cron_job = DynamicObject::new(Self::KIND, name).with("/spec/schedule", schedule);
@@ -162,7 +164,7 @@ impl CronJob {
     }
 }
 
-/// The template from which pods are created.
+/// A template for pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodTemplate {
     template: Value,
@@ -170,41 +172,41 @@ pub struct PodTemplate {
 }
 
 impl PodTemplate {
-    /// Pods with this container.
+    /// Returns a template with this container.
     pub fn new(container: Container) -> Self {
         Self { template: Value::Object(Map::new()), labels: Labels::default() }.container(container)
     }
 
-    /// One more container.
+    /// Adds a container.
     pub fn container(mut self, container: Container) -> Self {
         push(&mut self.template, "/spec/containers", container.0);
         self
     }
 
-    /// The labels of the pods.
+    /// Sets the labels of the pods.
     pub fn labels(mut self, labels: &Labels) -> Self {
         labels.clone_into(&mut self.labels);
         self
     }
 
-    /// The annotations of the pods.
+    /// Sets the annotations of the pods.
     pub fn annotations(self, annotations: &Labels) -> Self {
         self.with("/metadata/annotations", texts(annotations))
     }
 
-    /// `Always`, `OnFailure` or `Never`.
+    /// Sets the restart policy: `Always`, `OnFailure` or `Never`.
     pub fn restart_policy(self, policy: &str) -> Self {
         self.with("/spec/restartPolicy", policy)
     }
 
-    /// A volume with the files of a ConfigMap; [`Container::mount_read_only`] mounts it.
+    /// Adds a volume with the files of a ConfigMap; [`Container::mount_read_only`] mounts it.
     pub fn config_map_volume(mut self, name: &str, config_map: &str) -> Self {
         let source = fields([("name", config_map.into())]);
         push(&mut self.template, "/spec/volumes", fields([("name", name.into()), ("configMap", source)]));
         self
     }
 
-    /// Keeps to the restricted Pod Security Standard. It concerns the containers that were added before.
+    /// Applies the restricted Pod Security Standard to the pod and to the containers added so far.
     pub fn restricted(mut self) -> Self {
         set(&mut self.template, "/spec/securityContext/runAsNonRoot", true.into());
         set(&mut self.template, "/spec/securityContext/seccompProfile/type", "RuntimeDefault".into());
@@ -216,7 +218,7 @@ impl PodTemplate {
         self
     }
 
-    /// Sets another field, which a JSON pointer from the template on names: `/spec/serviceAccountName`.
+    /// Sets any field by its JSON pointer in the template, e.g. `/spec/serviceAccountName`.
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         set(&mut self.template, pointer, value.into());
         self
@@ -235,42 +237,42 @@ impl PodTemplate {
 pub struct Container(Value);
 
 impl Container {
-    /// A container with this name and image.
+    /// Returns a container with this name and image.
     pub fn new(name: &str, image: &str) -> Self {
         Self(fields([("name", name.into()), ("image", image.into())]))
     }
 
-    /// `Always`, `IfNotPresent` or `Never`.
+    /// Sets the pull policy: `Always`, `IfNotPresent` or `Never`.
     pub fn image_pull_policy(self, policy: &str) -> Self {
         self.with("/imagePullPolicy", policy)
     }
 
-    /// The program and its arguments.
+    /// Sets the program and its arguments.
     pub fn command<T: Into<String>>(self, command: impl IntoIterator<Item = T>) -> Self {
         self.with("/command", command.into_iter().map(|word| Value::String(word.into())).collect::<Vec<Value>>())
     }
 
-    /// An environment variable.
+    /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         push(&mut self.0, "/env", fields([("name", name.into()), ("value", value.into())]));
         self
     }
 
-    /// A TCP port that it listens on.
+    /// Adds a TCP port.
     pub fn port(mut self, name: &str, port: u16) -> Self {
         let port = fields([("name", name.into()), ("containerPort", port.into()), ("protocol", "TCP".into())]);
         push(&mut self.0, "/ports", port);
         self
     }
 
-    /// Mounts a volume of the pod.
+    /// Mounts a volume of the pod, read-only.
     pub fn mount_read_only(mut self, volume: &str, path: &str) -> Self {
         let mount = fields([("name", volume.into()), ("mountPath", path.into()), ("readOnly", true.into())]);
         push(&mut self.0, "/volumeMounts", mount);
         self
     }
 
-    /// Sets another field, which a JSON pointer from the container on names: `/resources/limits/memory`.
+    /// Sets any field by its JSON pointer in the container, e.g. `/resources/limits/memory`.
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         set(&mut self.0, pointer, value.into());
         self

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Names a kind of object, as objects themselves do.
+/// The name of a kind.
 ///
 /// ```
 /// use gyre_sdk::Kind;
@@ -16,29 +16,30 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kind {
-    /// E.g. `v1` or `batch/v1`.
+    /// The `apiVersion`, e.g. `v1` or `batch/v1`.
     pub api_version: &'static str,
-    /// E.g. `Job`.
+    /// The `kind`, e.g. `Job`.
     pub kind: &'static str,
 }
 
 impl Kind {
-    /// Names a kind by its `apiVersion` and `kind`.
+    /// Returns the kind with this `apiVersion` and `kind`.
     pub const fn new(api_version: &'static str, kind: &'static str) -> Self {
         Self { api_version, kind }
     }
 
-    /// The API group; empty for the core group.
+    /// Returns the API group, which is empty for the core group.
     pub fn group(self) -> &'static str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The version within the group.
+    /// Returns the version within the group.
     pub fn version(self) -> &'static str {
         self.api_version.split_once('/').map_or(self.api_version, |(_, version)| version)
     }
 
-    /// The object of this kind and name in the parent's namespace; or, for a kind without namespaces, in the cluster.
+    /// Returns a reference to the object of this name in the parent's namespace or, for a
+    /// cluster-scoped kind, in the cluster.
     pub fn named(self, name: impl Into<String>) -> ObjectRef {
         ObjectRef { kind: self, namespace: None, name: name.into() }
     }
@@ -52,19 +53,19 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Names an object.
+/// A reference to an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectRef {
-    /// The object's kind.
+    /// The kind.
     pub kind: Kind,
-    /// None means the parent's namespace or, for a kind without namespaces, the cluster.
+    /// The namespace. `None` means the parent's or, for a cluster-scoped kind, none.
     pub namespace: Option<String>,
-    /// The object's name.
+    /// The name.
     pub name: String,
 }
 
 impl ObjectRef {
-    /// The same name in another namespace.
+    /// Returns a reference to the same name in another namespace.
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Labels, annotations or other text by key, in the order of the keys. A list is less code than a map, and there are few.
+/// Labels, annotations or other texts by key, sorted. A list takes less code than a map.
 ///
 /// ```
 /// use gyre_sdk::Labels;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Labels(Vec<(String, String)>);
 
 impl Labels {
-    /// The value of this key.
+    /// Returns the value of this key.
     pub fn get(&self, key: &str) -> Option<&str> {
         let index = self.position(key).ok()?;
         self.0.get(index).map(|(_, value)| value.as_str())
@@ -30,13 +30,13 @@ impl Labels {
         self.set(key.into(), value.into());
     }
 
-    /// These, and this one.
+    /// Returns these labels with one more.
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.insert(key, value);
         self
     }
 
-    /// By key.
+    /// Iterates over keys and values, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }

@@ -1,26 +1,29 @@
 //! Everything that a gyre plugin depends on.
 //!
-//! A plugin is a pure function: given an object of the kind that it reconciles (the parent) and what it chooses to read,
-//! it returns the child objects and the status that should exist. The host watches, caches, queues, compares, writes,
-//! retries and reports.
+//! A plugin is a pure function: from a parent, and from what it reads, it computes the children and
+//! the status that should exist. The host watches, caches, queues, writes, retries and reports.
 //!
 //! ```text
-//!   host ──▶ component (the contract's types to ours) ──▶ call (JSON to the author's types) ──▶ impl Reconciler
-//!                                                                                                  │      │
-//!   host ◀── component ◀── call ◀── Response, Failure ◀────────────────────────────────────────────┘      │
-//!   host ◀──────────────────────────── Cluster::children, get, list; log ◀────────────────────────────────┘
+//!   host ──▶ component (contract's types) ──▶ call (author's types) ──▶ impl Reconciler
+//!                                                                          │      │
+//!   host ◀── component ◀── call ◀── Response, Failure ◀────────────────────┘      │
+//!   host ◀──────────────── Cluster::children, get, list; log ◀────────────────────┘
 //! ```
 //!
 //! A whole plugin, `plugins/greeter` in the repository:
 //!
 //! ```
 //! use gyre_sdk::k8s::ConfigMap;
-//! use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report, Response, Schema, Strategy};
+//! use gyre_sdk::{
+//!     Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report,
+//!     Response, Schema, Strategy,
+//! };
 //! use serde::{Deserialize, Serialize};
 //!
 //! /// A message that is kept in a ConfigMap.
 //! #[derive(Debug, Deserialize, CustomResource)]
-//! #[resource(group = "example.com", version = "v1alpha1", kind = "Greeting", status = GreetingStatus, condition("Ready"), age)]
+//! #[resource(group = "example.com", version = "v1alpha1", kind = "Greeting")]
+//! #[resource(status = GreetingStatus, condition("Ready"), age)]
 //! pub struct GreetingSpec {
 //!     /// Any text.
 //!     pub message: String,
@@ -46,7 +49,11 @@
 //!         gyre_sdk::manifest!(Self::Parent).child(ConfigMap::KIND, Strategy::Apply)
 //!     }
 //!
-//!     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+//!     fn reconcile(
+//!         parent: &Self::Parent,
+//!         _: &NoSettings,
+//!         _: &Cluster,
+//!     ) -> Result<Response, Failure> {
 //!         let name = &parent.metadata.name;
 //!         Response::children()
 //!             .apply(&ConfigMap::new(name).data([("message", &parent.spec.message)]))?
@@ -59,17 +66,19 @@
 //! use gyre_sdk::testing;
 //! use serde_json::json;
 //!
-//! let parent = json!({"metadata": {"name": "hello", "uid": "1"}, "spec": {"message": "Good day."}});
-//! let response = testing::reconcile::<GreetingReconciler>(parent, json!({}), &testing::Cluster::new()).unwrap();
+//! let parent = json!({"metadata": {"name": "hello"}, "spec": {"message": "Good day."}});
+//! let cluster = testing::Cluster::new();
+//! let response = testing::reconcile::<GreetingReconciler>(parent, json!({}), &cluster).unwrap();
 //! assert_eq!(response.applied(ConfigMap::KIND, "hello").unwrap()["data"]["message"], "Good day.");
 //! ```
 //!
-//! Built for the target `wasm32-wasip2` with `crate-type = ["cdylib"]`, it is a component that gyre mounts.
+//! Built for `wasm32-wasip2` with `crate-type = ["cdylib"]`, it is a component that gyre mounts.
 //!
-//! What is absent: a client, a queue, `async`, random numbers, and any way to write. Of the parent neither
-//! `resourceVersion` nor `managedFields` can be read: an answer that depended on them would change when nothing did.
+//! What is absent: a client, a queue, `async`, random numbers, and any way to write. A plugin
+//! cannot read `resourceVersion` or `managedFields` of the parent, because they change on every
+//! write.
 
-// What the derive macros expand to names this crate.
+// The derive macros expand to paths in this crate.
 #[cfg(test)]
 extern crate self as gyre_sdk;
 
@@ -115,34 +124,35 @@ pub use resource::CustomResource;
 pub use response::{Child, Condition, ConditionStatus, Event, Failure, Report, Response, Severity, Teardown};
 pub use schema::Schema;
 
-/// Derives [`CustomResource`](trait@CustomResource) and [`Schema`](trait@Schema) for the type of a spec.
+/// Derives [`CustomResource`](trait@CustomResource) and [`Schema`](trait@Schema) for a spec.
 ///
-/// The documentation of the type is the description of the kind, and `#[resource(…)]` sets the rest:
+/// The documentation of the type describes the kind. `#[resource(…)]` sets the rest:
 ///
 /// | attribute | what it is |
 /// |---|---|
 /// | `group = "example.com"`, `version = "v1"`, `kind = "Greeting"` | required |
-/// | `plural = "greetings"` | by default, formed as kubebuilder forms it |
+/// | `plural = "greetings"` | by default, formed like kubebuilder does |
 /// | `short_name = "gr"`, `category = "all"` | may be repeated |
-/// | `status = GreetingStatus` | the type of the status, which has a `Schema`; without it, the status has only what the host writes |
+/// | `status = GreetingStatus` | a type with a `Schema`; by default, only the fields of the host |
 /// | `conditions = "Ready: …"` | the description of the conditions |
-/// | `no_status` | the kind has no status: one that is only read |
+/// | `no_status` | the kind has no status, e.g. because it is only read |
 /// | `cluster_scoped` | its objects have no namespace |
 /// | `spec_optional` | an object may lack a spec |
-/// | `column("Name", ".spec.path")` | a column of `kubectl get`; its type, such as `"date"`, and its priority, `1`, may follow |
+/// | `column("Name", ".spec.path")` | a column; a type (`"date"`) and a priority (`1`) may follow |
 /// | `condition("Ready")` | a column with the status of a condition |
 /// | `age` | a column with the age |
 ///
-/// `conditions` and `observedGeneration` of the status are added: the host writes them. For a CRD with several versions, write it down
-/// and give it to [`Manifest::crd`].
+/// The host writes the fields `conditions` and `observedGeneration` of the status, so they are
+/// added. Write a CRD with several versions by hand, and pass it to [`Manifest::crd`].
 ///
 /// ```
 /// use gyre_sdk::{CustomResource, Schema};
 ///
 /// /// A copy of a database.
 /// #[derive(serde::Deserialize, CustomResource)]
-/// #[resource(group = "example.com", version = "v1", kind = "Backup", short_name = "bk", status = BackupStatus)]
-/// #[resource(column("Schedule", ".spec.schedule"), column("Last", ".status.last", "date"), condition("Ready"), age)]
+/// #[resource(group = "example.com", version = "v1", kind = "Backup", short_name = "bk")]
+/// #[resource(status = BackupStatus, condition("Ready"), age)]
+/// #[resource(column("Schedule", ".spec.schedule"), column("Last", ".status.last", "date"))]
 /// #[schema(rule("self.keepDays > 0 || self.forever", "set keepDays or forever"))]
 /// #[serde(rename_all = "camelCase")]
 /// struct BackupSpec {
@@ -169,25 +179,28 @@ pub use schema::Schema;
 /// assert_eq!(schema["properties"]["spec"]["required"], serde_json::json!(["schedule"]));
 /// ```
 pub use gyre_sdk_derive::CustomResource;
-/// Derives [`Schema`](trait@Schema) for a struct, or for an enum of names.
+/// Derives [`Schema`](trait@Schema) for a struct, or for an enum without fields.
 ///
-/// serde's attributes count: `rename`, `rename_all`, `default`, `skip`, `transparent`. A field is required unless it has a default or is an
-/// `Option`. Documentation becomes the description. `#[schema(…)]` on a field adds keywords:
+/// The schema follows serde's attributes `rename`, `rename_all`, `default`, `skip` and
+/// `transparent`. A field is required unless it has a default or is an `Option`. Documentation
+/// becomes the description. `#[schema(…)]` on a field adds keywords:
 ///
 /// | attribute | keyword |
 /// |---|---|
-/// | `minimum`, `maximum`, `multiple_of`, `min_length`, `max_length`, `min_items`, `max_items`, `min_properties`, `max_properties` | the
-/// same in camel case |
-/// | `pattern = "…"`, `format = "date-time"`, `default = 1` | the same; a field with a default is not required |
-/// | `rule("self > 0", "message")` | a CEL rule in `x-kubernetes-validations`; may be repeated, and stand at the type |
-/// | `elements(max_length = 63)` | keywords of the elements of a `Vec` or map |
+/// | `minimum`, `maximum`, `multiple_of` | the same in camel case |
+/// | `min_length`, `max_length`, `min_items`, `max_items` | the same in camel case |
+/// | `min_properties`, `max_properties` | the same in camel case |
+/// | `pattern = "…"`, `format = "date-time"` | the same |
+/// | `default = 1` | the same; the field is then not required |
+/// | `rule("self > 0", "message")` | a CEL rule; may be repeated, also on the type |
+/// | `elements(max_length = 63)` | keywords for the elements of a `Vec` or map |
 /// | `json = r#"{"type": "string"}"#` | the whole schema, for types that have none |
 pub use gyre_sdk_derive::Schema;
 
 /// Exports a [`Reconciler`] from the component of this crate.
 ///
-/// If the target is not Wasm, nothing is exported, so that the same crate builds natively, as a library and for its tests. A
-/// crate exports one reconciler at most, and so do all the crates that are linked into one component.
+/// For other targets than Wasm it exports nothing, so that the crate also builds natively for its
+/// tests. A component can have only one reconciler, counting all crates that are linked into it.
 #[macro_export]
 macro_rules! export {
     ($reconciler:ty) => {

@@ -1,7 +1,7 @@
-//! Into the host's log, beside the plugin's name, the parent and the reconcile id.
+//! Writes to the log of the host, which adds the plugin's name, the parent and the reconcile id.
 //!
-//! Output of a plugin on stdout and stderr becomes log lines as well, at a cost: it draws the formatting and streams of the
-//! standard library into the component. In native tests, [`testing::take_log`](crate::testing::take_log) returns the lines.
+//! Output on stdout and stderr also becomes log lines, but the formatting code makes the component
+//! larger. In native tests, [`testing::take_log`](crate::testing::take_log) returns the lines.
 
 use crate::host::write_log;
 

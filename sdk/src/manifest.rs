@@ -2,29 +2,31 @@
 
 use crate::kind::Kind;
 
-/// Decides how the host changes an existing child to the desired one.
+/// The way in which the host changes an existing child to the desired one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Changed in place with server-side apply. A change that the API server rejects as immutable is reported in a condition.
+    /// It is changed in place with server-side apply. A condition of the parent reports a change
+    /// that the API server rejects as immutable.
     Apply,
-    /// Deleted and created again when it differs from what is desired.
+    /// It is deleted and created again if it differs.
     Recreate,
-    /// Created once, and never touched again while it exists.
+    /// It is created once, and never changed while it exists.
     CreateOnly,
 }
 
-/// Decides what happens to the objects that a deleted child owns, as in `DeleteOptions.propagationPolicy`.
+/// The way in which objects owned by a deleted child are deleted, as in
+/// `DeleteOptions.propagationPolicy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They are deleted after it.
+    /// They are deleted after the child.
     Background,
-    /// They are deleted before it.
+    /// They are deleted before the child.
     Foreground,
-    /// They stay.
+    /// They are not deleted.
     Orphan,
 }
 
-/// A kind that the plugin makes children of.
+/// A kind of children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildKind {
     /// The kind.
@@ -35,69 +37,70 @@ pub struct ChildKind {
     pub propagation: Propagation,
 }
 
-/// A kind that the plugin may read with [`Cluster::get`](crate::Cluster::get) and [`Cluster::list`](crate::Cluster::list).
+/// A kind that the plugin may read with [`Cluster::get`](crate::Cluster::get) and
+/// [`Cluster::list`](crate::Cluster::list).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadKind {
     /// The kind.
     pub kind: Kind,
-    /// The one namespace to read from; none: that of the parent and, where the operator grants it, all others.
+    /// The only namespace to read. `None`: the parent's and, if the operator grants it, others.
     pub namespace: Option<String>,
-    /// Only objects that match are visible, in the syntax of `kubectl get -l`.
+    /// A label selector in the syntax of `kubectl get -l`. Other objects are invisible.
     pub label_selector: Option<String>,
-    /// Only `apiVersion`, `kind` and `metadata` are read, which costs the host less memory.
+    /// If true, only `apiVersion`, `kind` and `metadata` are read, which saves memory.
     pub metadata_only: bool,
 }
 
 impl ReadKind {
-    /// All objects of a kind that the operator grants, whole.
+    /// Returns a declaration of all objects that the operator grants, with all fields.
     pub fn new(kind: Kind) -> Self {
         Self { kind, namespace: None, label_selector: None, metadata_only: false }
     }
 
-    /// Only those of one namespace.
+    /// Restricts the reads to one namespace.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Only those whose labels match, in the syntax of `kubectl get -l`.
+    /// Restricts the reads to objects that match, in the syntax of `kubectl get -l`.
     pub fn label_selector(mut self, label_selector: impl Into<String>) -> Self {
         self.label_selector = Some(label_selector.into());
         self
     }
 
-    /// Only their metadata.
+    /// Restricts the reads to metadata.
     pub fn metadata_only(mut self) -> Self {
         self.metadata_only = true;
         self
     }
 }
 
-/// The self-description of a plugin. It must be constant, because the host asks for it once for each load.
+/// The self-description of a plugin. It must be constant, because the host asks only once per load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// A DNS label (RFC 1123): it becomes part of label values and of the field manager `gyre/<name>`.
+    /// A DNS label (RFC 1123). It is part of label values and of the field manager `gyre/<name>`.
     pub name: String,
-    /// The plugin's own version, for people.
+    /// The version, for people.
     pub version: String,
-    /// One sentence, for people.
+    /// One sentence for people.
     pub description: String,
-    /// The kind whose objects are reconciled.
+    /// The kind of the parents.
     pub parent: Kind,
-    /// The kinds of its children.
+    /// The kinds of children.
     pub children: Vec<ChildKind>,
-    /// The other kinds that it reads.
+    /// The other kinds that are read.
     pub reads: Vec<ReadKind>,
-    /// If true, [`Reconciler::finalize`](crate::Reconciler::finalize) must run before a parent may be removed.
+    /// If true, [`finalize`](crate::Reconciler::finalize) runs before a parent is removed.
     pub finalizes: bool,
-    /// A JSON Schema (2020-12) for the settings, as JSON; none: the plugin takes no settings.
+    /// A JSON Schema (2020-12) of the settings. `None` means that the plugin takes no settings.
     pub settings_schema: Option<Vec<u8>>,
-    /// CustomResourceDefinitions that the plugin brings, as JSON.
+    /// The CustomResourceDefinitions of the plugin, as JSON.
     pub crds: Vec<Vec<u8>>,
 }
 
 impl Manifest {
-    /// A plugin that reconciles `parent`, without children and reads. `version` is commonly
+    /// Returns a manifest without children and reads. The version is usually
     /// `env!("CARGO_PKG_VERSION")`.
     pub fn new(name: impl Into<String>, version: impl Into<String>, parent: Kind) -> Self {
         Self {
@@ -113,49 +116,48 @@ impl Manifest {
         }
     }
 
-    /// One sentence, for people.
+    /// Sets the description, one sentence for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
     }
 
-    /// Makes children of this kind. When a child is deleted, the objects that it owns are deleted after it.
+    /// Adds a kind of children. Objects that a deleted child owns are deleted after it.
     pub fn child(self, kind: Kind, strategy: Strategy) -> Self {
         self.child_kind(ChildKind { kind, strategy, propagation: Propagation::Background })
     }
 
-    /// Makes children of these kinds; see [`Self::child`].
+    /// Adds kinds of children; see [`Self::child`].
     pub fn children(self, kinds: impl IntoIterator<Item = Kind>, strategy: Strategy) -> Self {
         kinds.into_iter().fold(self, |manifest, kind| manifest.child(kind, strategy))
     }
 
-    /// Makes children of this kind.
+    /// Adds a kind of children, with its propagation.
     pub fn child_kind(mut self, child_kind: ChildKind) -> Self {
         self.children.push(child_kind);
         self
     }
 
-    /// Reads this kind. Child kinds can always be read with [`Cluster::children`](crate::Cluster::children) and are not
-    /// repeated here.
+    /// Adds a kind to read. It is not needed for [`Cluster::children`](crate::Cluster::children).
     pub fn read(mut self, read_kind: ReadKind) -> Self {
         self.reads.push(read_kind);
         self
     }
 
-    /// [`Reconciler::finalize`](crate::Reconciler::finalize) has to run before a parent may go: the host holds a finalizer on
-    /// every parent.
+    /// Declares that [`Reconciler::finalize`](crate::Reconciler::finalize) must run before a parent
+    /// is removed. The host then sets a finalizer on every parent.
     pub fn finalizes(mut self) -> Self {
         self.finalizes = true;
         self
     }
 
-    /// Takes settings that match this JSON Schema (2020-12), given as JSON.
+    /// Sets the JSON Schema (2020-12) of the settings, as JSON.
     pub fn settings_schema(mut self, settings_schema: impl Into<Vec<u8>>) -> Self {
         self.settings_schema = Some(settings_schema.into());
         self
     }
 
-    /// Brings a CustomResourceDefinition (`apiextensions.k8s.io/v1`), given as JSON.
+    /// Adds a CustomResourceDefinition (`apiextensions.k8s.io/v1`), as JSON.
     pub fn crd(mut self, crd: impl Into<Vec<u8>>) -> Self {
         self.crds.push(crd.into());
         self

@@ -1,15 +1,15 @@
-//! Names for children: an object's name may hold 253 characters and dots, but that of a Job or a container may not.
+//! Names for children that may only be DNS labels, e.g. Jobs and containers.
 
 use crate::fingerprint;
 
 /// The maximum length of a DNS label (RFC 1123).
 pub const LABEL_LIMIT: usize = 63;
 
-/// The shortest limit at which something of the name is left in front of the hash.
+/// The shortest limit that leaves a part of the name before the hash.
 const MINIMUM_LIMIT: usize = fingerprint::LENGTH + 2;
 
-/// The name itself if it is a valid DNS label (RFC 1123), otherwise a label made from it: what fits of it, and a hash of all of
-/// it. It is the same every time, and different names give different labels but for a coincidence of 64 bits.
+/// Returns the name if it is a valid DNS label (RFC 1123). Otherwise returns a label with the start
+/// of the name and a 64-bit hash of all of it. The same name always gives the same label.
 ///
 /// ```
 /// use gyre_sdk::names::dns_label;
@@ -22,8 +22,8 @@ pub fn dns_label(name: &str) -> String {
     dns_label_within(name, LABEL_LIMIT)
 }
 
-/// As [`dns_label`], with at most `limit` characters: a CronJob's name, for one, has at most 52. Limits below 15 count as 15,
-/// and ones above [`LABEL_LIMIT`] as that.
+/// Like [`dns_label`], with at most `limit` characters, e.g. 52 for a CronJob. A limit below 15
+/// counts as 15, one above [`LABEL_LIMIT`] as that.
 pub fn dns_label_within(name: &str, limit: usize) -> String {
     let limit = limit.clamp(MINIMUM_LIMIT, LABEL_LIMIT);
     if name.len() <= limit && is_dns_label(name) {
@@ -37,7 +37,7 @@ pub fn dns_label_within(name: &str, limit: usize) -> String {
     label
 }
 
-/// As [`dns_label`], and with a letter in front (RFC 1035), as the name of a Service must have it.
+/// Like [`dns_label`], but begins with a letter (RFC 1035), as the name of a Service must.
 ///
 /// ```
 /// use gyre_sdk::names::service_label;
@@ -56,7 +56,7 @@ pub fn service_label(name: &str) -> String {
     label
 }
 
-/// Returns the part of a name that fits before a hyphen and the hash, from the first character that may be the first.
+/// Returns the part of the name before the hyphen and hash.
 fn start(name: &str, limit: usize, may_be_first: fn(char) -> bool) -> String {
     let mut label = String::with_capacity(limit);
     for character in name.chars().take(limit - fingerprint::LENGTH - 1) {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_hash_never_changes() {
-        // Children are found by these names in clusters that an older plugin wrote to.
+        // Existing clusters have children with these names.
         assert_eq!(dns_label("hello.world"), "hello-world-53hocbaalbhrb");
     }
 

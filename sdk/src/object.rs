@@ -1,32 +1,32 @@
-//! Objects in the author's own types: only the fields that are named are read, which is what keeps a plugin fast and small.
+//! Objects in the author's types. Only declared fields are read, for speed and size.
 
 use serde::Deserialize;
 
 use crate::labels::Labels;
 
-/// An object as the cluster holds it. What `Spec` and `Status` do not name is ignored.
+/// An object. Fields that `Spec` and `Status` do not declare are ignored.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Object<Spec, Status = NoStatus> {
-    /// Its metadata.
+    /// The metadata.
     pub metadata: Metadata,
-    /// Its spec.
+    /// The spec.
     pub spec: Spec,
-    /// Its status; none until it is written for the first time.
+    /// The status, `None` until it is first written.
     pub status: Option<Status>,
 }
 
-/// The part of an object's metadata on which an answer may depend.
+/// The metadata that a response may depend on.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
     /// The name.
     pub name: String,
-    /// None for a cluster-scoped object.
+    /// The namespace, `None` for a cluster-scoped object.
     pub namespace: Option<String>,
-    /// Distinguishes the object from an earlier one of the same name.
+    /// The UID, which distinguishes the object from an earlier one of the same name.
     #[serde(default)]
     pub uid: String,
-    /// The number of changes of the spec.
+    /// The generation, which each change of the spec increments.
     #[serde(default)]
     pub generation: i64,
     /// The labels.
@@ -35,10 +35,10 @@ pub struct Metadata {
     /// The annotations.
     #[serde(default)]
     pub annotations: Labels,
-    /// The time at which its deletion was requested, in RFC 3339.
+    /// The time of the request to delete it, in RFC 3339.
     pub deletion_timestamp: Option<String>,
 }
 
-/// The type of a status that is not read. It accepts every status.
+/// The type of a status that is not read, which accepts any value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct NoStatus {}

@@ -9,31 +9,31 @@ use crate::response::{Failure, Response, Teardown};
 
 /// A plugin.
 ///
-/// Its functions are pure: what they return depends on their arguments and on what they read through [`Cluster`], never on
-/// how often or why they are called. A call may happen at any time and any number of times.
+/// Its functions are pure: results depend only on the arguments and on reads through [`Cluster`],
+/// not on how often or why they are called.
 pub trait Reconciler: 'static {
-    /// The objects that are reconciled, in the author's own type: usually an [`Object`](crate::Object). One that does not
-    /// fit it is a [`Failure::Terminal`] with the reason.
+    /// The type of the parent, usually an [`Object`](crate::Object). If a parent does not fit it,
+    /// the call is a [`Failure::Terminal`].
     type Parent: DeserializeOwned;
-    /// The mount's settings, of which there is at least `{}`; [`NoSettings`] if the plugin takes none.
+    /// The type of the settings, which are at least `{}`. Use [`NoSettings`] if there are none.
     type Settings: DeserializeOwned;
 
-    /// Returns the manifest of this plugin. It must be constant.
+    /// Returns the manifest, which must be constant.
     fn manifest() -> Manifest;
 
     /// Returns the children and the status that should exist while the parent is not being deleted.
     ///
     /// # Errors
     ///
-    /// The [`Failure`] decides when the host tries again, if at all.
+    /// The [`Failure`] decides whether and when the call is retried.
     fn reconcile(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Response, Failure>;
 
-    /// Returns what should still exist while the parent, which has a `deletionTimestamp`, is being deleted. It is called only if the
-    /// manifest sets [`finalizes`](Manifest::finalizes).
+    /// Returns what should still exist while the parent, which has a `deletionTimestamp`, is being
+    /// deleted. It is called only if the manifest sets [`finalizes`](Manifest::finalizes).
     ///
     /// # Errors
     ///
-    /// The [`Failure`] decides when the host tries again, if at all. The parent keeps its finalizer.
+    /// The [`Failure`] decides whether and when the call is retried.
     fn finalize(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
         let _ = (parent, settings, cluster);
         Ok(Teardown::done())
@@ -50,7 +50,7 @@ pub trait Reconciler: 'static {
     }
 }
 
-/// The settings of a plugin that takes none. Every setting is refused.
+/// The settings of a plugin that takes none. Any setting is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoSettings {}

@@ -1,14 +1,14 @@
-//! Kinds that a plugin brings.
+//! Kinds whose CRD comes with a plugin.
 
 use crate::kind::Kind;
 use crate::object::Object;
 
-/// A kind with its CustomResourceDefinition. Derive it for the type of the spec: [`derive@crate::CustomResource`].
+/// A kind with its CustomResourceDefinition. Use [`derive@crate::CustomResource`] on the spec.
 pub trait CustomResource {
     /// The kind.
     const KIND: Kind;
 
-    /// Its CustomResourceDefinition, as JSON: for [`Manifest::crd`](crate::Manifest::crd). The compiler makes it from the type.
+    /// The CRD as JSON, built at compile time, for [`Manifest::crd`](crate::Manifest::crd).
     const CRD: &'static str;
 }
 
@@ -18,8 +18,8 @@ impl<Spec: CustomResource, Status> CustomResource for Object<Spec, Status> {
     const CRD: &'static str = Spec::CRD;
 }
 
-/// The [`Manifest`](crate::Manifest) of a plugin that is called as its package and reconciles this kind, a [`CustomResource`]: with the
-/// package's version and description, and with the kind's CRD.
+/// Returns a [`Manifest`](crate::Manifest) for a parent that is a [`CustomResource`], with the
+/// kind's CRD and the name, version and description of the package.
 ///
 /// ```
 /// use gyre_sdk::k8s::ConfigMap;
@@ -29,7 +29,8 @@ impl<Spec: CustomResource, Status> CustomResource for Object<Spec, Status> {
 /// #[resource(group = "example.com", version = "v1", kind = "Greeting")]
 /// struct GreetingSpec {}
 ///
-/// let manifest = gyre_sdk::manifest!(Object<GreetingSpec>).child(ConfigMap::KIND, Strategy::Apply);
+/// let manifest = gyre_sdk::manifest!(Object<GreetingSpec>);
+/// let manifest = manifest.child(ConfigMap::KIND, Strategy::Apply);
 /// assert_eq!(manifest.parent, GreetingSpec::KIND);
 /// ```
 #[macro_export]

@@ -1,4 +1,4 @@
-//! The answers of a plugin.
+//! The results of a plugin: response, failure and teardown.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::kind::ObjectRef;
 /// The desired state of one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// This object, given as JSON, should exist with these fields. Other fields are left to other managers.
+    /// This JSON object should exist with these fields. Other fields belong to other managers.
     Apply(Vec<u8>),
-    /// If it exists, leave it as it is; if not, do not create it.
+    /// If it exists, it stays as it is; if not, it is not created.
     Keep(ObjectRef),
 }
 
@@ -34,21 +34,21 @@ impl From<bool> for ConditionStatus {
     }
 }
 
-/// A `metav1.Condition` of the parent. The host fills in `observedGeneration` and `lastTransitionTime`.
+/// A `metav1.Condition` of the parent. The host sets `observedGeneration` and `lastTransitionTime`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The condition's type, in CamelCase, e.g. `Ready`.
+    /// The type in CamelCase, e.g. `Ready`.
     pub kind: String,
-    /// The status of the condition.
+    /// The status.
     pub status: ConditionStatus,
-    /// One word in CamelCase, for programs.
+    /// A reason in CamelCase, for programs.
     pub reason: String,
-    /// A sentence, for people.
+    /// A sentence for people.
     pub message: String,
 }
 
 impl Condition {
-    /// A condition of this type.
+    /// Returns a condition of this type.
     pub fn new(
         kind: impl Into<String>,
         status: impl Into<ConditionStatus>,
@@ -68,35 +68,36 @@ pub enum Severity {
     Warning,
 }
 
-/// A Kubernetes Event about the parent. A plugin returns it whenever it applies; the host does not publish it again.
+/// An Event about the parent. Return it whenever it applies; the host does not repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Normal or Warning.
+    /// The type of the event.
     pub severity: Severity,
-    /// One word in CamelCase, for programs.
+    /// A reason in CamelCase, for programs.
     pub reason: String,
-    /// A sentence, for people.
+    /// A sentence for people.
     pub message: String,
 }
 
 impl Event {
-    /// An event that is as it should be.
+    /// Returns an event of type `Normal`.
     pub fn normal(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Normal, reason: reason.into(), message: message.into() }
     }
 
-    /// An event that someone should look at.
+    /// Returns an event of type `Warning`.
     pub fn warning(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::normal(reason, message) }
     }
 }
 
-/// A condition, and an event with the same reason and message: [`Response::report`] sets both.
+/// A condition, and an event with the same reason and message. [`Response::report`] sets both.
 ///
 /// ```
 /// use gyre_sdk::{Report, Response};
 ///
-/// let response = Response::status_only().report(Report::not_ready("TemplateMissing", "there is no ConfigMap welcome"));
+/// let report = Report::not_ready("TemplateMissing", "there is no ConfigMap welcome");
+/// let response = Response::status_only().report(report);
 /// assert_eq!(response.conditions[0].kind, "Ready");
 /// assert_eq!(response.events[0].reason, "TemplateMissing");
 /// ```
@@ -109,7 +110,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A condition of this type. The event is `Normal` if the condition is `True`, otherwise a `Warning`.
+    /// Returns a report. The event is `Normal` if the status is `True`, otherwise a `Warning`.
     pub fn new(
         kind: impl Into<String>,
         status: impl Into<ConditionStatus>,
@@ -121,17 +122,17 @@ impl Report {
         Self { condition, severity }
     }
 
-    /// `Ready` is `True`, and the event is `Normal`.
+    /// Returns the condition `Ready` with status `True`, and a `Normal` event.
     pub fn ready(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new("Ready", ConditionStatus::True, reason, message)
     }
 
-    /// `Ready` is `False`, and the event is a `Warning`.
+    /// Returns the condition `Ready` with status `False`, and a `Warning` event.
     pub fn not_ready(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new("Ready", ConditionStatus::False, reason, message)
     }
 
-    /// With another severity of the event.
+    /// Sets the severity of the event.
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
@@ -141,32 +142,34 @@ impl Report {
 /// The children and the status that should exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// All children that should exist; owned objects that are not among them are deleted. None: leave the children as they are.
+    /// All children that should exist; other children are deleted. `None` leaves all as they are.
     pub children: Option<Vec<Child>>,
-    /// The whole status that the plugin owns, as a JSON object without `conditions` and `observedGeneration`. None: leave it.
+    /// The complete status of the plugin as a JSON object, without `conditions` and
+    /// `observedGeneration`. `None` leaves it as it is.
     pub status: Option<Vec<u8>>,
-    /// Conditions to set in the status. Types that are not named are left as they are.
+    /// Conditions to set in the status. Conditions of other types are left as they are.
     pub conditions: Vec<Condition>,
-    /// Events that hold.
+    /// Events that apply.
     pub events: Vec<Event>,
-    /// Call again after this time, even if nothing changes.
+    /// The plugin is called again after this time, even if nothing changes.
     pub requeue_after: Option<Duration>,
 }
 
 impl Response {
-    /// Exactly the children that are added to it should exist; **without any, all existing children are deleted**.
+    /// Returns a response with children. **Without any, all existing children are deleted.**
     pub fn children() -> Self {
         Self { children: Some(Vec::new()), ..Self::status_only() }
     }
 
-    /// Existing children stay as they are. Only the status, conditions and events that are added to it are written.
+    /// Returns a response that leaves the children as they are.
     pub fn status_only() -> Self {
         Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after: None }
     }
 
-    /// This child should exist, with these fields: one from [`k8s`](crate::k8s), a [`DynamicObject`](crate::DynamicObject), or anything
-    /// that serialises to an object with `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host adds
-    /// the owner reference and its labels; fields that are not given are left to others.
+    /// Adds a child that should exist with these fields: a type of [`k8s`](crate::k8s), a
+    /// [`DynamicObject`](crate::DynamicObject), or anything that serialises to an object with
+    /// `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host
+    /// adds the owner reference and its labels.
     ///
     /// # Errors
     ///
@@ -176,14 +179,13 @@ impl Response {
         Ok(self)
     }
 
-    /// If this child exists it stays as it is; if not, it is not created. So a finished Job that its TTL removed is not run
-    /// again.
+    /// Adds a child that stays if it exists, e.g. a finished Job; it is not created if it does not.
     pub fn keep(mut self, object: ObjectRef) -> Self {
         self.children.get_or_insert_default().push(Child::Keep(object));
         self
     }
 
-    /// The whole status that the plugin owns, without `conditions` and `observedGeneration`, which the host fills in.
+    /// Sets the complete status of the plugin. The host adds `conditions` and `observedGeneration`.
     ///
     /// # Errors
     ///
@@ -193,13 +195,13 @@ impl Response {
         Ok(self)
     }
 
-    /// Sets a condition in the status.
+    /// Adds a condition.
     pub fn condition(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
         self
     }
 
-    /// Sets a condition in the status, and adds an event with the same reason and message.
+    /// Adds a condition, and an event with the same reason and message.
     pub fn report(self, report: Report) -> Self {
         let Report { condition, severity } = report;
         let event = Event { severity, reason: condition.reason.clone(), message: condition.message.clone() };
@@ -212,42 +214,42 @@ impl Response {
         self
     }
 
-    /// Call again after this time, even if nothing changes.
+    /// Sets the time after which the plugin is called again, even if nothing changes.
     pub fn requeue_after(mut self, delay: Duration) -> Self {
         self.requeue_after = Some(delay);
         self
     }
 }
 
-/// The reason why there is no response.
+/// An error that a plugin returns instead of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Try again with back-off.
+    /// The call is retried with back-off.
     Transient(String),
-    /// Try again after that time.
+    /// The call is retried after that time.
     RetryAfter(Duration, String),
-    /// Do not try again until an input changes.
+    /// The call is retried only when an input changes.
     Terminal(String),
 }
 
 impl Failure {
-    /// Try again with back-off.
+    /// Returns a failure after which the call is retried with back-off.
     pub fn transient(message: impl Display) -> Self {
         Self::Transient(message.to_string())
     }
 
-    /// Try again after that time.
+    /// Returns a failure after which the call is retried after that time.
     pub fn retry_after(delay: Duration, message: impl Display) -> Self {
         Self::RetryAfter(delay, message.to_string())
     }
 
-    /// Do not try again until an input changes.
+    /// Returns a failure after which the call is retried only when an input changes.
     pub fn terminal(message: impl Display) -> Self {
         Self::Terminal(message.to_string())
     }
 }
 
-/// A kind that is not served yet may be served soon. The other read errors persist until something changes.
+/// `ReadError::NotServed` is transient, because the kind may be served soon. Others are terminal.
 impl From<host::Error> for Failure {
     fn from(error: host::Error) -> Self {
         match error {
@@ -257,22 +259,22 @@ impl From<host::Error> for Failure {
     }
 }
 
-/// The answer for a parent that is being deleted.
+/// The result for a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Teardown {
     /// The children and the status that should still exist.
     pub response: Response,
-    /// Nothing is left to do: the parent is removed once the children that must be deleted are gone.
+    /// If true, the parent is removed once the children that must be deleted are gone.
     pub done: bool,
 }
 
 impl Teardown {
-    /// Nothing is left to do, and no child should remain.
+    /// Returns a finished teardown, after which no child remains.
     pub fn done() -> Self {
         Self { response: Response::children(), done: true }
     }
 
-    /// This should still exist, and more remains to be done.
+    /// Returns an unfinished teardown, during which this should exist.
     pub fn waiting(response: Response) -> Self {
         Self { response, done: false }
     }

@@ -1,10 +1,10 @@
-//! Schemas of types, as CustomResourceDefinitions have them.
+//! Schemas of types for CustomResourceDefinitions.
 //!
 //! ```text
-//!   #[derive(Schema)] ──▶ fragments of JSON, with those of the field's types in between ──▶ joined by the compiler: CustomResource::CRD
+//!   #[derive(Schema)] ──▶ fragments of JSON, some of other types ──▶ joined: CustomResource::CRD
 //! ```
 //!
-//! A component has the finished text of its CRD and no code that makes it.
+//! A component contains the finished text of its CRD, not the code that builds it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,24 +18,24 @@ pub type Fragments = &'static [Fragment];
 /// A part of a text.
 #[derive(Clone, Copy, Debug)]
 pub enum Fragment {
-    /// As it is.
+    /// A literal text.
     Text(&'static str),
-    /// Parts of its own: those of another type.
+    /// The parts of another type.
     Nested(Fragments),
 }
 
-/// A type that has a structural schema (OpenAPI v3, as Kubernetes uses it). Derive it: [`derive@crate::Schema`].
+/// A type with a structural schema (OpenAPI v3 of Kubernetes). Use [`derive@crate::Schema`].
 pub trait Schema {
-    /// The keywords of the schema, without the braces around them: `"type":"string"`.
+    /// The keywords of the schema without braces, e.g. `"type":"string"`.
     const KEYWORDS: Fragments;
 
-    /// The keyword `description` with a comma behind it; nothing if the type has no documentation.
+    /// The keyword `description` with a comma after it, or nothing without documentation.
     const DESCRIPTION: Fragments = &[];
 }
 
 /// A struct with a schema.
 pub trait Properties: Schema {
-    /// Its fields, each with a comma before it: `,"message":{"type":"string"}`.
+    /// The fields, each with a comma before it, e.g. `,"message":{"type":"string"}`.
     const PROPERTIES: Fragments;
 }
 
@@ -118,14 +118,14 @@ pub const fn length(fragments: Fragments) -> usize {
     length
 }
 
-/// The bytes of all parts; `N` is their [`length`].
+/// Returns the bytes of all parts. `N` is their [`length`].
 pub const fn joined<const N: usize>(fragments: Fragments) -> [u8; N] {
     let mut bytes = [0; N];
     append(fragments, &mut bytes, 0);
     bytes
 }
 
-/// Writes the parts from this index on; returns the index behind them.
+/// Writes the parts from this index on, and returns the index after them.
 const fn append(fragments: Fragments, bytes: &mut [u8], mut end: usize) -> usize {
     let mut left = fragments;
     while let [first, rest @ ..] = left {
@@ -143,7 +143,7 @@ const fn append(fragments: Fragments, bytes: &mut [u8], mut end: usize) -> usize
     end
 }
 
-/// The text of [`joined`] bytes.
+/// Returns the text of [`joined`] bytes.
 pub const fn text(bytes: &'static [u8]) -> &'static str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,

@@ -1,11 +1,11 @@
-//! Tests of plugins as plain Rust: no host, no cluster, no Wasm.
+//! Tests of plugins as plain Rust, without a host, a cluster or Wasm.
 //!
 //! ```text
-//!   Cluster: made-up objects ──┐
-//!   parent, settings ──────────┴──▶ reconcile::<R> ──▶ Result<Response, Failure> ──▶ Response::{applied, keeps, …}
+//!   Cluster: objects ──┐
+//!   parent, settings ──┴──▶ reconcile::<R> ──▶ Result<Response, Failure> ──▶ Response::applied, …
 //! ```
 //!
-//! A plugin may read here what the host would let it read: its children, and kinds that its manifest declares.
+//! A plugin can read its children and the kinds that its manifest declares, as in the host.
 
 mod crd;
 #[doc(hidden)]
@@ -31,7 +31,7 @@ pub use crd::assert_crd_file;
 
 pub use crate::host::{LogLine, take_log};
 
-/// A made-up cluster for a plugin to read from.
+/// A made-up cluster that the plugin reads from.
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
     objects: Vec<Value>,
@@ -41,20 +41,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// An empty cluster that serves every kind.
+    /// Returns an empty cluster that serves every kind.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Holds this object too. It needs `apiVersion`, `kind` and `metadata.name`; one without `metadata.namespace` is
-    /// cluster-scoped. It is a child of the parent that its controller `ownerReference` names by UID, or, without one, its label
-    /// `gyre.dev/owner-uid`.
+    /// Adds an object, which needs `apiVersion`, `kind` and `metadata.name`. Without
+    /// `metadata.namespace` it is cluster-scoped. It is a child of the parent whose UID is in its
+    /// controller `ownerReference` or, without one, in its label `gyre.dev/owner-uid`.
     pub fn with(mut self, object: Value) -> Self {
         self.objects.push(object);
         self
     }
 
-    /// Does not serve this kind, as if its CRD were not installed.
+    /// Stops serving this kind, as if its CRD were not installed.
     pub fn not_serving(mut self, kind: Kind) -> Self {
         self.not_served.insert(kind);
         self
@@ -66,15 +66,14 @@ impl Cluster {
         self
     }
 
-    /// Sets the time. Without it, a plugin that reads the clock fails the test: no answer depends on the clock unless a test
-    /// allows it.
+    /// Sets the time. Without it, a plugin that reads the clock fails the test.
     pub fn at(mut self, now: SystemTime) -> Self {
         self.now = Some(now);
         self
     }
 }
 
-/// Calls [`Reconciler::reconcile`] as the host does. The parent needs no more than the fields that the plugin reads.
+/// Calls [`Reconciler::reconcile`] like the host. The parent needs only the fields that are read.
 ///
 /// # Errors
 ///
@@ -83,7 +82,7 @@ pub fn reconcile<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluste
     Native::<R>::new(&parent, cluster).reconcile(parent.to_string().as_bytes(), settings.to_string().as_bytes())
 }
 
-/// Calls [`Reconciler::finalize`] as the host does.
+/// Calls [`Reconciler::finalize`] like the host.
 ///
 /// # Errors
 ///
@@ -93,7 +92,7 @@ pub fn finalize<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluster
     call::finalize::<R>(parent.to_string().as_bytes(), settings.to_string().as_bytes(), &native.cluster)
 }
 
-/// Calls [`Reconciler::validate_settings`] as the host does. The schema in the manifest is not looked at.
+/// Calls [`Reconciler::validate_settings`] like the host, but without the schema of the manifest.
 ///
 /// # Errors
 ///
@@ -102,8 +101,7 @@ pub fn validate_settings<R: Reconciler>(settings: Value) -> Result<(), String> {
     call::validate_settings::<R>(settings.to_string().as_bytes())
 }
 
-/// A plugin as native code, to be called over and over with JSON texts for one parent: what a benchmark compares a component
-/// with.
+/// A native plugin that benchmarks call repeatedly with JSON texts for one parent.
 pub struct Native<R> {
     cluster: crate::cluster::Cluster,
     reconciler: PhantomData<R>,
@@ -126,9 +124,9 @@ impl<R: Reconciler> Native<R> {
     }
 }
 
-/// Functions with which tests inspect an answer.
+/// Functions that inspect a response in tests.
 impl Response {
-    /// The child of this kind and name that should exist; none if there is no such child.
+    /// Returns the applied child of this kind and name, or `None` if the response has none.
     ///
     /// # Panics
     ///
@@ -140,7 +138,7 @@ impl Response {
         })
     }
 
-    /// All children that should exist with given fields, in order.
+    /// Returns all applied children, in order.
     ///
     /// # Panics
     ///
@@ -155,12 +153,12 @@ impl Response {
             .collect()
     }
 
-    /// Returns whether this child stays if it exists and is not created if it does not.
+    /// Returns whether the response [keeps](Response::keep) this child.
     pub fn keeps(&self, object: &ObjectRef) -> bool {
         self.children.iter().flatten().any(|child| matches!(child, Child::Keep(kept) if kept == object))
     }
 
-    /// The status, without the conditions; `null` if it is left as it is.
+    /// Returns the status without the conditions, or `null` if it is left as it is.
     ///
     /// # Panics
     ///
@@ -169,7 +167,7 @@ impl Response {
         self.status.as_deref().map_or(Value::Null, from_json)
     }
 
-    /// The condition of this type, if it is set.
+    /// Returns the condition of this type, if the response sets it.
     pub fn condition_of(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }

@@ -1,4 +1,4 @@
-//! The golden cases of `gyre test`, in `cargo test`.
+//! Runs the golden cases of `gyre test` in `cargo test`.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use crate::plugin::Plugin;
 use crate::world::World;
 use crate::yaml;
 
-/// Asserts that the cases in a directory have the expected results, like `gyre test`. `GYRE_BLESS=1` writes the actual results as the expected
-/// ones. Paths are relative to the package.
+/// Asserts that the cases in a directory, relative to the package, have the expected results, like
+/// `gyre test`. `GYRE_BLESS=1` writes the actual results as the expected ones.
 ///
 /// # Panics
 ///
-/// When results differ, with the difference for each case, or when there are no cases.
+/// If results differ, or there are no cases.
 #[track_caller]
 #[expect(clippy::panic, reason = "an assertion fails the test")]
 pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
@@ -36,7 +36,6 @@ pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
     }
 }
 
-/// The difference between the actual and the expected result of a case, if there is one.
 fn check(plugin: &Plugin, case: &Case) -> Result<Option<String>> {
     let run = World::of(plugin.clone()).case(&case.folder)?.start()?.wait()?;
     Ok(yaml::differs_from_golden(&run.summary(), &case.folder.join(EXPECTED)).err())

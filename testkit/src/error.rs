@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A sentence that describes an error. `{}` and `{:?}` print the same, so that a test that returns the error fails with the sentence.
+/// A sentence. `{}` and `{:?}` print the same, so that a test fails with the sentence.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(String);
 

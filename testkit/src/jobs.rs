@@ -1,4 +1,4 @@
-//! Finishes Jobs: ends their Pods, after which the cluster's Job controller finishes the Job.
+//! Finishes Jobs by ending their Pods; then the cluster's Job controller finishes the Job.
 
 use std::time::Duration;
 
@@ -10,13 +10,11 @@ use crate::error::{Error, Result};
 use crate::reference::Reference;
 use crate::world::World;
 
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// A Job's controller waits between tries, at most six minutes each; it tries six times unless the Job says otherwise.
-const LOOKS: u32 = 3600;
-/// The label of the Pods of a Job.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The Job controller waits at most six minutes between tries, and tries six times by default.
+const MOST_POLLS: u32 = 3600;
 const JOB_NAME: &str = "/metadata/labels/batch.kubernetes.io~1job-name";
 
-/// How a Pod ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Succeeds,
@@ -24,35 +22,35 @@ enum Ending {
 }
 
 impl World {
-    /// Has the Pods of a Job succeed until the Job is complete.
+    /// Lets the Pods of a Job succeed until the Job is complete.
     ///
     /// # Errors
     ///
-    /// When there is no such Job, it has no Pods, e.g. because it is suspended, or it ends differently.
+    /// If the Job does not exist, has no Pods (e.g. because it is suspended), or ends differently.
     pub fn finish_job(&mut self, job: impl Into<Reference>) -> Result {
         self.end_job(job.into(), Ending::Succeeds)
     }
 
-    /// Has the Pods of a Job fail, one after the other, until the Job has failed. That takes simulated time: the Job controller waits longer
-    /// before each.
+    /// Lets the Pods of a Job fail, one after the other, until the Job has failed. That takes
+    /// simulated time, because the Job controller waits longer before each.
     ///
     /// # Errors
     ///
-    /// When there is no such Job, it has no Pods, e.g. because it is suspended, or it ends differently.
+    /// If the Job does not exist, has no Pods (e.g. because it is suspended), or ends differently.
     pub fn fail_job(&mut self, job: impl Into<Reference>) -> Result {
         self.end_job(job.into(), Ending::Fails)
     }
 
     fn end_job(&mut self, job: Reference, ending: Ending) -> Result {
         let subject = self.subject(job)?;
-        for _ in 0..LOOKS {
+        for _ in 0..MOST_POLLS {
             let job = self.get(&subject)?;
             match (end_of(&job), ending) {
                 (Some("Complete"), Ending::Succeeds) | (Some("Failed"), Ending::Fails) => return Ok(()),
                 (Some(other), _) => return Err(Error::new(format!("{subject} has ended already: {other}"))),
                 (None, _) => self.end_pods(&job, ending)?,
             }
-            self.advance(LOOK_AGAIN)?;
+            self.advance(POLL_INTERVAL)?;
         }
         Err(Error::new(format!("{subject} does not end: is it suspended, or does it take very many Pods?")))
     }
@@ -68,7 +66,7 @@ impl World {
             if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
                 let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Default::default()));
                 if let Some(annotations) = annotations.as_object_mut() {
-                    // The kubelet of devcluster reads these annotations.
+                    // devcluster's kubelet reads these annotations.
                     annotations.insert("devcluster.gyre.dev/run-for".to_owned(), Value::from("0s"));
                     annotations
                         .insert("devcluster.gyre.dev/fail".to_owned(), Value::from((ending == Ending::Fails).to_string()));
@@ -84,7 +82,7 @@ fn pods() -> gyre_core::object::GroupVersionKind {
     gyre_core::object::GroupVersionKind::new("", "v1", "Pod")
 }
 
-/// The condition with which a Job has ended; none: it has not ended.
+/// Returns the condition that ends a Job, or `None` while it runs.
 fn end_of(job: &Value) -> Option<&str> {
     let conditions = job.pointer("/status/conditions").and_then(Value::as_array)?;
     let true_ones = conditions.iter().filter(|condition| condition.get("status").is_some_and(|status| status == "True"));

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   Plugin::native::<R>(), Plugin::wasm(path) ─┐
-//!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre_engine::host on an API server in memory
+//!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre_engine::host, devcluster
 //!                                                            │  ▲
-//!                             Run: plan, children, status, … ┘  └ edit, delete, finish_job, advance, upgrade: changes by others
+//!                             Run: plan, children, status, … ┘  └ edit, delete, advance, …
 //! ```
 #![doc = include_str!("../README.md")]
 //!
-//! What is absent: a second implementation of the host. The real host runs here, as in `gyre render`, `gyre test` and `gyre check`; the command
-//! line is not needed.
+//! What is absent: a second implementation of the host. `gyre render`, `gyre test` and `gyre check`
+//! run the same one. The command line is not needed.
 
 mod cases;
 mod error;

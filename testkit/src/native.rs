@@ -1,4 +1,4 @@
-//! Runs a reconciler as native code in the sandbox: does what the SDK does in a component.
+//! Runs a reconciler as native code in the sandbox, like the SDK does in a component.
 
 mod convert;
 
@@ -14,7 +14,6 @@ use gyre_sdk::log::Level;
 use gyre_sdk::testing::hosted;
 use gyre_sdk::{Kind, ReadError, Reconciler};
 
-/// Calls a reconciler.
 pub(crate) struct Adapter<R>(PhantomData<fn() -> R>);
 
 impl<R> Adapter<R> {
@@ -43,7 +42,6 @@ impl<R: Reconciler> Native for Adapter<R> {
     }
 }
 
-/// Answers the reads of the SDK.
 struct Host(Imports);
 
 impl fmt::Debug for Host {

@@ -1,4 +1,4 @@
-//! The plugin under test: native code, or a component.
+//! The plugin under test: native code or a component.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,19 +15,19 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::native::Adapter;
 
-/// A plugin. Cheap to clone.
+/// A plugin, which is cheap to clone.
 #[derive(Clone)]
 pub struct Plugin(pub(crate) gyre_sandbox::Plugin);
 
 impl Plugin {
-    /// A reconciler as native code, so that a debugger works, and a change needs no build for Wasm.
+    /// Returns a plugin that runs as native code: debuggers work, and no build for Wasm is needed.
     ///
-    /// Calls have no deadline and no memory limit. The clock, random numbers and files are those of the machine. A panic ends the call, like a
-    /// trap.
+    /// Calls have no deadline and no memory limit, and use the machine's clock, random numbers and
+    /// files. A panic ends the call like a trap.
     ///
     /// # Panics
     ///
-    /// When its manifest is not valid.
+    /// If its manifest is invalid.
     #[track_caller]
     #[expect(clippy::panic, reason = "without a plugin there is no test")]
     pub fn native<R: Reconciler>() -> Self {
@@ -39,11 +39,11 @@ impl Plugin {
         }
     }
 
-    /// The component in a file.
+    /// Loads a component from a file.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is no plugin.
+    /// If it cannot be read, or is no plugin.
     pub fn wasm(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let wrong = |error: anyhow::Error| Error::new(format!("the plugin {}: {error:#}", path.display()));
@@ -51,16 +51,16 @@ impl Plugin {
         load(&bytes).map_err(wrong)
     }
 
-    /// A component.
+    /// Loads a component.
     ///
     /// # Errors
     ///
-    /// When it is no plugin.
+    /// If it is no plugin.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Ok(load(bytes)?)
     }
 
-    /// A mount of the plugin with these settings, and with everything granted that its manifest declares.
+    /// Returns a mount with these settings and all grants that the manifest declares.
     pub(crate) fn program(self, settings: &Value) -> Result<Program> {
         let mut program = Program::new(self.0, Namespaces::All);
         let settings = if settings.is_null() { &Value::Object(serde_json::Map::new()) } else { settings };
@@ -70,18 +70,18 @@ impl Plugin {
         Ok(program)
     }
 
-    /// Its manifest.
+    /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         self.0.manifest()
     }
 }
 
-/// Loads a component. Each is compiled once in a process.
+/// Compiles each component once in a process.
 fn load(bytes: &[u8]) -> anyhow::Result<Plugin> {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
     let digest = Digest::of(bytes);
-    // One at a time, because parallel tests mostly load the same component.
+    // One at a time, because parallel tests often load the same component.
     let mut loaded = LOADED.lock();
     if let Some(plugin) = loaded.iter().find(|plugin| *plugin.0.digest() == digest) {
         return Ok(plugin.clone());

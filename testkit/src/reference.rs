@@ -1,4 +1,4 @@
-//! How a test names an object.
+//! References to objects.
 
 use gyre_offline::plan::Subject;
 use serde_json::Value;
@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::object::Object;
 
-/// Names an object, as plans do: `Job default/hello`. The namespace may be left out if it is `default`, or if the kind is cluster-scoped. If
-/// several groups have the kind, the `apiVersion` comes first: `v1 Event default/hello`. An object can be used as its own name.
+/// A reference to an object, as in plans: `Job default/hello`. The namespace can be omitted if it
+/// is `default`, or for a cluster-scoped kind. If several groups have the kind, the `apiVersion`
+/// comes first: `v1 Event default/hello`. An object converts to a reference to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     pub(crate) api_version: Option<String>,
@@ -19,7 +20,7 @@ pub struct Reference {
 impl Reference {
     /// # Errors
     ///
-    /// When it names no object.
+    /// If it names no object.
     pub(crate) fn check(&self) -> Result {
         if self.kind.is_empty() || self.name.is_empty() {
             let said = [&self.kind, &self.name].map(String::as_str).concat();
@@ -28,7 +29,6 @@ impl Reference {
         Ok(())
     }
 
-    /// Whether it names that object.
     pub(crate) fn names(&self, subject: &Subject) -> bool {
         let namespace = self.namespace.as_deref().unwrap_or("default");
         let is_there = subject.namespace.as_deref().is_none_or(|of_subject| of_subject == namespace);
@@ -43,7 +43,7 @@ impl From<&str> for Reference {
         let (api_version, kind, key) = match words[..] {
             [kind, key] => (None, kind, key),
             [api_version, kind, key] => (Some(api_version.to_owned()), kind, key),
-            // The error is reported when the reference is used.
+            // `check` reports the error.
             _ => (None, "", text),
         };
         let (namespace, name) = match key.split_once('/') {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_named_as_in_plans_or_by_themselves() {
+    fn references_are_written_as_in_plans_or_are_objects() {
         check("Job default/hello", ["", "Job", "default", "hello"]);
         check("Namespace team-a", ["", "Namespace", "", "team-a"]);
         check("batch/v1 Job team-a/hello", ["batch/v1", "Job", "team-a", "hello"]);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_says_how_to_name() {
+    fn an_invalid_reference_is_an_error_with_an_example() {
         for text in ["", "hello", "Job ", "a b c d"] {
             let error = Reference::from(text).check().unwrap_err().to_string();
             assert!(error.ends_with("names no object: write it as in \"Job default/hello\""), "{error}");

@@ -1,4 +1,4 @@
-//! What happened until the host converged.
+//! The result of a run of the host.
 
 use std::fmt;
 use std::path::Path;
@@ -15,26 +15,26 @@ use crate::error::{Error, Result};
 use crate::reference::Reference;
 use crate::yaml;
 
-/// What happened since the last run: the writes of the host, the calls of the plugin, and the resulting parents.
+/// The writes of the host and the calls of the plugin since the last run, and the parents.
 pub struct Run {
     pub(crate) host_run: HostRun,
     pub(crate) calls: Vec<Arc<CallRecord>>,
 }
 
-/// An event that was published.
+/// A published event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The object that it is about.
+    /// The object of the event.
     pub about: Subject,
     /// `Normal` or `Warning`.
     pub severity: String,
-    /// The reason, for programs.
+    /// The reason.
     pub reason: String,
-    /// The message, for people.
+    /// The message.
     pub message: String,
 }
 
-/// `Echo default/hello: Normal JobCreated: Job hello runs the message`.
+/// Prints e.g. `Echo default/hello: Normal JobCreated: Job hello runs the message`.
 impl fmt::Display for Event {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { about, severity, reason, message } = self;
@@ -43,26 +43,26 @@ impl fmt::Display for Event {
 }
 
 impl Run {
-    /// What the host did, in order: writes, refusals, events.
+    /// Returns the writes, refusals and events of the host, in order.
     pub fn plan(&self) -> &[Action] {
         &self.host_run.actions
     }
 
-    /// Actions that the API server rejected.
+    /// Returns the actions that the API server rejected.
     pub fn refusals(&self) -> impl Iterator<Item = &Action> {
         self.plan().iter().filter(|action| action.refusal.is_some())
     }
 
-    /// The children as they were last written, in the order in which they were first written.
+    /// Returns the children as last written, in the order in which they were first written.
     pub fn children(&self) -> Vec<&Value> {
         self.host_run.children()
     }
 
-    /// A parent as it was when the host converged.
+    /// Returns a parent at the end of the run.
     ///
     /// # Errors
     ///
-    /// When there is no parent of that name.
+    /// If there is no such parent.
     pub fn parent(&self, parent: impl Into<Reference>) -> Result<&Value> {
         let reference = parent.into();
         reference.check()?;
@@ -73,30 +73,30 @@ impl Run {
         })
     }
 
-    /// A parent's status when the host converged; null if it had none.
+    /// Returns a parent's status at the end of the run, or null without one.
     ///
     /// # Errors
     ///
-    /// When there is no parent of that name.
+    /// If there is no such parent.
     pub fn status(&self, parent: impl Into<Reference>) -> Result<&Value> {
         Ok(self.parent(parent)?.get("status").unwrap_or(&Value::Null))
     }
 
-    /// A parent's conditions when the host converged.
+    /// Returns a parent's conditions at the end of the run.
     ///
     /// # Errors
     ///
-    /// When there is no parent of that name.
+    /// If there is no such parent.
     pub fn conditions(&self, parent: impl Into<Reference>) -> Result<&[Value]> {
         let conditions = self.status(parent)?.get("conditions").and_then(Value::as_array);
         Ok(conditions.map_or(&[], Vec::as_slice))
     }
 
-    /// A condition of a parent, by its type.
+    /// Returns a parent's condition of this type.
     ///
     /// # Errors
     ///
-    /// When there is no parent of that name, or it has no such condition.
+    /// If there is no such parent or condition.
     pub fn condition(&self, parent: impl Into<Reference>, kind: &str) -> Result<&Value> {
         let conditions = self.conditions(parent)?;
         let is_meant = |condition: &&Value| condition.get("type").is_some_and(|named| named == kind);
@@ -106,18 +106,18 @@ impl Run {
         })
     }
 
-    /// The events that were published.
+    /// Returns the published events.
     pub fn events(&self) -> Vec<Event> {
         self.plan().iter().filter_map(event).collect()
     }
 
-    /// The calls of the plugin, with their inputs, reads and answers.
+    /// Returns the calls of the plugin, with their inputs, reads and answers.
     pub fn calls(&self) -> &[Arc<CallRecord>] {
         &self.calls
     }
 
-    /// The reads of the plugin by name or by selector, each once, in the order of the calls: `get ConfigMap.v1 settings`. The children of a
-    /// parent are not among them, because each call gets them.
+    /// Returns the distinct reads (`get ConfigMap.v1 settings`) in the order of the calls. Children
+    /// are not included, because every call gets them.
     pub fn reads(&self) -> Vec<String> {
         let mut reads = Vec::new();
         for question in self.calls.iter().flat_map(|call| call.reads.keys()) {
@@ -129,21 +129,21 @@ impl Run {
         reads
     }
 
-    /// What the plugin logged.
+    /// Returns the log lines of the plugin.
     pub fn log(&self) -> Vec<&LogLine> {
         self.calls.iter().flat_map(|call| &call.answer.log).collect()
     }
 
-    /// The plan, the children and the statuses of the parents, as `gyre test` compares them with `expected.yaml`.
+    /// Returns the plan, the children and the statuses, like the `expected.yaml` of `gyre test`.
     pub fn summary(&self) -> Value {
         self.host_run.summary()
     }
 
-    /// Asserts what the host did, with a line for each action: `create Job default/hello`. The number of spaces between words does not matter.
+    /// Asserts the plan, one action per line: `create Job default/hello`. Spaces do not matter.
     ///
     /// # Panics
     ///
-    /// When the host did something else, with the difference.
+    /// If the plan differs, with the difference.
     #[track_caller]
     pub fn assert_plan(&self, expected: &str) {
         let lines = |texts: &mut dyn Iterator<Item = String>| {
@@ -158,18 +158,19 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When the host did something.
+    /// If the host did something.
     #[track_caller]
     pub fn assert_nothing_done(&self) {
         self.assert_plan("");
     }
 
-    /// Compares the [summary](Self::summary) with a file; `GYRE_BLESS=1` writes it. The `expected.yaml` of a case of `gyre test` is such a file:
-    /// in a world [without controllers](crate::Setup::without_controllers), even the UIDs are the same.
+    /// Compares the [summary](Self::summary) with a file; `GYRE_BLESS=1` writes it. In a world
+    /// [without controllers](crate::Setup::without_controllers), the `expected.yaml` of a case of
+    /// `gyre test` has the same content, including UIDs.
     ///
     /// # Panics
     ///
-    /// When they differ, or the file cannot be read or written.
+    /// If they differ, or the file cannot be read or written.
     #[track_caller]
     pub fn assert_golden(&self, path: impl AsRef<Path>) {
         yaml::assert_golden(&self.summary(), path);

@@ -1,4 +1,4 @@
-//! Sets up a world.
+//! The setup of a world.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::world::World;
 pub struct Setup {
     plugins: Vec<(Plugin, Value)>,
     start: String,
-    /// Each with its source.
+    /// Objects with their source.
     objects: Vec<(String, Result<Value>)>,
     files: Vec<PathBuf>,
     configure: Vec<Box<Configure>>,
@@ -29,7 +29,7 @@ pub struct Setup {
 type Configure = dyn Fn(&mut Program);
 
 impl World {
-    /// Begins the [setup](Setup) of a world with this plugin.
+    /// Starts the [setup](Setup) of a world with this plugin.
     pub fn of(plugin: Plugin) -> Setup {
         Setup::new(plugin)
     }
@@ -48,19 +48,19 @@ impl Setup {
         }
     }
 
-    /// Sets the simulated time, in RFC 3339. Without it, the time is 2026-01-01T00:00:00Z.
+    /// Sets the simulated time in RFC 3339. The default is 2026-01-01T00:00:00Z.
     pub fn at(mut self, time: &str) -> Self {
         time.clone_into(&mut self.start);
         self
     }
 
-    /// Mounts another plugin, too, e.g. one whose parents are children of this one.
+    /// Mounts another plugin too, e.g. one whose parents are children of the first.
     pub fn beside(mut self, plugin: Plugin) -> Self {
         self.plugins.push((plugin, Value::Null));
         self
     }
 
-    /// Sets the settings of the plugin that was added last. They are validated like those of a mount.
+    /// Sets the settings of the last added plugin, which are validated like those of a mount.
     pub fn settings(mut self, settings: impl Into<Value>) -> Self {
         if let Some((_, last)) = self.plugins.last_mut() {
             *last = settings.into();
@@ -68,30 +68,31 @@ impl Setup {
         self
     }
 
-    /// Changes how all plugins are mounted: limits of calls, namespaces, workers, grants.
+    /// Configures all mounts: limits of calls, namespaces, workers, grants.
     pub fn mounted(mut self, configure: impl Fn(&mut Program) + 'static) -> Self {
         self.configure.push(Box::new(configure));
         self
     }
 
-    /// Adds an object to the cluster, unchanged: with its UID, owners and status, if it has them. Owners may be named without UIDs.
+    /// Adds an object unchanged, with its UID, owners and status. Owners need no UIDs.
     pub fn with(mut self, object: impl Serialize) -> Self {
         let object = serde_json::to_value(object).map_err(|error| Error::new(format!("an object is no JSON: {error}")));
         self.objects.push(("an object of the test".to_owned(), object));
         self
     }
 
-    /// Adds the objects of a file, or of the YAML and JSON files in a directory. Paths are relative to the package.
+    /// Adds the objects of a file or directory of YAML and JSON files, relative to the package.
     pub fn file(mut self, path: impl AsRef<Path>) -> Self {
         self.files.push(path.as_ref().to_owned());
         self
     }
 
-    /// Uses the objects, settings and time of a case of `gyre test`, [without controllers](Self::without_controllers).
+    /// Uses the objects, settings and time of a case of `gyre test`, [without
+    /// controllers](Self::without_controllers).
     ///
     /// # Errors
     ///
-    /// When one of its files cannot be read, or is invalid.
+    /// If one of its files cannot be read or is invalid.
     pub fn case(mut self, folder: impl AsRef<Path>) -> Result<Self> {
         let CaseInput { objects, settings, time } = CaseInput::read(folder.as_ref())?;
         if let Some(settings) = settings {
@@ -102,17 +103,17 @@ impl Setup {
         Ok(self.without_controllers())
     }
 
-    /// Runs no controllers, like `gyre test`: garbage is not collected, Jobs create no Pods, and Pods do not run.
+    /// Runs no controllers, like `gyre test`: no garbage collection, no Pods of Jobs.
     pub fn without_controllers(mut self) -> Self {
         self.controllers = Controllers::Absent;
         self
     }
 
-    /// Creates the world. The host does not run before the world is [settled](World::settle).
+    /// Creates the world. The host starts when the world is [settled](World::settle).
     ///
     /// # Errors
     ///
-    /// When the settings, the files or the objects are invalid.
+    /// If the settings, the files or the objects are invalid.
     pub fn start(self) -> Result<World> {
         let Self { plugins, start, objects, files, configure, controllers } = self;
         let start: Timestamp =

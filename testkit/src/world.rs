@@ -1,4 +1,4 @@
-//! A cluster in memory, a host that runs on it, and the changes that a test makes.
+//! A cluster in memory, its host, and the changes that a test makes.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,26 +27,25 @@ use crate::plugin::Plugin;
 use crate::reference::Reference;
 use crate::run::Run;
 
-/// Pods run until a test ends them, or for this time.
+/// The time that Pods run, unless a test ends them.
 const POD_RUN_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-/// The most calls of one run that are kept, because some plugins never stop.
+/// The maximum number of recorded calls of a run, because some plugins never stop.
 const MOST_CALLS: usize = 10_000;
 
 /// A cluster in memory, and a host that runs on it with the plugin under test.
 ///
-/// The clock is simulated: it advances only within [`settle`](Self::settle), [`advance`](Self::advance) and changes, without waiting. Objects
-/// are named as in plans, `Job default/hello`: see [`Reference`].
+/// The clock is simulated: it advances without waiting, and only in [`settle`](Self::settle),
+/// [`advance`](Self::advance) and changes. Objects are named by a [`Reference`].
 pub struct World {
     pub(crate) simulation: Simulation,
     programs: Vec<Program>,
     host: Option<Host>,
     _controllers: JoinHandle<()>,
     log: CallLog,
-    /// Dropped last, because everything else runs in it.
+    /// Dropped last, because all else runs in it.
     pub(crate) runtime: Runtime,
 }
 
-/// A host that runs.
 struct Host {
     programs: watch::Sender<Arc<[Program]>>,
     stop: oneshot::Sender<()>,
@@ -55,12 +54,12 @@ struct Host {
 
 impl Host {
     fn new(simulation: &Simulation, programs: &[Program], recordings: &Recordings) -> Self {
-        let (programs, following): (_, Programs) = watch::channel(programs.into());
+        let (programs, receiver): (_, Programs) = watch::channel(programs.into());
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async {
             let _ = stopped.await;
         };
-        let running = Box::pin(simulation.host(following, recordings.clone(), stopped));
+        let running = Box::pin(simulation.host(receiver, recordings.clone(), stopped));
         Self { programs, stop, running }
     }
 }
@@ -86,14 +85,14 @@ impl World {
         Ok(Self { simulation, programs, host: None, _controllers: controllers, log: CallLog::new(MOST_CALLS), runtime })
     }
 
-    /// Runs the host until it converges: until it has sent no write request for two seconds.
+    /// Runs the host until it has sent no write request for two seconds.
     ///
-    /// The run contains everything since the last one, including what the host did while the test changed something.
+    /// The run includes everything since the last one, also during changes by the test.
     ///
     /// # Errors
     ///
-    /// When the host never stops writing, with its last writes; or when a call ended by a fault of the plugin, such as a panic. To test faults,
-    /// use [`Self::settle_with_faults`].
+    /// If the host never stops writing, with its last writes; or if a call ended by a fault of the
+    /// plugin, e.g. a panic. To test faults, use [`Self::settle_with_faults`].
     pub fn settle(&mut self) -> Result<Run> {
         let run = self.settle_with_faults()?;
         for call in run.calls() {
@@ -106,11 +105,12 @@ impl World {
         Ok(run)
     }
 
-    /// Like [`Self::settle`], but allows calls that end by a fault of the plugin: the host reports them in conditions and events, and retries.
+    /// Like [`Self::settle`], but allows calls that end by a fault of the plugin. The host reports
+    /// them in conditions and events, and retries.
     ///
     /// # Errors
     ///
-    /// When the host never stops writing, with its last writes.
+    /// If the host never stops writing, with its last writes.
     pub fn settle_with_faults(&mut self) -> Result<Run> {
         let run = self.wait()?;
         if run.host_run.end == End::NonConverging {
@@ -119,10 +119,10 @@ impl World {
         Ok(run)
     }
 
-    /// Runs the host until it converges, or it is clear that it never does.
     pub(crate) fn wait(&mut self) -> Result<Run> {
-        let (end, parents) = self
-            .meanwhile(async |simulation, programs| (simulation.until_converged().await, simulation.parents(programs).await))?;
+        let (end, parents) = self.with_running_host(async |simulation, programs| {
+            (simulation.until_converged().await, simulation.parents(programs).await)
+        })?;
         let actions = self.simulation.actions();
         let calls = self.log.take();
         let mut requeues = RequeueTimes::default();
@@ -130,44 +130,44 @@ impl World {
         Ok(Run { host_run: HostRun { actions, end, requeues, parents: parents? }, calls })
     }
 
-    /// Advances the clock. What is due happens: the host calls plugins that requested a requeue, CronJobs create Jobs.
+    /// Advances the clock. The host makes the calls that are due, and CronJobs create Jobs.
     ///
     /// # Errors
     ///
-    /// When the host fails.
+    /// If the host fails.
     pub fn advance(&mut self, time: Duration) -> Result {
-        self.meanwhile(async |_, _| tokio::time::sleep(time).await)
+        self.with_running_host(async |_, _| tokio::time::sleep(time).await)
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Timestamp {
         self.simulation.now()
     }
 
-    /// The current state of an object.
+    /// Returns the current state of an object.
     ///
     /// # Errors
     ///
-    /// When there is no such object.
+    /// If there is no such object.
     pub fn get(&self, object: impl Into<Reference>) -> Result<Value> {
         let subject = self.subject(object.into())?;
         self.found(&subject)?.ok_or_else(|| Error::new(format!("there is no {subject}")))
     }
 
-    /// The current state of an object; none if it does not exist.
+    /// Returns the current state of an object, or `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// When its kind is not served.
+    /// If its kind is not served.
     pub fn find(&self, object: impl Into<Reference>) -> Result<Option<Value>> {
         self.found(&self.subject(object.into())?)
     }
 
-    /// All objects of a kind, `Job` or `batch/v1 Job`, by namespace and name.
+    /// Returns all objects of a kind (`Job` or `batch/v1 Job`), by namespace and name.
     ///
     /// # Errors
     ///
-    /// When the kind is not served.
+    /// If the kind is not served.
     pub fn list(&self, kind: &str) -> Result<Vec<Value>> {
         let (api_version, kind) = match kind.rsplit_once(' ') {
             Some((api_version, kind)) => (api_version.to_owned(), kind),
@@ -179,22 +179,22 @@ impl World {
         Ok(objects)
     }
 
-    /// Stores an object unchanged, with its UID, owners and status, if it has them. An existing object is replaced.
+    /// Stores an object unchanged, with its UID, owners and status. An existing object is replaced.
     ///
     /// # Errors
     ///
-    /// When its kind does not allow it.
+    /// If its kind does not allow it.
     pub fn put(&mut self, object: impl Serialize) -> Result {
         let object = serde_json::to_value(object).map_err(|error| Error::new(format!("an object is no JSON: {error}")))?;
         let _entered = self.runtime.enter();
         Ok(self.simulation.put(object)?)
     }
 
-    /// Changes an object, like `kubectl edit`.
+    /// Changes an object like `kubectl edit`.
     ///
     /// # Errors
     ///
-    /// When there is no such object, or the API server rejects the change.
+    /// If there is no such object, or the API server rejects the change.
     pub fn edit(&mut self, object: impl Into<Reference>, change: impl FnOnce(&mut Value)) -> Result {
         self.change(Subresource::None, object.into(), change)
     }
@@ -203,7 +203,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When there is no such object, or the API server rejects the status.
+    /// If there is no such object, or the API server rejects the status.
     pub fn set_status(&mut self, object: impl Into<Reference>, status: impl Into<Value>) -> Result {
         let status = status.into();
         self.change(Subresource::Status, object.into(), |object| {
@@ -213,21 +213,21 @@ impl World {
         })
     }
 
-    /// Deletes an object, like `kubectl delete --wait=false`. Call [`settle`](Self::settle) to complete the deletion.
+    /// Deletes an object like `kubectl delete --wait=false`. [`settle`](Self::settle) completes it.
     ///
     /// # Errors
     ///
-    /// When there is no such object.
+    /// If there is no such object.
     pub fn delete(&mut self, object: impl Into<Reference>) -> Result {
         let subject = self.subject(object.into())?;
         Ok(self.runtime.block_on(self.simulation.delete(&subject))?)
     }
 
-    /// Replaces the plugin of a mount by another version. The settings stay the same.
+    /// Replaces the plugin of a mount by another version, with the same settings.
     ///
     /// # Errors
     ///
-    /// When no plugin of that name is mounted, or the version rejects the settings.
+    /// If no plugin of that name is mounted, or the version rejects the settings.
     pub fn upgrade(&mut self, plugin: Plugin) -> Result {
         let name = plugin.0.manifest().name.clone();
         let Some(old) = self.programs.iter_mut().find(|program| *program.name == *name) else {
@@ -246,11 +246,11 @@ impl World {
         Ok(())
     }
 
-    /// Stops the host; the next run starts another one, which knows only what is in the cluster.
+    /// Stops the host. The next run starts another, which knows only the cluster.
     ///
     /// # Errors
     ///
-    /// When the host fails.
+    /// If the host fails.
     pub fn restart(&mut self) -> Result {
         if let Some(Host { stop, running, .. }) = self.host.take() {
             drop(stop);
@@ -259,8 +259,8 @@ impl World {
         Ok(())
     }
 
-    /// Runs something while the host runs. The host is polled first, like in `gyre render`, so that plans are the same.
-    fn meanwhile<T>(&mut self, happens: impl AsyncFnOnce(&Simulation, &[Program]) -> T) -> Result<T> {
+    /// Runs `action` and the host, which is polled first for the same plans as in `gyre render`.
+    fn with_running_host<T>(&mut self, action: impl AsyncFnOnce(&Simulation, &[Program]) -> T) -> Result<T> {
         let Self { simulation, programs, host, log, runtime, .. } = self;
         let host = host.get_or_insert_with(|| {
             let _entered = runtime.enter();
@@ -270,11 +270,11 @@ impl World {
             tokio::select! {
                 biased;
                 ended = &mut host.running => Err(ended),
-                happened = happens(simulation, programs) => Ok(happened),
+                result = action(simulation, programs) => Ok(result),
             }
         });
         match ended {
-            Ok(happened) => Ok(happened),
+            Ok(result) => Ok(result),
             Err(ended) => {
                 self.host = None;
                 ended?;
@@ -296,7 +296,7 @@ impl World {
         Ok(found)
     }
 
-    /// The object that a reference names. Its kind is one that a plugin declares, or else one that the cluster serves.
+    /// Resolves a reference. A kind that a plugin declares precedes other kinds of the cluster.
     pub(crate) fn subject(&self, reference: Reference) -> Result<Subject> {
         reference.check()?;
         let api_version = match &reference.api_version {

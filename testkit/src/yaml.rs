@@ -1,4 +1,4 @@
-//! Compares values as YAML, and shows differences line by line.
+//! Compares values as YAML, and prints differences by line.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use gyre_engine::difference::unified::unified;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Golden files are written if this variable is set, and not to `0`.
+/// Golden files are written if this variable is set to another value than `0`.
 const BLESS: &str = "GYRE_BLESS";
 
-/// An expected value: a value, or YAML as text.
+/// An expected value: JSON, or YAML as text.
 pub trait Expected {
-    /// The value.
+    /// Returns the value.
     ///
     /// # Panics
     ///
-    /// When it is not YAML.
+    /// If it is not YAML.
     fn value(&self) -> Value;
 }
 
@@ -48,7 +48,7 @@ impl<T: Expected + ?Sized> Expected for &T {
     }
 }
 
-/// Asserts that a value is equal to an expected value or YAML text. On failure, the difference is shown.
+/// Asserts that a value equals an expected value or YAML text.
 ///
 /// ```
 /// use gyre_test::assert_yaml_eq;
@@ -68,13 +68,15 @@ macro_rules! assert_yaml_eq {
     };
 }
 
-/// Asserts that a value includes an expected value or YAML text: maps may have further fields; lists have the same number of items.
+/// Asserts that a value includes another: maps may have more fields, lists the same number of
+/// items.
 ///
 /// ```
 /// use gyre_test::assert_yaml_includes;
 /// use serde_json::json;
 ///
-/// let status = json!({"job": "hello", "conditions": [{"type": "Ready", "status": "True", "reason": "JobCreated"}]});
+/// let ready = json!({"type": "Ready", "status": "True", "reason": "JobCreated"});
+/// let status = json!({"job": "hello", "conditions": [ready]});
 /// assert_yaml_includes!(status, "
 ///   conditions:
 ///   - {type: Ready, status: 'True'}
@@ -87,32 +89,32 @@ macro_rules! assert_yaml_includes {
     };
 }
 
-/// The function behind [`assert_yaml_eq!`].
+/// The function of [`assert_yaml_eq!`].
 ///
 /// # Panics
 ///
-/// When they differ.
+/// If they differ.
 #[track_caller]
 pub fn assert_same(actual: &(impl Serialize + ?Sized), expected: &(impl Expected + ?Sized)) {
     compare(&yaml(&of(actual)), &yaml(&expected.value()), "the value is not as expected");
 }
 
-/// The function behind [`assert_yaml_includes!`].
+/// The function of [`assert_yaml_includes!`].
 ///
 /// # Panics
 ///
-/// When the value does not include what is expected.
+/// If the value does not include what is expected.
 #[track_caller]
 pub fn assert_includes(actual: &(impl Serialize + ?Sized), expected: &(impl Expected + ?Sized)) {
     let expected = expected.value();
     compare(&yaml(&shaped(of(actual), &expected)), &yaml(&expected), "the value does not include what is expected");
 }
 
-/// Compares with a file, or writes it if `GYRE_BLESS` is set. Paths are relative to the package, where Cargo runs tests.
+/// Compares with a file, relative to the package, or writes it if `GYRE_BLESS` is set.
 ///
 /// # Panics
 ///
-/// When they differ, or the file cannot be read or written.
+/// If they differ, or the file cannot be read or written.
 #[track_caller]
 #[expect(clippy::panic, reason = "an assertion fails the test")]
 pub fn assert_golden(actual: &(impl Serialize + ?Sized), path: impl AsRef<Path>) {
@@ -121,7 +123,7 @@ pub fn assert_golden(actual: &(impl Serialize + ?Sized), path: impl AsRef<Path>)
     }
 }
 
-/// Whether golden files are written.
+/// Returns whether golden files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bless {
     Yes,
@@ -134,7 +136,7 @@ pub(crate) fn bless() -> Bless {
 
 /// # Errors
 ///
-/// The difference, or why the values cannot be compared.
+/// The difference, or the reason why the values cannot be compared.
 pub(crate) fn differs_from_golden(actual: &Value, path: &Path) -> Result<(), String> {
     let (actual, shown) = (yaml(actual), path.display());
     if bless() == Bless::Yes {
@@ -145,7 +147,6 @@ pub(crate) fn differs_from_golden(actual: &Value, path: &Path) -> Result<(), Str
     difference(&actual, &expected, &format!("the value differs from {shown}; if it is right, {BLESS}=1 writes it"))
 }
 
-/// Compares lines of text.
 #[track_caller]
 #[expect(clippy::panic, reason = "an assertion fails the test")]
 pub(crate) fn compare(actual: &str, expected: &str, what: &str) {
@@ -177,7 +178,7 @@ fn yaml(value: &Value) -> String {
     }
 }
 
-/// A value without the fields of maps that the expected value lacks.
+/// Returns a value without the map fields that the expected value lacks.
 fn shaped(actual: Value, expected: &Value) -> Value {
     match (actual, expected) {
         (Value::Object(fields), Value::Object(expected)) => {

@@ -1,4 +1,4 @@
-//! The messages of failed assertions: `failures/` has the texts. `GYRE_BLESS=1` writes them.
+//! The messages of failed assertions, in `failures/`. `GYRE_BLESS=1` writes them.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
 use std::fs;
@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use gyre_test::{Plugin, Run, World, assert_cases, assert_yaml_eq, assert_yaml_includes, yaml};
 use serde_json::json;
 
-/// Asserts that the message of a failed assertion is the text in the file of this name.
 #[track_caller]
 fn check(name: &str, assertion: impl FnOnce()) {
     let thrown = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion holds");
@@ -60,13 +59,13 @@ fn something_that_is_missing() {
 }
 
 #[test]
-fn what_is_expected_is_no_yaml() {
+fn an_expected_value_that_is_no_yaml() {
     check("not-yaml.txt", || assert_yaml_eq!(json!({}), "{a: [}"));
 }
 
 #[test]
-fn a_golden_that_differs_or_is_not_there() {
-    // With `GYRE_BLESS`, these assertions do not fail, so their texts are written by hand.
+fn a_golden_file_that_differs_or_is_missing() {
+    // With `GYRE_BLESS` these assertions do not fail, so their texts are written by hand.
     if std::env::var_os("GYRE_BLESS").is_some_and(|value| value != "0") {
         return;
     }
@@ -75,7 +74,7 @@ fn a_golden_that_differs_or_is_not_there() {
 }
 
 #[test]
-fn cases_that_differ_or_are_not_there() {
+fn cases_that_differ_or_are_missing() {
     if std::env::var_os("GYRE_BLESS").is_some_and(|value| value != "0") {
         return;
     }
@@ -86,7 +85,7 @@ fn cases_that_differ_or_are_not_there() {
 }
 
 #[test]
-fn a_plugin_that_is_none() {
+fn a_plugin_with_an_invalid_name() {
     struct Nameless;
     impl gyre_sdk::Reconciler for Nameless {
         type Parent = serde_json::Value;

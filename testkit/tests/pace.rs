@@ -1,4 +1,4 @@
-//! How often a plugin is called, and the host writes, while only time passes.
+//! Limits on how often the host calls a plugin and writes while only time passes.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
 mod toy;
@@ -23,7 +23,6 @@ struct Spec {
     requeue_milliseconds: Option<u64>,
 }
 
-/// Gives another answer in each call.
 struct KeepsWriting;
 
 impl Reconciler for KeepsWriting {
@@ -43,7 +42,7 @@ impl Reconciler for KeepsWriting {
             "event" => Response::children().event(Event::normal("Ticks", now())),
             "child" => Response::children().apply(&map("it", &now()))?,
             "another child" => Response::children().apply(&map(&format!("it-{}", now()), "new"))?,
-            // Derived from the last answer, without the clock.
+            // Derived from the last response, without the clock.
             "counter" => {
                 let found: Vec<Value> = cluster.children(CONFIG_MAP)?;
                 let count = found.first().and_then(|map| map["data"]["text"].as_str()?.parse::<u64>().ok()).unwrap_or(0);
@@ -63,7 +62,6 @@ fn world(writes: &str, requeue_milliseconds: Option<u64>) -> World {
     World::of(Plugin::native::<KeepsWriting>()).with(toy).start().unwrap()
 }
 
-/// The cluster's revision, which each write increases.
 fn revision(world: &mut World) -> u64 {
     world.put(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "marker", "namespace": "default"}})).unwrap();
     let marker = world.get("Secret default/marker").unwrap();
@@ -71,13 +69,11 @@ fn revision(world: &mut World) -> u64 {
     marker["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-/// The number of writes in each of these steps of time.
 fn writes(world: &mut World, step: Duration, steps: usize) -> Vec<u64> {
     let mut before = revision(world);
     let mut each = |_| {
         world.advance(step).unwrap();
         let after = revision(world);
-        // The marker was created and deleted.
         let wrote = after - before - 2;
         before = after;
         wrote
@@ -87,7 +83,7 @@ fn writes(world: &mut World, step: Duration, steps: usize) -> Vec<u64> {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// After this time, the burst is used up, whatever the backoff between its reconciles.
+/// After this time the burst is used up, whatever the back-off.
 const FIRST: Duration = Duration::from_secs(300);
 
 fn slowed_down(world: &World) -> usize {
@@ -95,7 +91,7 @@ fn slowed_down(world: &World) -> usize {
 }
 
 #[test]
-fn whatever_is_written_by_the_clock_is_a_burst_and_then_one_reconcile_a_minute() {
+fn a_parent_that_never_converges_gets_a_burst_and_then_one_reconcile_a_minute() {
     for (what, requeue) in [
         ("condition", Some(1)),
         ("status", Some(1)),
@@ -105,7 +101,7 @@ fn whatever_is_written_by_the_clock_is_a_burst_and_then_one_reconcile_a_minute()
         ("counter", None),
     ] {
         let mut world = world(what, requeue);
-        // The burst, and one for each minute. A reconcile may create, delete, write the status and an Event.
+        // The burst, and one reconcile per minute of up to 4 writes: create, delete, status, Event.
         let first = writes(&mut world, FIRST, 1).iter().sum::<u64>();
         assert!(first <= 26 * 4, "{what}: {first} writes at first");
         let then = writes(&mut world, 10 * SECOND, 60);
@@ -117,7 +113,7 @@ fn whatever_is_written_by_the_clock_is_a_burst_and_then_one_reconcile_a_minute()
 }
 
 #[test]
-fn what_acts_each_minute_is_not_slowed_down() {
+fn a_parent_that_is_written_once_a_minute_is_not_slowed_down() {
     for what in ["condition", "child", "another child"] {
         let mut world = world(what, Some(60_000));
         let _start = writes(&mut world, 30 * SECOND, 1);
@@ -150,7 +146,7 @@ fn a_change_of_an_input_is_answered_at_once_and_brings_the_burst_back() {
 }
 
 #[test]
-fn who_follows_changes_of_others_is_never_slowed_down() {
+fn a_plugin_that_follows_changes_of_others_is_never_slowed_down() {
     let mut world = world("when it changes", None);
     let _settled = writes(&mut world, 5 * SECOND, 1);
     for number in 0..100 {
@@ -162,7 +158,7 @@ fn who_follows_changes_of_others_is_never_slowed_down() {
 }
 
 #[test]
-fn the_soonest_requeue_is_the_operators_to_say() {
+fn the_requeue_floor_of_a_mount_limits_requeues() {
     let spec = json!({"writes": "nothing", "requeueMilliseconds": 1});
     for (floor, calls) in [(1_000, 11), (5_000, 3), (100, 101)] {
         let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec.clone());

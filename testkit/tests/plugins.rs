@@ -1,4 +1,4 @@
-//! The shipped plugins, as native code and as components: both do the same in each scenario.
+//! The shipped plugins do the same as native code and as components, in each scenario.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use gyre_test::{Plugin, Result, Run, Setup, World, assert_cases, assert_yaml_eq, assert_yaml_includes, object, yaml};
 use serde_json::{Value, json};
 
-/// Each shipped plugin: the name of its directory, native code, and the component.
+/// Returns the directory, the native code and the component of each shipped plugin.
 fn plugins() -> [(&'static str, Plugin, &'static str); 7] {
     [
         ("echo", Plugin::native::<echo::EchoReconciler>(), gyre_artifacts::ECHO),
@@ -20,8 +20,8 @@ fn plugins() -> [(&'static str, Plugin, &'static str); 7] {
     ]
 }
 
-/// Runs a scenario with the sample of a plugin, as native code and as the component, and asserts that the runs are the same.
-fn both(name: &str, scenario: impl Fn(Setup) -> Result<Vec<Run>>) -> Vec<Run> {
+/// Runs a scenario natively and as a component, and asserts that the runs are the same.
+fn run_both(name: &str, scenario: impl Fn(Setup) -> Result<Vec<Run>>) -> Vec<Run> {
     let (_, native, wasm) = plugins().into_iter().find(|(plugin, ..)| *plugin == name).unwrap();
     let samples = format!("../plugins/{name}/samples");
     let [native, wasm] =
@@ -31,7 +31,6 @@ fn both(name: &str, scenario: impl Fn(Setup) -> Result<Vec<Run>>) -> Vec<Run> {
     native
 }
 
-/// The complete content of a run.
 fn content(run: &Run) -> Value {
     let texts = |texts: &mut dyn Iterator<Item = String>| texts.collect::<Vec<_>>();
     json!({
@@ -44,14 +43,14 @@ fn content(run: &Run) -> Value {
 }
 
 #[test]
-fn a_plugin_says_the_same_of_itself() {
+fn native_code_and_component_have_the_same_manifest() {
     for (_, native, wasm) in plugins() {
         yaml::assert_same(native.manifest(), &json!(Plugin::wasm(wasm).unwrap().manifest()));
     }
 }
 
 #[test]
-fn all_cases_come_out_natively_as_they_do_as_components() {
+fn golden_cases_have_the_same_results_natively_and_as_components() {
     for (name, native, wasm) in plugins() {
         let cases = format!("../plugins/{name}/cases");
         assert_cases(&native, &cases);
@@ -61,7 +60,7 @@ fn all_cases_come_out_natively_as_they_do_as_components() {
 
 #[test]
 fn a_job_that_is_deleted_unfinished_runs_again_and_a_finished_one_does_not() {
-    let runs = both("echo", |setup| {
+    let runs = run_both("echo", |setup| {
         let mut world = setup.start()?;
         let created = world.settle()?;
         world.delete("Job default/hello")?;
@@ -87,8 +86,8 @@ fn a_job_that_is_deleted_unfinished_runs_again_and_a_finished_one_does_not() {
 }
 
 #[test]
-fn a_job_that_fails_is_said_to_have_failed() {
-    let runs = both("echo", |setup| {
+fn a_failed_job_is_reported() {
+    let runs = run_both("echo", |setup| {
         let mut world = setup.start()?;
         world.settle()?;
         world.fail_job("Job default/hello")?;
@@ -101,8 +100,8 @@ fn a_job_that_fails_is_said_to_have_failed() {
 }
 
 #[test]
-fn children_go_with_their_parent() {
-    both("echo", |setup| {
+fn children_are_deleted_with_their_parent() {
+    run_both("echo", |setup| {
         let mut world = setup.start()?;
         world.settle()?;
         world.delete("Echo default/hello")?;
@@ -114,8 +113,8 @@ fn children_go_with_their_parent() {
 }
 
 #[test]
-fn a_finalizer_holds_a_parent_until_the_plugin_lets_it_go() {
-    let runs = both("pod-log", |setup| {
+fn a_finalizer_holds_a_parent_until_the_teardown_is_done() {
+    let runs = run_both("pod-log", |setup| {
         let mut world = setup.start()?;
         let appeared = world.settle()?;
         world.delete("Pod default/hello")?;
@@ -129,8 +128,8 @@ fn a_finalizer_holds_a_parent_until_the_plugin_lets_it_go() {
 }
 
 #[test]
-fn time_passes_as_the_test_says_and_what_is_due_happens() {
-    let runs = both("scheduled-echo", |setup| {
+fn advancing_the_clock_runs_what_is_due() {
+    let runs = run_both("scheduled-echo", |setup| {
         let mut world = setup.at("2026-03-01T09:30:10Z").start()?;
         let created = world.settle()?;
         assert_yaml_eq!(created.status("ScheduledEcho hello-again")?["lastRun"], "null");
@@ -146,7 +145,7 @@ fn time_passes_as_the_test_says_and_what_is_due_happens() {
 
 #[test]
 fn a_plugin_is_called_again_when_it_asked_to_be() {
-    let runs = both("gateway", |setup| {
+    let runs = run_both("gateway", |setup| {
         let mut world = setup.start()?;
         let first = world.settle()?;
         let mut calls = Vec::new();
@@ -166,13 +165,13 @@ fn a_plugin_is_called_again_when_it_asked_to_be() {
 
 #[test]
 fn the_clock_shows_the_time_of_the_world() {
-    let runs = both("xca", |setup| Ok(vec![setup.at("2026-12-24T18:00:00Z").start()?.settle()?]));
+    let runs = run_both("xca", |setup| Ok(vec![setup.at("2026-12-24T18:00:00Z").start()?.settle()?]));
     assert_yaml_includes!(runs[0].status("Xca hello").unwrap(), "{active: true, last_update_time: '2026-12-24T18:00:00Z'}");
 }
 
 #[test]
-fn what_is_read_is_told_and_a_change_to_it_calls_again() {
-    let runs = both("website", |setup| {
+fn reads_are_reported_and_a_change_to_a_read_object_calls_the_plugin_again() {
+    let runs = run_both("website", |setup| {
         let mut world = setup.start()?;
         let first = world.settle()?;
         world.edit("ConfigMap welcome", |template| template["data"]["index.html"] = json!("<p>{{title}}</p>"))?;
@@ -187,7 +186,7 @@ fn what_is_read_is_told_and_a_change_to_it_calls_again() {
 
 #[test]
 fn a_spec_that_is_edited_reaches_the_child() {
-    let runs = both("scheduled-echo", |setup| {
+    let runs = run_both("scheduled-echo", |setup| {
         let mut world = setup.start()?;
         world.settle()?;
         world.edit("ScheduledEcho hello-again", |echo| echo["spec"]["schedule"] = json!("0 9 * * *"))?;
@@ -203,7 +202,7 @@ fn a_spec_that_is_edited_reaches_the_child() {
 
 #[test]
 fn objects_of_others_are_refused_and_reported() {
-    let runs = both("echo", |setup| {
+    let runs = run_both("echo", |setup| {
         let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}});
         let foreign = object("batch/v1", "Job", "default/hello").spec(json!({ "template": template }));
         Ok(vec![setup.with(foreign).start()?.settle()?])

@@ -80,7 +80,6 @@ impl Reconciler for First {
     }
 }
 
-/// One of each kind.
 fn sayings() -> Response {
     Response::children()
         .keep(CONFIG_MAP.named("bear").in_namespace("default"))
@@ -95,7 +94,7 @@ fn again(response: Response) -> Response {
     response.requeue_after(Duration::from_secs(1))
 }
 
-/// The next version: one child has another name, the other is no longer returned, and a finalizer is needed for what remains.
+/// The next version, which renames one child, drops the other, and needs a finalizer.
 struct Second;
 
 impl Reconciler for Second {
@@ -110,7 +109,6 @@ impl Reconciler for Second {
         Response::children().apply(&config_map(&format!("{}-2", toy.metadata.name), &settings.text))
     }
 
-    /// The teardown takes a day.
     fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
         let yesterday = gyre_sdk::clock::rfc3339(cluster.now() - Duration::from_secs(24 * 60 * 60));
         if toy.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| *deleted <= yesterday) {
@@ -126,7 +124,7 @@ fn toy(does: &str) -> gyre_test::Object {
 }
 
 #[test]
-fn a_version_takes_over_what_the_one_before_has_left_and_tears_it_down() -> Result {
+fn a_new_version_takes_over_and_tears_down_the_children_of_the_old_one() -> Result {
     let mut world = World::of(Plugin::native::<First>()).settings(json!({"text": "hello"})).with(toy("")).start()?;
     world.settle()?.assert_plan(
         "create ConfigMap default/bear
@@ -186,14 +184,13 @@ fn a_restarted_host_writes_nothing() -> Result {
     Ok(())
 }
 
-/// The error of a run with a toy that does this.
 fn error(does: &str) -> String {
     let mut world = World::of(Plugin::native::<First>()).with(toy(does)).start().unwrap();
     world.settle().unwrap_err().to_string()
 }
 
 #[test]
-fn a_panic_is_told_as_a_trap_is() -> Result {
+fn a_panic_is_reported_like_a_trap() -> Result {
     assert_eq!(error("panic"), "about Toy default/bear: the plugin trapped: it panicked: as bear says");
     let mut world = World::of(Plugin::native::<First>()).with(toy("panic")).start()?;
     let run = world.settle_with_faults()?;
@@ -222,7 +219,7 @@ fn native_code_reads_what_its_manifest_names_and_no_more() -> Result {
 }
 
 #[test]
-fn what_goes_on_for_ever_is_named() {
+fn settling_fails_with_the_field_that_never_converges() {
     let error = error("flap");
     assert!(
         error.starts_with("The host keeps writing although nothing else changes.\nToy default/bear: status.at: "),
@@ -231,7 +228,7 @@ fn what_goes_on_for_ever_is_named() {
 }
 
 #[test]
-fn a_failure_of_the_plugins_own_is_no_fault() -> Result {
+fn a_failure_that_the_plugin_returns_is_no_fault() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("fail")).start()?;
     let run = world.settle()?;
     assert_yaml_includes!(run.condition("Toy bear", "Ready")?, "{status: 'False', message: it does not work}");
@@ -239,7 +236,7 @@ fn a_failure_of_the_plugins_own_is_no_fault() -> Result {
 }
 
 #[test]
-fn all_that_a_plugin_can_say_reaches_the_host() -> Result {
+fn every_part_of_a_response_reaches_the_host() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("")).start()?;
     world.settle()?;
     world.edit("Toy bear", |toy| toy["spec"]["does"] = json!("say"))?;
@@ -263,7 +260,7 @@ fn all_that_a_plugin_can_say_reaches_the_host() -> Result {
 }
 
 #[test]
-fn a_manifest_says_natively_what_it_says_in_the_contract() {
+fn a_native_manifest_is_converted_completely() {
     struct Kinds;
     impl Reconciler for Kinds {
         type Parent = Parent;
@@ -315,7 +312,7 @@ fn settings_are_checked_as_those_of_a_mount() {
 }
 
 #[test]
-fn the_status_of_a_child_is_its_controllers_to_write() -> Result {
+fn a_test_can_write_the_status_of_a_child() -> Result {
     let mut world = World::of(Plugin::wasm(gyre_artifacts::WEBSITE)?).file("../plugins/website/samples").start()?;
     world.settle()?;
     world.set_status(
@@ -383,7 +380,7 @@ fn images(child: &Value) -> String {
 }
 
 #[test]
-fn a_mount_is_limited_as_the_test_says() -> Result {
+fn a_test_can_limit_a_mount() -> Result {
     let mounted = |children| {
         World::of(Plugin::native::<First>()).mounted(move |program| program.limits.children = children).with(toy("")).start()
     };
@@ -394,7 +391,7 @@ fn a_mount_is_limited_as_the_test_says() -> Result {
 }
 
 #[test]
-fn children_may_be_there_before_the_plugin() -> Result {
+fn children_may_exist_before_the_plugin() -> Result {
     let parent = toy("");
     let child = object("v1", "ConfigMap", "default/bear").field("data", json!({"text": "old"})).child_of(&parent, "toys");
     let other = object("v1", "ConfigMap", "default/lion").child_of(&parent, "toys");

@@ -85,12 +85,12 @@ const COMMANDS: [(&[&str], Shown); 27] = [
     ),
     (
         &["docker buildx build"],
-        Shown::By("tests/chart/tests/image.rs", "the_steps_make_what_the_image_is_to_have", "engine.run"),
+        Shown::By("tests/chart/tests/image.rs", "the_build_steps_create_the_files_of_the_image", "engine.run"),
     ),
     (&["helm install gyre charts/gyre"], INSTALL),
     (
         &["helm upgrade gyre charts/gyre"],
-        Shown::By("tests/chart/tests/host.rs", "what_a_plugin_holds_is_let_go_with_rules_that_stay", "\"upgrade\""),
+        Shown::By("tests/chart/tests/host.rs", "finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules", "\"upgrade\""),
     ),
     (
         &["helm uninstall gyre"],

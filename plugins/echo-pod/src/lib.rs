@@ -1,6 +1,5 @@
-//! The shared parts of the plugins `echo` and `scheduled-echo`: the pod that writes the message, and the settings.
-//!
-//! It is a crate of its own because a plugin that depended on the other would export both reconcilers.
+//! Shared by the plugins `echo` and `scheduled-echo`: the pod that writes the message, and the
+//! settings. A plugin that depended on the other plugin would export both reconcilers.
 
 use gyre_sdk::k8s::{Container, PodTemplate};
 use serde::Deserialize;
@@ -10,7 +9,7 @@ pub const SETTINGS_SCHEMA: &str = include_str!("../settings.json");
 
 const IMAGE: &str = "busybox:1.33.1";
 
-/// Any user but root will do; this one is called `nonroot` in common base images.
+/// The user `nonroot` of common base images.
 const NOT_ROOT: u32 = 65532;
 
 /// The settings of an operator.
@@ -19,16 +18,16 @@ const NOT_ROOT: u32 = 65532;
 pub struct Settings {
     /// If true, pods meet the restricted Pod Security Standard.
     pub restricted: bool,
-    /// Another image; it needs an `echo`.
+    /// An image with the program `echo`.
     pub image: Option<String>,
 }
 
-/// The pod that writes a message once. `name` is the container's.
+/// Returns a pod that writes a message once, in a container with this name.
 pub fn pod(name: &str, message: &str, settings: &Settings) -> PodTemplate {
     let image = settings.image.as_deref().unwrap_or(IMAGE);
     let container = Container::new(name, image).image_pull_policy("IfNotPresent").command(["echo", message]);
     let pod = PodTemplate::new(container).restart_policy("Never");
-    // busybox runs as root unless told otherwise.
+    // busybox runs as root by default.
     if settings.restricted { pod.restricted().with("/spec/securityContext/runAsUser", NOT_ROOT) } else { pod }
 }
 

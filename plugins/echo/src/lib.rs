@@ -1,12 +1,12 @@
-//! An Echo writes its message once: a Job does.
+//! A Job writes the message of an Echo once.
 //!
 //! ```text
-//!   no Job, nothing recorded ──▶ Job created ──▶ complete or failed: recorded in the status ──▶ not run again
-//!             ▲                     │                                    │
-//!             └─ deleted unfinished ┘          message changed, and the Job deleted ──▶ Job created
+//!   no Job, nothing recorded ──▶ Job created ──▶ complete or failed, in the status ──▶ no more
+//!             ▲                     │                             │
+//!             └─ deleted unfinished ┘         message changed and Job deleted ──▶ Job created
 //! ```
 //!
-//! A change of the message does not touch a Job that exists. What is absent: retries, which are the Job's own.
+//! A change of the message does not affect an existing Job. What is absent: retries.
 
 use echo_pod::{SETTINGS_SCHEMA, Settings};
 use gyre_sdk::k8s::Job;
@@ -72,12 +72,13 @@ impl Reconciler for EchoReconciler {
         let (Metadata { uid, generation, .. }, message) = (&echo.metadata, echo.spec.message.as_str());
         let name = dns_label(&echo.metadata.name);
         let job = &cluster.child(Job::KIND, &name)?;
-        // Only these two conditions mean that a Job has come to its end; `SuccessCriteriaMet` and `FailureTarget` precede them.
+        // Only these mean that a Job has ended; `SuccessCriteriaMet` and `FailureTarget` come
+        // before.
         let is = |kind: &str| job.as_ref().is_some_and(|job| job.is_condition_true(kind));
         let ended = is("Complete").then_some(RunResult::Complete).or_else(|| is("Failed").then_some(RunResult::Failed));
         let is_outdated = job.as_ref().is_some_and(|job| message_of(job, &name) != Some(message));
         let now = ended.filter(|_| !is_outdated).map(|result| Finished { uid: uid.clone(), generation: *generation, result });
-        // A status that was copied from another object says nothing about this one.
+        // A status that was copied from another object is ignored.
         let finished = now.or_else(|| echo.status.as_ref()?.finished.clone().filter(|run| run.uid == *uid));
         let result = finished.as_ref().filter(|run| run.generation == *generation && !is_outdated).map(|run| run.result);
 
@@ -86,7 +87,7 @@ impl Reconciler for EchoReconciler {
         let response = if is_over { response.keep(Job::KIND.named(&name)) } else { response.apply(&desired)? };
         let has_controller =
             |job: &DynamicObject| job.list("/metadata/ownerReferences").any(|owner| owner["controller"] == true);
-        // Whether the Job has been observed yet makes no difference, so the status is written once until the Job finishes.
+        // The status does not depend on whether the Job has been observed yet, to save a write.
         let ready = match result {
             Some(RunResult::Complete) => Report::ready("JobComplete", format!("Job {name} ran the message")),
             Some(RunResult::Failed) => Report::not_ready("JobFailed", format!("Job {name} failed")),
@@ -94,7 +95,7 @@ impl Reconciler for EchoReconciler {
                 let message = format!("Job {name} is for an earlier message; delete it to run the present one");
                 Report::not_ready("JobOutdated", message).severity(Severity::Normal)
             }
-            // echoperator made the Echo the Job's controller, and Kubernetes' CronJob controller goes by the controller's name alone.
+            // echoperator set `controller: true`; the CronJob controller looks only at the name.
             None if job.as_ref().is_some_and(has_controller) => {
                 let message = format!(
                     "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before \
@@ -110,7 +111,7 @@ impl Reconciler for EchoReconciler {
     }
 }
 
-/// The message that a Job writes. Other containers are those that an admission webhook added.
+/// Returns the message of a Job. Admission webhooks may have added other containers.
 fn message_of<'a>(job: &'a DynamicObject, container: &str) -> Option<&'a str> {
     let command = job.named("/spec/template/spec/containers", container)?["command"].as_array()?;
     command.get(1).filter(|_| command.len() == 2)?.as_str()

@@ -17,7 +17,7 @@ fn echo(generation: i64, message: &str, finished: Value) -> Value {
     })
 }
 
-/// A Job as the API server and its controller fill it in, with these conditions.
+/// Returns a Job as the API server completes it, with these conditions.
 fn job(message: &str, conditions: Value) -> Value {
     json!({
         "apiVersion": "batch/v1",
@@ -50,13 +50,13 @@ fn reconcile(echo: Value, job: Option<Value>) -> Response {
     testing::reconcile::<EchoReconciler>(echo, json!({}), &cluster).unwrap()
 }
 
-/// The child that the plugin should return for the Job.
+/// The expected child: apply the Job, or keep it.
 enum Wish {
     Run,
     Rest,
 }
 
-/// The expected answer for a state. It is the only place that inspects an answer.
+/// The expected response. Only `check` inspects responses.
 struct Expected {
     wish: Wish,
     finished: Value,
@@ -143,7 +143,7 @@ fn the_answer_is_the_same_until_the_job_finishes() {
 }
 
 #[test]
-fn a_job_that_the_cron_job_controller_may_delete_is_told_of_until_it_finishes() {
+fn a_job_that_the_cron_job_controller_may_delete_is_reported_until_it_finishes() {
     let controlled = |conditions: Value| {
         let mut job = job("Good day.", conditions);
         job["metadata"]["ownerReferences"][0]["controller"] = json!(true);
@@ -191,17 +191,17 @@ fn a_job_that_was_deleted_after_it_finished_is_not_run_again() {
 }
 
 #[test]
-fn a_record_of_another_object_says_nothing() {
+fn a_status_that_was_copied_from_another_object_is_ignored() {
     let foreign = json!({"uid": "another", "generation": 1, "result": "Complete"});
     check(echo(1, "Good day.", foreign), None, created(Value::Null));
 }
 
 #[test]
 fn a_change_of_the_message_leaves_the_job_alone() {
-    // While it runs: applying is not changing, for the strategy is to create only.
+    // While it runs, the Job is applied, but the strategy is to create only.
     check(echo(2, "Good night.", Value::Null), Some(job("Good day.", json!([]))), outdated(Wish::Run, Value::Null));
     assert_eq!(EchoReconciler::manifest().children[0].strategy, Strategy::CreateOnly);
-    // When it has finished, whether or not that was recorded in time.
+    // After it has finished, whether or not that was recorded.
     let done = || Some(job("Good day.", is_true("Complete")));
     check(echo(2, "Good night.", Value::Null), done(), outdated(Wish::Rest, Value::Null));
     check(echo(2, "Good night.", finished(1, "Complete")), done(), outdated(Wish::Rest, finished(1, "Complete")));

@@ -1,4 +1,4 @@
-//! The life of an Echo, as the host and the Job controller make it happen.
+//! The life of an Echo with the host and the Job controller.
 
 use echo::EchoReconciler;
 use gyre_test::{Plugin, Result, World, assert_yaml_eq, assert_yaml_includes};

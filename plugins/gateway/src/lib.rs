@@ -1,8 +1,7 @@
-//! A Gateway's desired state is logged, and an event says that it was.
+//! Logs the desired state of a Gateway and publishes an event, after changes and every 30 seconds.
 //!
-//! It is so again every 30 seconds, and whenever the Gateway changes. What is absent: children, and a status but for the conditions
-//! that the host writes. That an update which changes nothing is skipped, and how many are worked on at once, is up to the host:
-//! two workers is `workers: 2` of the mount.
+//! What is absent: children, and a status besides the conditions of the host. The host skips
+//! updates that change nothing; use `workers: 2` of the mount for two workers.
 
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use serde_json::value::RawValue;
 /// The kind of the parents.
 pub const GATEWAY: Kind = Kind::new("app.example.com/v1", "Gateway");
 
-/// As long as the resync period of the informers that it had before.
+/// The resync period of the informers that it replaces.
 const RESYNC: Duration = Duration::from_secs(30);
 
-/// The maximum length of a spec in the log. A call may log 64 KiB, and people read the start.
+/// The maximum length of a spec in the log. A call may log 64 KiB.
 const SHOWN_BYTES: usize = 4096;
 
 /// The plugin.
@@ -48,11 +47,11 @@ impl Reconciler for GatewayReconciler {
 pub struct Gateway {
     /// Its metadata.
     pub metadata: Metadata,
-    /// The desired state, as it stands.
+    /// The desired state, unparsed.
     pub spec: Option<Box<RawValue>>,
 }
 
-/// The start of a text, up to a whole character.
+/// Returns the start of a text, cut between characters.
 fn shown(text: &str) -> &str {
     text.get(..text.floor_char_boundary(SHOWN_BYTES)).unwrap_or(text)
 }

@@ -14,7 +14,7 @@ fn gateway(spec: Value) -> Value {
     })
 }
 
-/// The answer is always the same; this returns what is logged of the spec.
+/// Checks the response, which is always the same, and returns the logged spec.
 #[track_caller]
 fn logged(gateway: Value) -> String {
     testing::take_log();
@@ -43,7 +43,7 @@ fn the_desired_state_is_logged_as_it_stands() {
 }
 
 #[test]
-fn a_long_one_is_cut_between_characters() {
+fn a_long_spec_is_cut_between_characters() {
     for character in ["a", "é", "🎉"] {
         let logged = logged(gateway(json!({"text": character.repeat(100_000)})));
         assert!(logged.len() <= SHOWN_BYTES && logged.len() > SHOWN_BYTES - 4, "{} bytes", logged.len());

@@ -1,22 +1,22 @@
-//! **It holds a finalizer on every Pod that it is mounted for: a Pod is written to when it appears, and when it is deleted it is gone only
-//! after the host has removed the finalizer.** So restrict the mount to few Pods, with `namespaces` and a `selector` such as
-//! `pod-log.gyre.dev/watch=true`, which the sample has. Never mount it for Pods that the host itself needs to start.
+//! **It sets a finalizer on every Pod that it is mounted for: a deleted Pod remains until the host
+//! has removed the finalizer.** So restrict the mount to few Pods, with `namespaces` and a
+//! `selector` such as `pod-log.gyre.dev/watch=true`. Never mount it for Pods that the host needs to
+//! start.
 //!
-//! It logs what becomes of Pods, and does not miss their end: that of a Pod whose deletion happens while the host is down is still
-//! reported, because the Pod waits for the finalizer.
+//! It logs changes of Pods, and also deletions while the host is down.
 //!
 //! ```text
 //!   Pod ──▶ "Sync/Add/Update for Pod …", at every change
-//!    └─ deleted ──▶ its containers end ──▶ "Pod … does not exist anymore" ──▶ finalizer removed, gone
+//!    └─ deleted ──▶ its containers end ──▶ "Pod … does not exist anymore" ──▶ finalizer removed
 //! ```
 //!
-//! What is absent: children, status, conditions and events, for Pods belong to others. To give a Pod up after 5 retries is
-//! `maxRetries: 5` of the mount.
+//! What is absent: children, status, conditions and events, because Pods belong to others. Use
+//! `maxRetries: 5` of the mount to give up after 5 retries.
 
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, Reconciler, Response, Teardown, log};
 use serde::Deserialize;
 
-/// The kind of the parents. It is a built-in kind, so that no CRD comes with the plugin.
+/// The kind of the parents, which needs no CRD.
 pub const POD: Kind = Kind::new("v1", "Pod");
 
 /// The plugin.
@@ -48,7 +48,7 @@ impl Reconciler for PodLogger {
     }
 }
 
-/// The parent: all that matters of it is its metadata.
+/// The parent, of which only metadata is read.
 #[derive(Debug, Deserialize)]
 pub struct Pod {
     metadata: PodMetadata,
@@ -64,8 +64,9 @@ struct PodMetadata {
 }
 
 impl Pod {
-    /// A deleted Pod has a `deletionTimestamp` while its containers still run. The kubelet deletes it once more, without grace, when
-    /// they have ended; one that runs nowhere has no grace from the start.
+    /// A deleted Pod has a `deletionTimestamp` while its containers still run. When they have
+    /// ended, the kubelet deletes it again without a grace period. A Pod without a node has no
+    /// grace period.
     fn has_ended(&self) -> bool {
         self.metadata.deletion_grace_period_seconds.unwrap_or_default() == 0
     }

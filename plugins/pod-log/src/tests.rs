@@ -48,7 +48,7 @@ fn a_pod_does_not_exist_anymore_when_its_containers_have_ended() {
 }
 
 #[test]
-fn the_host_is_asked_to_hold_a_finalizer_and_for_nothing_else() {
+fn the_manifest_asks_only_for_a_finalizer() {
     let plain = Manifest::new("pod-log", env!("CARGO_PKG_VERSION"), POD).description(env!("CARGO_PKG_DESCRIPTION"));
     assert_eq!(PodLogger::manifest(), plain.finalizes());
 }

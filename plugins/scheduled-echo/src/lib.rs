@@ -1,7 +1,7 @@
-//! A ScheduledEcho writes its message time and again: a CronJob does.
+//! A CronJob writes the message of a ScheduledEcho repeatedly.
 //!
-//! A change of the message or the schedule reaches the CronJob, and so the next run. What is absent: a check of the schedule,
-//! which is the API server's.
+//! A change of the message or schedule applies to the next run. What is absent: validation of the
+//! schedule, which the API server does.
 
 use echo_pod::{SETTINGS_SCHEMA, Settings};
 use gyre_sdk::k8s::CronJob;
@@ -9,7 +9,7 @@ use gyre_sdk::names::{dns_label, dns_label_within};
 use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, Object, Reconciler, Report, Response, Schema, Strategy};
 use serde::{Deserialize, Serialize};
 
-/// The API server takes no longer names: the CronJob controller appends 11 characters to name the Jobs.
+/// The limit of the API server, because the CronJob controller appends 11 characters for Jobs.
 const CRON_JOB_NAME_LIMIT: usize = 52;
 
 /// Writes a message repeatedly, with a CronJob.
@@ -54,7 +54,7 @@ impl Reconciler for ScheduledEchoReconciler {
         let name = dns_label_within(&echo.metadata.name, CRON_JOB_NAME_LIMIT);
         let pod = echo_pod::pod(&dns_label(&echo.metadata.name), &echo.spec.message, settings);
         let desired = CronJob::new(&name, &echo.spec.schedule, pod).with("/spec/concurrencyPolicy", "Forbid");
-        // A new CronJob has not run yet: then it is what was recorded of the one before.
+        // A new CronJob has not run yet, so the recorded time of the previous one stays.
         let observed = cluster.child(CronJob::KIND, &name)?.and_then(|cron_job| cron_job.field("/status/lastScheduleTime"));
         let last_run = observed.or_else(|| echo.status.as_ref()?.last_run.clone());
         let message = format!("CronJob {name} runs the message");

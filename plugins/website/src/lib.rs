@@ -1,4 +1,4 @@
-//! A Website serves what a template says, with what the cluster's defaults say.
+//! Serves the files of a Website, rendered from a template, with defaults of the cluster.
 //!
 //! ```text
 //!   Website ────────────────────────────┐
@@ -7,8 +7,8 @@
 //!                                       └──▶ Deployment (pods carry it) ◀───┘  and a Service
 //! ```
 //!
-//! - A missing template is no error: the host records that nothing was there, and calls again when something is.
-//! - The pods carry the content's fingerprint as an annotation, so that another content rolls the Deployment.
+//! - A missing template is no error: the host calls again when it exists.
+//! - The pods have the content's fingerprint as an annotation, so that new content rolls them out.
 
 use std::cmp::Reverse;
 
@@ -21,7 +21,7 @@ use gyre_sdk::{
 use serde::{Deserialize, Serialize};
 
 const IMAGE: &str = "nginxinc/nginx-unprivileged:1.29-alpine";
-/// Tells the pods of a Website from those of another of its namespace.
+/// The label that identifies the pods of a Website.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// Serves files that are rendered from a template.
@@ -30,7 +30,8 @@ const INSTANCE: &str = "app.kubernetes.io/instance";
 #[resource(column("Template", ".spec.template"), column("Defaults", ".status.defaults"), condition("Ready"))]
 #[resource(column("Reason", r#".status.conditions[?(@.type=="Ready")].reason"#, 1), age)]
 pub struct WebsiteSpec {
-    /// The ConfigMap of this namespace whose data are the files. {{title}}, {{host}}, {{name}} and {{namespace}} in them are replaced.
+    /// The ConfigMap of this namespace whose data are the files. {{title}}, {{host}}, {{name}} and
+    /// {{namespace}} in them are replaced.
     #[schema(min_length = 1, max_length = 253)]
     template: String,
     /// The text that replaces {{title}}.
@@ -53,7 +54,8 @@ struct WebsiteStatus {
     defaults: Option<String>,
 }
 
-/// Defaults for all Websites. The one with the highest priority applies, and of several the first by name.
+/// Defaults for all Websites. The one with the highest priority applies, and of several the first
+/// by name.
 #[derive(Clone, Debug, Default, Deserialize, CustomResource)]
 #[serde(default)]
 #[resource(group = "web.gyre.dev", version = "v1alpha1", kind = "WebsiteDefaults", plural = "websitedefaults")]
@@ -104,7 +106,7 @@ impl Reconciler for WebsiteReconciler {
             return not_rendered("TemplateMissing", message);
         };
         let all: Vec<Object<DefaultsSpec>> = cluster.list(DefaultsSpec::KIND, None, None)?;
-        // They come by name, and the first of equals is found.
+        // The list is sorted by name, and `min_by_key` returns the first minimum.
         let found = all.iter().min_by_key(|defaults| Reverse(defaults.spec.priority));
         let defaults = found.map(|found| found.spec.clone()).unwrap_or_default();
         let values = Labels::from([("title", &spec.title), ("host", &spec.host), ("name", &metadata.name)]);
@@ -113,7 +115,7 @@ impl Reconciler for WebsiteReconciler {
         let data: Labels = template_data.iter().map(|(file, text)| (file, fill_in(text, &values))).collect();
         let binary_data: Labels = template.field("/binaryData").unwrap_or_default();
         let content = fingerprint(data.iter().chain(binary_data.iter()).flat_map(|(file, text)| [file, text]));
-        // A selector cannot be changed, so it has nothing of what the defaults say.
+        // A selector is immutable, so it does not contain labels of the defaults.
         let selector = Labels::from([(INSTANCE, &name)]);
         let labels = defaults.labels.with(INSTANCE, &name);
         let (image, replicas) = (defaults.image.as_deref().unwrap_or(IMAGE), spec.replicas.or(defaults.replicas).unwrap_or(1));
@@ -130,14 +132,14 @@ impl Reconciler for WebsiteReconciler {
     }
 }
 
-/// Replaces `{{title}}` and the like. What is filled in is not looked at again, and other braces stay as they are.
+/// Replaces `{{title}}` etc. once; values are not searched again, and other braces stay.
 fn fill_in(text: &str, values: &Labels) -> String {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once("{{") {
-        // Up to the next brace, so that a text of braces alone is not gone through once for each of them.
+        // Search only up to the next brace, so that a text of braces takes linear time.
         let placeholder = after.find(['{', '}']).and_then(|end| after.split_at_checked(end));
         let found = placeholder.and_then(|(name, end)| Some((values.get(name.trim())?, end.strip_prefix("}}")?)));
-        // Otherwise one brace only: of three, the last two may open a placeholder.
+        // Otherwise take one brace, because the last two of three may open a placeholder.
         let (value, after) = found.unwrap_or_else(|| ("{", rest.get(before.len() + 1..).unwrap_or_default()));
         filled.extend([before, value]);
         rest = after;

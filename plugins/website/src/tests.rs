@@ -108,7 +108,7 @@ fn a_website_is_rendered_served_and_named() {
 
 #[test]
 fn a_missing_template_is_no_error_and_leaves_what_there_is() {
-    // One of another namespace is not meant.
+    // A ConfigMap of another namespace does not count.
     let cluster = testing::Cluster::new().with(config_map("other", "welcome", ""));
     let response = reconcile(plain(), &cluster);
     assert_eq!((&response.children, &response.status), (&None, &None));
@@ -180,7 +180,7 @@ fn defaults_hold_where_the_website_says_nothing() {
         assert_eq!(child["metadata"]["labels"], labels, "{child}");
     }
     assert_eq!(deployment["spec"]["template"]["metadata"]["labels"], labels);
-    // A selector cannot be changed, so it has nothing of what may change.
+    // A selector is immutable.
     assert_eq!(deployment["spec"]["selector"]["matchLabels"], json!({"app.kubernetes.io/instance": "hello"}));
 
     let own = website(json!({"template": "welcome", "replicas": 0}));
@@ -195,7 +195,7 @@ fn defaults_that_are_not_served_yet_are_waited_for() {
 }
 
 #[test]
-fn any_name_of_a_website_gives_names_that_its_children_may_have() {
+fn every_name_of_a_website_gives_valid_names_of_children() {
     for name in ["3.example.com".to_owned(), "long".repeat(60)] {
         let mut website = plain();
         website["metadata"]["name"] = json!(name);
@@ -264,7 +264,7 @@ fn placeholders_are_filled_in_once_and_all_else_stays() {
 }
 
 #[test]
-fn what_is_filled_in_takes_time_that_grows_with_the_text_only() {
+fn filling_in_takes_linear_time() {
     let braces = "{".repeat(1 << 20);
     check_filled_in(&braces, &braces);
 }

@@ -1,12 +1,11 @@
-//! An Xca becomes active once, and its status says when.
+//! Activates an Xca once, and records the time in its status.
 //!
 //! ```text
-//!   not active ──▶ active, since now ──▶ nothing more is done
+//!   not active ──▶ active, since now ──▶ nothing more
 //! ```
 //!
-//! The clock is read on the way only: an answer that depends on it is never taken for a later one, so an active Xca that read it
-//! would be reconciled each time that somebody looks at it. What is absent: children, and trying again when the status could not be
-//! written, which is the host's.
+//! The clock is read only when an Xca becomes active, because calls that read the clock are always
+//! repeated. What is absent: children, and retries of the write, which the host does.
 
 use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, NoSettings, Reconciler, Response, Schema, clock};
 use serde::{Deserialize, Serialize};
@@ -33,7 +32,7 @@ pub struct XcaStatus {
     pub last_update_time: Option<String>,
 }
 
-/// The parent. Nothing depends on its spec, which may be missing.
+/// The parent, whose spec is not read.
 #[derive(Debug, Deserialize)]
 pub struct Xca {
     /// The status.

@@ -30,7 +30,7 @@ fn becomes_active(xca: Value) {
 }
 
 #[test]
-fn what_is_not_active_becomes_active_now() {
+fn an_inactive_xca_becomes_active_now() {
     becomes_active(xca(Value::Null));
     becomes_active(xca(json!({})));
     becomes_active(xca(json!({"active": false, "last_update_time": "2025-01-01T00:00:00Z"})));
@@ -39,7 +39,7 @@ fn what_is_not_active_becomes_active_now() {
 }
 
 #[test]
-fn what_is_active_stays_as_it_is_and_does_not_look_at_the_clock() {
+fn an_active_xca_stays_as_it_is_without_reading_the_clock() {
     let active = xca(json!({"active": true, "last_update_time": "2025-01-01T00:00:00Z"}));
     let without_a_clock = testing::Cluster::new();
     let response = testing::reconcile::<XcaReconciler>(active, json!({}), &without_a_clock).unwrap();
@@ -47,7 +47,7 @@ fn what_is_active_stays_as_it_is_and_does_not_look_at_the_clock() {
 }
 
 #[test]
-fn once_is_enough() {
+fn an_xca_becomes_active_only_once() {
     let first = testing::reconcile::<XcaReconciler>(xca(Value::Null), json!({}), &noon()).unwrap();
     let second = testing::reconcile::<XcaReconciler>(xca(first.status_json()), json!({}), &testing::Cluster::new()).unwrap();
     assert_eq!(second, Response::status_only());

@@ -1,10 +1,10 @@
-//! Reads the attributes of serde and the documentation.
+//! Reads serde's attributes and documentation.
 
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parse as _;
 use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta, Token};
 
-/// The attributes of serde that a schema depends on, of a type, a field or a variant.
+/// The attributes of serde that a schema depends on.
 #[derive(Default)]
 pub(crate) struct Serde {
     pub(crate) rename: Option<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Serde {
 impl Serde {
     /// # Errors
     ///
-    /// For what changes the form of a type so that no schema can be derived.
+    /// If an attribute changes the form of the type so that no schema can be derived.
     pub(crate) fn of(attributes: &[Attribute]) -> syn::Result<Self> {
         let mut serde = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
@@ -43,7 +43,7 @@ impl Serde {
     }
 }
 
-/// Reads what follows a name that means nothing here.
+/// Skips the value of an attribute that is ignored.
 fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
     if meta.input.peek(Token![=]) {
         let _ = Expr::parse(meta.value()?)?;
@@ -55,7 +55,7 @@ fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// The documentation of an item: a line for each paragraph.
+/// Returns the documentation of an item, one line per paragraph.
 pub(crate) fn documentation(attributes: &[Attribute]) -> Option<String> {
     let mut paragraphs: Vec<String> = vec![String::new()];
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
@@ -79,7 +79,7 @@ pub(crate) fn documentation(attributes: &[Attribute]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A name after a rule of serde's `rename_all`. Fields are in snake case, variants in Pascal case.
+/// Renames a field in snake case or a variant in Pascal case by a rule of serde's `rename_all`.
 ///
 /// # Errors
 ///

@@ -1,11 +1,10 @@
-//! JSON as text, with the places where the text of other types belongs.
+//! Builds JSON as text with references to the text of other types.
 
 use std::fmt::Write as _;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// A string, quoted.
 pub(crate) fn string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -21,12 +20,11 @@ pub(crate) fn string(text: &str) -> String {
     quoted
 }
 
-/// An array of JSON texts.
 pub(crate) fn array(elements: &[String]) -> String {
     format!("[{}]", elements.join(","))
 }
 
-/// JSON in parts, which become a constant of the type `Fragments`.
+/// Parts of JSON, which become a constant of the type `Fragments`.
 #[derive(Default)]
 pub(crate) struct Fragments {
     parts: Vec<TokenStream>,
@@ -34,20 +32,17 @@ pub(crate) struct Fragments {
 }
 
 impl Fragments {
-    /// Appends a text.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.text.push_str(text);
         self
     }
 
-    /// Appends what an expression has.
     pub(crate) fn nested(&mut self, fragments: &TokenStream) -> &mut Self {
         self.end_text();
         self.parts.push(quote!(::gyre_sdk::schema::Fragment::Nested(#fragments)));
         self
     }
 
-    /// Appends other parts.
     pub(crate) fn append(&mut self, other: &Self) -> &mut Self {
         if other.parts.is_empty() {
             return self.text(&other.text);
@@ -57,7 +52,6 @@ impl Fragments {
         self.text(&other.text)
     }
 
-    /// The expression.
     pub(crate) fn finish(mut self) -> TokenStream {
         self.end_text();
         let parts = self.parts;

@@ -5,7 +5,6 @@ use syn::{Attribute, Expr, ExprLit, ExprUnary, Lit, LitStr, Token, Type, UnOp};
 
 use crate::json::{self, Fragments};
 
-/// Keywords that are given as `name = literal`.
 const LITERALS: [(&str, &str); 12] = [
     ("default", "default"),
     ("format", "format"),
@@ -21,21 +20,18 @@ const LITERALS: [(&str, &str); 12] = [
     ("pattern", "pattern"),
 ];
 
-/// Types whose schema has a keyword of its own.
+/// Types whose schema already has a keyword.
 const BUILT_IN: [(&str, &[&str]); 2] = [
     ("format", &["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"]),
     ("minimum", &["u8", "u16", "u32", "u64"]),
 ];
 
-/// The keywords of a schema besides its type.
 #[derive(Default)]
 pub(crate) struct Keywords {
-    /// The whole schema instead of that of the type.
     replaced: Option<String>,
-    /// `"minLength":1`.
+    /// E.g. `"minLength":1`.
     literals: Vec<(&'static str, String)>,
     rules: Vec<String>,
-    /// Of each element of a list or map.
     elements: Option<Box<Keywords>>,
 }
 
@@ -74,11 +70,11 @@ impl Keywords {
         Ok(())
     }
 
-    /// The keywords of a type, with these.
+    /// Returns the keywords of a type with these added.
     ///
     /// # Errors
     ///
-    /// If the type has one of them already, or has no elements.
+    /// If the type already has one of them, or has no elements.
     pub(crate) fn schema_of(&self, of: &Type) -> syn::Result<Fragments> {
         let mut schema = Fragments::default();
         let wrong = |message: String| Err(syn::Error::new_spanned(of, message));
@@ -113,7 +109,6 @@ impl Keywords {
         Ok(schema)
     }
 
-    /// Appends what was said, after keywords.
     pub(crate) fn add_to(&self, schema: &mut Fragments) {
         for (keyword, value) in &self.literals {
             schema.text(&format!(",\"{keyword}\":{value}"));
@@ -123,18 +118,15 @@ impl Keywords {
         }
     }
 
-    /// Returns whether the schema says what the value is if it is not given.
     pub(crate) fn has_default(&self) -> bool {
         self.literals.iter().any(|(keyword, _)| *keyword == "default")
     }
 
-    /// Returns whether the whole schema was given.
     pub(crate) fn is_replaced(&self) -> bool {
         self.replaced.is_some()
     }
 }
 
-/// A literal as JSON.
 fn literal(expression: &Expr) -> syn::Result<String> {
     match expression {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(json::string(&text.value())),
@@ -146,7 +138,7 @@ fn literal(expression: &Expr) -> syn::Result<String> {
     }
 }
 
-/// The name of a type, without its path.
+/// Returns the name of a type without its path.
 fn last_segment(of: &Type) -> Option<String> {
     match of {
         Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
@@ -154,7 +146,7 @@ fn last_segment(of: &Type) -> Option<String> {
     }
 }
 
-/// The `V` of a `Map<K, V>`.
+/// Returns the `V` of a `Map<K, V>`.
 fn last_argument(of: &Type) -> Option<&Type> {
     let Type::Path(path) = of else { return None };
     let syn::PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
@@ -171,7 +163,6 @@ fn last_argument_if<'a>(of: &'a Type, names: &[&str]) -> &'a Type {
     }
 }
 
-/// Returns whether a field of this type may be missing.
 pub(crate) fn is_optional(of: &Type) -> bool {
     last_segment(of).as_deref() == Some("Option")
 }

@@ -4,7 +4,7 @@
 //!   attributes ──▶ keywords ──▶ schema: the fragments of a type ──▶ resource: those of a CRD
 //! ```
 //!
-//! The macros write JSON. Where the schema of another type belongs, they name that type's fragments, and the compiler joins them all.
+//! The macros write JSON. For another type they refer to its fragments, which the compiler joins.
 
 mod attributes;
 mod json;

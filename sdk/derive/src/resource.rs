@@ -1,4 +1,4 @@
-//! The CustomResourceDefinition of a type.
+//! Derives the CustomResourceDefinition of a type.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -9,7 +9,7 @@ use crate::attributes::documentation;
 use crate::json::{self, Fragments};
 use crate::schema;
 
-/// The schema of the fields that the host writes into each status, without the description of the conditions.
+/// The schema of the status fields of the host, without the description of the conditions.
 const STATUS_OF_THE_HOST: &str = concat!(
     r#""observedGeneration":{"type":"integer","format":"int64","description":"The generation of the spec that this status is about."},"#,
     r#""conditions":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["type"],"items":{"type":"object","#,
@@ -20,10 +20,8 @@ const STATUS_OF_THE_HOST: &str = concat!(
     r#""message":{"type":"string","maxLength":32768}}},"#,
 );
 
-/// The description of the conditions, unless the plugin has its own.
 const CONDITIONS: &str = "The conditions of the object, one for each type.";
 
-/// Expands `#[derive(CustomResource)]`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let resource = Resource::of(input)?;
     let schema = schema::derive(input)?;
@@ -165,8 +163,8 @@ impl Resource {
     }
 }
 
-/// `column("Name", ".path", "date", 1)`: the type and the priority may be left out. They have no names, because clippy takes two columns of
-/// one type for a mistake if they have.
+/// Reads `column("Name", ".path", "date", 1)`. The type and the priority are optional. They are
+/// positional, because clippy would report two named ones of the same type as duplicates.
 fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let content;
     syn::parenthesized!(content in meta.input);
@@ -190,7 +188,7 @@ fn column(name: &str, of: &str, path: &str, priority: Option<u32>) -> String {
     format!("{{\"name\":{name},\"type\":{of},\"jsonPath\":{path}{priority}}}")
 }
 
-/// As kubebuilder forms it, in most cases.
+/// Returns the plural like kubebuilder, in most cases.
 fn plural(singular: &str) -> String {
     let ends = |endings: &[&str]| endings.iter().any(|ending| singular.ends_with(ending));
     match singular.strip_suffix('y') {

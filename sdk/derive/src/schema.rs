@@ -1,4 +1,4 @@
-//! The schema of a type.
+//! Derives the schema of a type.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -8,10 +8,9 @@ use crate::attributes::{Serde, documentation, renamed};
 use crate::json::{self, Fragments};
 use crate::keywords::{Keywords, is_optional};
 
-/// Names that the host writes into each status, with schemas of its own.
+/// Status fields that the host writes and describes.
 const OF_THE_HOST: [&str; 2] = ["conditions", "observedGeneration"];
 
-/// Expands `#[derive(Schema)]`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     if !input.generics.params.is_empty() {
         return Err(syn::Error::new_spanned(&input.generics, "no schema can be derived for a generic type"));
@@ -47,12 +46,12 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// The keyword with a comma behind it.
+/// Returns the keyword with a comma after it.
 pub(crate) fn description_of(documentation: &str) -> String {
     format!("\"description\":{},", json::string(documentation))
 }
 
-/// The schema of a struct, and its fields alone, each with a comma before it.
+/// Returns the schema of a struct, and its fields alone, each with a comma before it.
 fn of_struct(data: &DataStruct, serde: &Serde) -> syn::Result<(Fragments, Option<Fragments>)> {
     let fields = match &data.fields {
         Fields::Named(fields) => fields.named.iter(),
@@ -92,7 +91,7 @@ fn of_struct(data: &DataStruct, serde: &Serde) -> syn::Result<(Fragments, Option
 
 struct Property {
     name: String,
-    /// With its name.
+    /// Includes the name.
     schema: Fragments,
     is_required: bool,
 }

@@ -1,4 +1,4 @@
-//! If no schema can be derived, the error says what to do.
+//! Errors for types that no schema can be derived from.
 
 use syn::{DeriveInput, parse_str};
 

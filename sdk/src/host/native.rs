@@ -1,4 +1,4 @@
-//! The imports of native calls: those of whatever stands in for the host.
+//! The imports of native calls, which a stand-in for the host implements.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -8,37 +8,36 @@ use std::time::SystemTime;
 use super::{Error, Level};
 use crate::kind::Kind;
 
-/// The imports of a component, with which a call reads and logs.
+/// The imports of a component.
 pub trait Host: Debug {
-    /// As `cluster.children`.
+    /// The import `cluster.children`.
     ///
     /// # Errors
     ///
     /// The error that the plugin gets.
     fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error>;
 
-    /// As `cluster.get`.
+    /// The import `cluster.get`.
     ///
     /// # Errors
     ///
     /// The error that the plugin gets.
     fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error>;
 
-    /// As `cluster.list`.
+    /// The import `cluster.list`.
     ///
     /// # Errors
     ///
     /// The error that the plugin gets.
     fn list(&self, kind: Kind, namespace: Option<&str>, label_selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error>;
 
-    /// The one moment of the call.
+    /// Returns the time of the call.
     fn now(&self) -> SystemTime;
 
-    /// As `log.log`.
+    /// The import `log.log`.
     fn log(&self, level: Level, message: &str, fields: &[(&str, &str)]);
 }
 
-/// The imports of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Imports(pub(crate) Rc<dyn Host>);
 
@@ -65,7 +64,7 @@ thread_local! {
     static LOG: RefCell<Vec<LogLine>> = const { RefCell::new(Vec::new()) };
 }
 
-/// As long as it exists, what is logged on this thread goes to a host.
+/// Directs the log lines of this thread to a host until it is dropped, also by a panic.
 pub(crate) struct LoggingTo(Option<Rc<dyn Host>>);
 
 impl LoggingTo {
@@ -75,7 +74,6 @@ impl LoggingTo {
 }
 
 impl Drop for LoggingTo {
-    /// Also when a panic ends the call.
     fn drop(&mut self) {
         HOST.replace(self.0.take());
     }
@@ -84,15 +82,15 @@ impl Drop for LoggingTo {
 /// A log line of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// Its severity.
+    /// The severity.
     pub level: Level,
-    /// Its text.
+    /// The text.
     pub message: String,
-    /// For programs.
+    /// The fields, for programs.
     pub fields: Vec<(String, String)>,
 }
 
-/// Returns the lines that were logged on this thread since the last call of this function.
+/// Returns the lines that this thread has logged since the last call of this function.
 pub fn take_log() -> Vec<LogLine> {
     LOG.take()
 }
@@ -104,7 +102,6 @@ pub(crate) fn write_log(level: Level, message: &str, fields: &[(&str, &str)]) {
     }
 }
 
-/// Keeps a line for [`take_log`].
 pub(crate) fn keep_log(level: Level, message: &str, fields: &[(&str, &str)]) {
     let fields = fields.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     LOG.with_borrow_mut(|log| log.push(LogLine { level, message: message.to_owned(), fields }));

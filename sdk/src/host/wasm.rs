@@ -6,7 +6,6 @@ use super::{Error, Level};
 use crate::bindings::gyre::plugin::{cluster, log, types};
 use crate::kind::Kind;
 
-/// The imports of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Imports;
 

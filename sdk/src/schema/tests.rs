@@ -173,10 +173,10 @@ fn a_definition_has_what_its_attributes_say() {
     let schema = &version["schema"]["openAPIV3Schema"];
     assert_eq!((&schema["description"], &schema["required"]), (&json!("A thing."), &Value::Null));
     let status = &schema["properties"]["status"];
-    // The host writes conditions alone if a call fails.
+    // The host may write only conditions.
     assert_eq!(status["required"], Value::Null);
     assert_eq!(status["properties"]["conditions"]["description"], "Ready: it holds.");
-    // The host's own schema holds for what it writes.
+    // The schema of the host takes precedence.
     assert_eq!(status["properties"]["conditions"]["x-kubernetes-list-type"], "map");
     assert_eq!(status["properties"]["count"], json!({"type": "integer", "format": "int64", "description": "How many."}));
     assert_eq!(PolicySpec::CRD.matches("\"conditions\"").count(), 1);

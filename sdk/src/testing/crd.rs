@@ -1,4 +1,4 @@
-//! Definitions of kinds as files.
+//! Compares CustomResourceDefinitions with files.
 
 use std::{env, fs};
 
@@ -6,11 +6,10 @@ use serde_json::Value;
 
 use crate::resource::CustomResource;
 
-/// The environment variable that makes tests write the files.
 const BLESS: &str = "GYRE_BLESS";
 
-/// Asserts that a file has the CustomResourceDefinition of this kind, in whatever layout: for review, and for those who apply the file.
-/// The path is relative to the package.
+/// Asserts that a JSON file, whose path is relative to the package, contains the
+/// CustomResourceDefinition of this kind. The file is for reviews and for `kubectl apply`.
 ///
 /// ```no_run
 /// # #[derive(serde::Deserialize, gyre_sdk::CustomResource)]
@@ -21,7 +20,7 @@ const BLESS: &str = "GYRE_BLESS";
 ///
 /// # Panics
 ///
-/// If the file has something else. With the environment variable `GYRE_BLESS=1`, the file is written instead.
+/// If the file differs. With the environment variable `GYRE_BLESS=1`, it is written instead.
 #[track_caller]
 #[expect(clippy::panic, reason = "an assertion")]
 pub fn assert_crd_file<R: CustomResource>(path: &str) {

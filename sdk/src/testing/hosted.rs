@@ -1,4 +1,4 @@
-//! Calls of a reconciler as native code where somebody else stands in for the host: the test kit `gyre-test`. Not for plugins.
+//! Native calls of a reconciler for the test kit `gyre-test`. Not for plugins.
 
 use std::rc::Rc;
 

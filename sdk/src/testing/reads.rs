@@ -1,4 +1,4 @@
-//! Decides which of the objects of a test a call may read, by the rules of the contract.
+//! Decides which objects of a test a call may read, by the rules of the contract.
 
 use std::time::SystemTime;
 
@@ -21,7 +21,6 @@ pub(crate) struct Reads {
     parent_uid: Option<String>,
 }
 
-/// An object, with what it is looked for by.
 #[derive(Debug)]
 struct Stored {
     namespace: Option<String>,
@@ -63,7 +62,6 @@ impl Reads {
         }
     }
 
-    /// Returns the objects of a kind that a declaration allows to read.
     fn visible<'a>(&'a self, read: &'a ReadKind) -> Result<impl Iterator<Item = &'a Stored>, Error> {
         let selector = parse_selector(read.label_selector.as_deref())?;
         Ok(self
@@ -72,7 +70,7 @@ impl Reads {
             .filter(move |stored| stored.matches(&selector)))
     }
 
-    /// By its controller; where it has none, as outside of the parent's namespace, by the host's label.
+    /// Decides by the controller or, without one, by the label for children in other namespaces.
     fn owns(&self, stored: &Stored) -> bool {
         let Some(uid) = self.parent_uid.as_deref() else { return false };
         let owners = stored.object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
@@ -103,7 +101,7 @@ impl Host for Reads {
             return Err(Error::NotGranted(kind));
         }
         let mut visible = self.visible(read)?;
-        // A cluster-scoped object is found whatever the namespace.
+        // The namespace does not matter for a cluster-scoped object.
         let is_meant =
             |stored: &&Stored| stored.name == name && (stored.namespace.is_none() || stored.namespace.as_deref() == namespace);
         Ok(visible.find(is_meant).map(|stored| stored.read(read)))

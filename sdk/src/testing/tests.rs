@@ -16,7 +16,6 @@ const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 const SECRET: Kind = Kind::new("v1", "Secret");
 const NODE: Kind = Kind::new("v1", "Node");
 
-/// A parent that says what to read.
 #[derive(Deserialize)]
 struct Reading {
     read: Read,
@@ -117,7 +116,7 @@ fn children_are_what_the_parent_controls() {
 }
 
 #[test]
-fn get_means_the_namespace_of_the_parent() {
+fn get_without_a_namespace_reads_the_namespace_of_the_parent() {
     check(json!({"get": ["ConfigMap", null, "web"]}), &[("default", "web")]);
     check(json!({"get": ["ConfigMap", "other", "web"]}), &[("other", "web")]);
     check(json!({"get": ["ConfigMap", null, "absent"]}), &[]);
@@ -125,7 +124,7 @@ fn get_means_the_namespace_of_the_parent() {
 }
 
 #[test]
-fn what_the_declaration_leaves_out_is_not_there() {
+fn objects_outside_of_the_declared_reads_are_invisible() {
     check(json!({"get": ["ConfigMap", null, "invisible"]}), &[]);
     check(json!({"list": ["ConfigMap", null, null]}), &[("default", "web"), ("other", "web")]);
     check(json!({"list": ["ConfigMap", null, "tier=front"]}), &[("other", "web")]);
@@ -136,7 +135,7 @@ fn what_the_declaration_leaves_out_is_not_there() {
 }
 
 #[test]
-fn what_is_not_declared_granted_or_served_is_an_error() {
+fn reading_a_kind_that_is_not_declared_granted_or_served_is_an_error() {
     let cluster = cluster().not_granting(NODE).not_serving(JOB);
     let terminal = |error: ReadError| Failure::Terminal(error.to_string());
     check_error(json!({"children": "ConfigMap"}), &cluster, terminal(ReadError::NotDeclared(CONFIG_MAP)));
@@ -150,7 +149,7 @@ fn what_is_not_declared_granted_or_served_is_an_error() {
 }
 
 #[test]
-fn what_does_not_fit_the_types_is_terminal_and_says_why() {
+fn input_that_does_not_fit_the_types_is_a_terminal_failure_with_the_reason() {
     let failure = testing::reconcile::<Reader>(json!({}), json!({}), &cluster()).unwrap_err();
     assert_eq!(failure, Failure::terminal("the object is not as expected: missing field `read` at line 1 column 2"));
     let failure = testing::reconcile::<Reader>(json!({"read": {"children": "Job"}}), json!({"a": 1}), &cluster()).unwrap_err();
@@ -160,7 +159,7 @@ fn what_does_not_fit_the_types_is_terminal_and_says_why() {
 }
 
 #[test]
-fn finalize_and_the_log_can_be_looked_at() {
+fn finalize_and_the_log_can_be_inspected() {
     let parent = json!({"read": {"children": "Job"}});
     let teardown = testing::finalize::<Reader>(parent, json!({}), &cluster()).unwrap();
     assert!(!teardown.done && teardown.response.keeps(&JOB.named("last").in_namespace("elsewhere")));
@@ -178,6 +177,6 @@ fn the_clock_shows_what_the_test_set() {
 
 #[test]
 #[should_panic(expected = "the test did not set it")]
-fn a_clock_that_no_test_set_is_not_read() {
+fn reading_the_clock_panics_if_the_test_did_not_set_it() {
     let _ = read(json!("clock"), &cluster());
 }

@@ -1,4 +1,4 @@
-//! Converts the types of the SDK to those of the contract, like `gyre_sdk::component` in a component.
+//! Converts types of the SDK to those of the contract, like `gyre_sdk::component`.
 
 use gyre_sandbox::native::types;
 

@@ -5,7 +5,6 @@ use serde_json::json;
 
 pub(crate) const TOY: Kind = Kind::new("toys.gyre.dev/v1", "Toy");
 
-/// Its CustomResourceDefinition.
 pub(crate) fn definition() -> String {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,5 +1,6 @@
-//! The least that an operator for Echos can do: it lists and watches Echos, and sends two requests for each, a POST of the Job and a merge patch
-//! of the status. It has no cache of Jobs and no queue, and neither retries nor publishes anything.
+//! The least that an operator for Echos can do: it watches Echos, and sends a POST of the Job and a
+//! merge patch of the status for each. It has no cache of Jobs and no queue, never retries, and
+//! publishes no Events.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

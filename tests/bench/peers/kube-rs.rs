@@ -1,5 +1,5 @@
-//! An operator for Echos as one writes it with kube-rs: typed objects, a `Controller`, server-side apply of the Job that the Echo owns and of
-//! the status, and an Event.
+//! A typical operator for Echos with kube-rs: typed objects, a `Controller`, server-side apply of
+//! the Job and of the status, and an Event.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,7 +31,6 @@ struct Arguments {
     workers: u16,
 }
 
-/// A message and the Job that writes it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Echo {
     metadata: ObjectMeta,
@@ -43,7 +42,7 @@ struct EchoSpec {
     message: String,
 }
 
-/// As the macro `CustomResource` of kube writes it.
+/// The same as kube's macro `CustomResource` generates.
 impl Resource for Echo {
     type DynamicType = ();
     type Scope = kube::core::NamespaceResourceScope;

@@ -1,6 +1,6 @@
-//! A call of the compiled echo plugin, fresh and warm, against the same Rust code called natively.
+//! A call of the compiled echo plugin, fresh and warm, compared with a native call.
 //!
-//! Both sides go from the parent's JSON to the response in the host's form, with children as parsed JSON.
+//! Both sides convert the parent's JSON to the host's response, with children as parsed JSON.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime};
@@ -16,12 +16,10 @@ use serde_json::{Map, Value};
 use crate::line::{Line, median};
 use crate::sample;
 
-/// Rounds of each side, taken in turns; the median of a side is what counts, so that a busy moment of the machine does not.
+/// Rounds of each side, in turns. Their median counts, because the machine may be busy at times.
 const ROUNDS: usize = 40;
-/// Calls in a round.
 const CALLS: u32 = 250;
 
-/// A world without children: the Echo is new.
 struct Empty;
 
 impl HostImports for Empty {
@@ -72,7 +70,6 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     ])
 }
 
-/// Returns something that depends on the whole answer.
 fn called_natively(native: &Native<EchoReconciler>, parent: &[u8]) -> anyhow::Result<usize> {
     let response = native.reconcile(black_box(parent), b"{}").map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
     let mut fields = 0;

@@ -1,4 +1,4 @@
-//! The memory of a leader and of a standby after objects came and went: entries in queues and caches, and bytes.
+//! Entries in queues and caches, and memory, of a leader and a standby after objects came and went.
 
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -10,10 +10,9 @@ use crate::line::Line;
 use crate::stage::{Host, Stage, until};
 
 const OBJECTS: usize = 1_000_000;
-/// Before the first count: code that runs for the first time, threads and caches.
+/// Objects before the first count, which start threads and fill caches.
 const WARM_UP: usize = 20_000;
 const AT_ONCE: usize = 32;
-/// It writes nothing but a status.
 const PLUGIN: &str = gyre_artifacts::probes::SLIM;
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
@@ -31,7 +30,6 @@ async fn run() -> anyhow::Result<Vec<Line>> {
             command.args(["--plugin", PLUGIN, "--ha", "--ha-node-id", name]);
         });
         let host = host.await?;
-        // The first one leads.
         until("the claim of the leader", async || Ok(name != "leader" || leads(&host)?)).await?;
         host.until_mounted(1).await?;
         hosts.push((name, host));
@@ -63,14 +61,14 @@ fn leads(host: &Host) -> anyhow::Result<bool> {
     Ok(state.pointer("/mounts/0/claim/isHeld") == Some(&json!(true)))
 }
 
-/// Returns the number of entries about objects: in the cache, in the queue, and in the record of their last states.
+/// Returns the number of entries in the cache, the queue, and the record of last states.
 fn entries(state: &Value) -> anyhow::Result<f64> {
     let number =
         |pointer: &str| state.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no {pointer}: {state}"));
     Ok(number("/mounts/0/parents")? + number("/mounts/0/remembered")? + number("/mounts/0/queue/entries")?)
 }
 
-/// Creates so many objects, and deletes each as soon as it is there.
+/// Creates `count` objects, and deletes each as soon as it exists.
 async fn churn(objects: &Api<DynamicObject>, count: usize) -> anyhow::Result<()> {
     stream::iter(0..count)
         .map(Ok)

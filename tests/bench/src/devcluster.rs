@@ -1,4 +1,4 @@
-//! The in-memory API server (devcluster) beside the real one: the same clients over HTTP on loopback, one server after the other.
+//! devcluster compared with kube-apiserver: the same clients over HTTP on loopback.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,19 +15,15 @@ use tokio::task::JoinSet;
 
 use crate::line::Line;
 
-/// The number of objects that are created, and of concurrent clients.
 const CREATES: usize = 2_000;
 const CLIENTS: usize = 8;
-/// The number of objects in a list. They are created before, which takes longer than all else.
+/// The number of objects in a list. Creating them takes longer than all else.
 const LISTED: usize = 10_000;
 const LISTS: u32 = 3;
-/// The number of watches, and of changes that each follows.
 const WATCHERS: usize = 100;
 const CHANGES: usize = 200;
-/// The timeout for all watchers together until the last change.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The measurements of one server.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     creates_per_second: f64,
@@ -61,7 +57,6 @@ fn lines(server: &str, measured: Measured) -> Vec<Line> {
     ]
 }
 
-/// Serves a cluster in this process for as long as it is measured.
 async fn embedded() -> anyhow::Result<Measured> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -81,7 +76,7 @@ async fn client(kubeconfig: &str) -> anyhow::Result<Client> {
 async fn run(client: &Client) -> anyhow::Result<Measured> {
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
     let maps: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &kind);
-    // The first connections and whatever the server does once.
+    // Excludes the first connections and other one-time work.
     create(&maps, "warm", 0..100).await?;
     let start = Instant::now();
     create(&maps, "object", 0..CREATES).await?;
@@ -111,7 +106,7 @@ async fn create(maps: &Api<DynamicObject>, name: &'static str, numbers: std::ops
     Ok(())
 }
 
-/// The fastest of a few lists, with what it takes to read them.
+/// Returns the fastest of several lists, including the time to read it.
 async fn list(maps: &Api<DynamicObject>) -> anyhow::Result<f64> {
     let mut fastest = f64::INFINITY;
     for _ in 0..LISTS {
@@ -123,7 +118,7 @@ async fn list(maps: &Api<DynamicObject>) -> anyhow::Result<f64> {
     Ok(fastest)
 }
 
-/// From the first change until the last watcher has seen the last one.
+/// Returns the time from the first change until the last watcher has seen the last change.
 async fn watch(maps: &Api<DynamicObject>) -> anyhow::Result<f64> {
     let version =
         maps.list(&ListParams::default().limit(1)).await?.metadata.resource_version.context("a list without version")?;

@@ -1,16 +1,17 @@
-//! A plugin and a tenant without rights, beside the echo plugin and quiet tenants: each does at once all that it can do to the others.
+//! A hostile plugin and a tenant without rights beside the echo plugin and quiet tenants. Each
+//! attacks the others in all ways at once.
 //!
 //! ```text
 //!   namespaces   echos              10,000 Echos are created and deleted, at a steady rate
 //!                quiet-0 to 4       objects of a plugin that they share with the tenant
-//!                tenant             objects that this plugin cannot bear, forged children, owner references that are odd
+//!                tenant             objects with too many children, forged children, odd owners
 //!                hostile-<attack>   an object of the hostile plugin for each of its attacks
 //! ```
 //!
-//! The benchmark measures how long it takes from when an object was accepted until the host writes its child, without the two and with
-//! them, in three runs. The host has half of the processors; the API server and the load have the others. Both sides of a run take turns,
-//! so that whatever else the machine does affects both. In the end everything is deleted. The host must then have given back what it
-//! allocated, and must have written only where it is allowed to.
+//! It measures the time from the creation of an object until the host writes its child, without and
+//! with the attackers in turns, in three runs. The host has half of the processors; the API server
+//! and the load have the others. Finally everything is deleted. Then the host must have freed what
+//! it allocated, and must have written only what is granted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -31,32 +32,28 @@ use crate::process::processor_seconds;
 use crate::processors::Processors;
 use crate::stage::{Host, Stage, USER, api, quantile, until};
 
-/// The amount and the rate of the load.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Options of hostile")]
 pub(crate) struct Arguments {
-    /// Number of runs of the hostile benchmark. The median of their ratios is compared with the target.
+    /// Number of runs of the hostile benchmark. The median of their ratios is compared with the
+    /// target.
     #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100))]
     runs: usize,
     /// Number of Echos that each side of a run creates and deletes.
     #[arg(long, default_value_t = 10_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     echos: usize,
-    /// Number of Echos created per second. The default is less than half of what the API server and the host can process on two
-    /// processors; at higher rates, a backlog never shrinks.
+    /// Number of Echos created per second. The default is less than half of what the API server and
+    /// the host can process on two processors; at higher rates, a backlog never shrinks.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     echos_per_second: u32,
 }
 
-/// The number of turns of each side in a run.
 const TURNS: usize = 5;
-/// One object of a quiet tenant for so many Echos.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
-/// The number of seconds until an object is deleted.
 const LIVES_FOR: usize = 10;
 
 const QUIET_TENANTS: usize = 5;
-/// The attacks of the hostile plugin, and the problem that its calls end in. To ask for names that cannot exist is none, nor is it to
-/// write the time.
+/// The attacks of the hostile plugin, and the reason of the problem that each causes, if any.
 const ATTACKS: [(&str, Option<&str>); 11] = [
     ("spin", Some("DeadlineExceeded")),
     ("trap", Some("Trapped")),
@@ -70,10 +67,9 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
     ("clock", None),
     ("elsewhere", Some("NamespaceNotGranted")),
 ];
-/// The tenant's attack on the plugin that it shares with others: objects for which the plugin returns more children than are allowed.
+/// The attack of the tenant on the shared plugin, which returns too many children for its objects.
 const FLOOD: &str = "flood";
-/// The interval of the tenant's actions. It is not a multiple of the interval of the Echos, so that the actions do not always coincide with
-/// the same step of a reconcile.
+/// No multiple of the Echos' interval, to hit different steps of a reconcile.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(47);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
@@ -94,7 +90,7 @@ pub(crate) fn measure(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
 async fn run(arguments: Arguments, processors: Option<Processors>) -> anyhow::Result<Vec<Line>> {
     let test_bed = TestBed::set(arguments, processors).await?;
     let each = arguments.echos.div_ceil(TURNS);
-    // Before the first count: code that runs for the first time, threads and caches.
+    // Starts threads and fills caches before the first count.
     test_bed.with_attack(async || test_bed.load(each).await.map(drop)).await?;
     test_bed.host.until_at_rest().await?;
     let before = test_bed.host.bytes().await?;
@@ -138,7 +134,7 @@ async fn run(arguments: Arguments, processors: Option<Processors>) -> anyhow::Re
     Ok(lines)
 }
 
-/// From when objects were accepted until the host's writes of their children came.
+/// The times from the creation of objects until the host's writes of their children.
 #[derive(Default)]
 struct Latencies {
     echo: Vec<Duration>,
@@ -152,9 +148,8 @@ impl Latencies {
     }
 }
 
-/// A cluster, a host on it, and what acts there.
 struct TestBed {
-    // Dropped in this order: the process before its folder.
+    // The fields are dropped in this order: the process before its folder.
     host: Host,
     stage: Stage,
     arguments: Arguments,
@@ -184,7 +179,7 @@ impl TestBed {
         Ok(Self { host, stage, arguments })
     }
 
-    /// Puts the load on the host, and says what became of it: progress, and what to look at when a ratio surprises.
+    /// Runs the load, and prints progress that helps to explain unexpected ratios.
     async fn turn(&self, what: &str, echos: usize) -> anyhow::Result<Latencies> {
         let used = || anyhow::Ok((processor_seconds(std::process::id())?, self.host.processor_seconds()?));
         let (start, (server_before, host_before)) = (Instant::now(), used()?);
@@ -200,7 +195,7 @@ impl TestBed {
         Ok(latencies)
     }
 
-    /// Creates so many Echos at a steady rate, with objects of quiet tenants between them, and deletes each after a while.
+    /// Creates Echos and objects of quiet tenants at a steady rate, and deletes each later.
     async fn load(&self, echos: usize) -> anyhow::Result<Latencies> {
         let start = self.stage.audit.mark()?;
         let client = &self.stage.client;
@@ -227,7 +222,7 @@ impl TestBed {
                 done??;
             }
             if number + 1 == echos {
-                // The last ones live until their children are there.
+                // The last ones stay until their children exist.
                 self.latencies(start).await?;
             }
         }
@@ -266,7 +261,7 @@ impl TestBed {
         Ok(latencies)
     }
 
-    /// Does something while the plugin and the tenant attack, and has all that they made deleted afterwards.
+    /// Runs `during` while the plugin and the tenant attack, and then deletes their objects.
     async fn with_attack(&self, during: impl AsyncFnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         let (start, problems) = (self.stage.audit.mark()?, self.problems()?);
         for (api, object) in hostile_objects(&self.stage.client) {
@@ -276,7 +271,7 @@ impl TestBed {
         let tenant = tokio::spawn(attack_as_a_tenant(self.stage.client.clone(), victim));
         let done = during().await.and_then(|()| self.assert_attacked(start, &problems));
         tenant.abort();
-        // It ends where it waits, and what it was about is done.
+        // The task ends at an await, so its current request completes.
         drop(tenant.await);
         done?;
         for (api, object) in hostile_objects(&self.stage.client) {
@@ -289,7 +284,7 @@ impl TestBed {
         delete(&echos(&self.stage.client), VICTIM).await
     }
 
-    /// Returns the number of problems by attack: those of the hostile plugin, and the one on the plugin that is shared.
+    /// Returns the number of problems by attack.
     fn problems(&self) -> anyhow::Result<Vec<(&'static str, f64)>> {
         let attacks = ATTACKS.into_iter().filter_map(|(attack, reason)| Some((attack, "attacker", reason?)));
         let count = |(attack, plugin, reason): (&'static str, &str, &str)| {
@@ -298,11 +293,11 @@ impl TestBed {
         attacks.chain([(FLOOD, "fickle", "TooManyChildren")]).map(count).collect()
     }
 
-    /// An error if one of the attacks did not take place: nothing would be measured then.
+    /// Fails if an attack did not take place, because then nothing is measured.
     fn assert_attacked(&self, start: Mark, before: &[(&'static str, f64)]) -> anyhow::Result<()> {
         for ((attack, after), (_, before)) in self.problems()?.into_iter().zip(before) {
             eprintln!("{attack}: {} times", after - before);
-            // After the first turn, the tenant's namespace stays quarantined for longer than a turn.
+            // The namespace of the tenant stays quarantined for longer than a turn.
             let is_held_off = attack == FLOOD && *before > 0.0;
             ensure!(after > *before || is_held_off, "the attack {attack} did not take place");
         }
@@ -321,13 +316,12 @@ impl TestBed {
         Ok(())
     }
 
-    /// An Echo whose UID the tenant has heard of.
     async fn victim(&self) -> anyhow::Result<String> {
         let victim = create(&echos(&self.stage.client), echo(VICTIM)).await?;
         victim.metadata.uid.context("no UID")
     }
 
-    /// Returns the writes of the host that are neither a child of a parent, in its place, nor a status, nor an event about one.
+    /// Returns the writes of the host other than children, statuses and events of the parents.
     fn writes_outside_of_the_grants(&self) -> anyhow::Result<BTreeSet<String>> {
         let is_granted = |event: &AuditEvent| match (event.resource.as_str(), event.namespace.as_str()) {
             ("jobs", "echos") | ("echos", "echos") => true,
@@ -348,7 +342,6 @@ impl TestBed {
 
 type Object = (Api<DynamicObject>, Value);
 
-/// An Echo and, now and then, an object of a quiet tenant.
 fn objects(client: &Client, number: usize) -> Vec<Object> {
     let name = format!("load-{number}");
     let mut objects = vec![(echos(client), echo(&name))];
@@ -359,7 +352,7 @@ fn objects(client: &Client, number: usize) -> Vec<Object> {
     objects
 }
 
-/// One object for each attack of the hostile plugin, and six objects for which the shared plugin returns too many children.
+/// Returns an object for each attack, and six with too many children for the shared plugin.
 fn hostile_objects(client: &Client) -> Vec<Object> {
     let attack = |attack: &str| {
         let api = guests(client, "Attacker", &format!("hostile-{attack}"));
@@ -375,7 +368,6 @@ fn hostile_objects(client: &Client) -> Vec<Object> {
 const VICTIM: &str = "victim";
 const TENANT_OBJECTS: usize = 60;
 
-/// Creates children that it forges and objects whose owners are odd, and deletes them, again and again.
 async fn attack_as_a_tenant(client: Client, victim: String) -> anyhow::Result<()> {
     let mut ticks = tokio::time::interval(TENANT_ACTS_EVERY);
     for number in (0..TENANT_OBJECTS).cycle() {
@@ -444,7 +436,7 @@ async fn create(api: &Api<DynamicObject>, object: Value) -> anyhow::Result<Dynam
     api.create(&PostParams::default(), &serde_json::from_value(object)?).await.with_context(|| text)
 }
 
-/// Returns whether or not it is there, and whatever holds it.
+/// Deletes the object if it exists, and removes its finalizers.
 async fn delete(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
     let deleted = match api.delete(name, &DeleteParams::background()).await {
         Ok(either) => either.left(),
@@ -458,8 +450,8 @@ async fn delete(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From when each parent was accepted until the host's first write of its child, or until it was deleted without one; none: it has neither
-/// yet.
+/// Returns the time from the creation of each parent until the host's first creation of its child
+/// or, without one, its deletion; `None` if neither happened yet.
 fn latencies_of(events: &[AuditEvent], parents: &'static str, children: &'static str) -> Vec<Option<Duration>> {
     let is_load = |event: &&AuditEvent| event.succeeded() && event.name.starts_with("load-");
     let of = |verb: &'static str, resource: &'static str, by_host: bool| {
@@ -472,7 +464,7 @@ fn latencies_of(events: &[AuditEvent], parents: &'static str, children: &'static
         ends.entry(&end.name).or_insert(end.received);
     }
     let latency = |parent: &AuditEvent| {
-        // The host may be told of it before the one who made it.
+        // The host may learn of it before its creator.
         Some(ends.get(parent.name.as_str())?.duration_since(parent.timestamp).unwrap_or_default())
     };
     of("create", parents, false).map(latency).collect()

@@ -29,7 +29,6 @@ impl Line {
     }
 }
 
-/// The middle one.
 pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()

@@ -1,6 +1,7 @@
-//! Benchmarks that print ratios. Both sides of each ratio are measured in the same run on the same machine.
+//! Benchmarks that print ratios. Both sides of a ratio are measured in the same run on one machine.
 //!
-//! `cargo xtask bench` runs them. A line that has a target ends in `ok` or `MISSED`; one `MISSED` makes the exit code 1.
+//! `cargo xtask bench` runs them. Lines with a target end in `ok` or in `MISSED`, which exits with
+//! 1.
 
 mod calls;
 mod churn;
@@ -23,7 +24,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::line::Line;
 
-/// The host's allocator. devcluster runs in this process, and should use as little processor time as it can.
+/// The host's allocator, so that devcluster in this process takes little processor time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -54,9 +55,11 @@ enum Part {
     Requests,
     /// The in-memory API server (devcluster), compared with kube-apiserver.
     Devcluster,
-    /// Latency beside a plugin that loops and a plugin that traps, compared with a host without them.
+    /// Latency beside a plugin that loops and a plugin that traps, compared with a host without
+    /// them.
     Neighbours,
-    /// Latency, memory and writes while a plugin and a tenant attack the host, compared with no attack.
+    /// Latency, memory and writes while a plugin and a tenant attack the host, compared with no
+    /// attack.
     Hostile,
     /// Memory that hosts retain after a million objects were created and deleted.
     Churn,
@@ -104,7 +107,6 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(exit_code(all_hold))
 }
 
-/// Prints the lines; returns whether all hold.
 fn report(lines: &[Line]) -> bool {
     lines.iter().for_each(Line::print);
     lines.iter().all(Line::holds)

@@ -1,5 +1,5 @@
-//! What a plugin that spins and one that traps do to their neighbours in one host: how long a change of a neighbour's object takes to
-//! become a write of its child, with the two and without them, in turns.
+//! The effect of a plugin that loops and one that traps on others in the host: the time from a
+//! change of an object to the write of its child, with and without the two, in turns.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,12 +16,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::line::Line;
 use crate::stage::{self, Host, USER, quantile, until};
 
-/// The neighbours, and the objects of each plugin.
 const TENANTS: u64 = 18;
 const PARENTS: usize = 20;
-/// So many objects change in a second, in turn, good ones and bad ones: a fraction of what the host can do.
+/// Changes per second of good and bad objects in turn: a fraction of the host's capacity.
 const CHANGES_PER_SECOND: u32 = 100;
-/// The phases: without the two, and with them from their first call on.
 const ROUNDS: usize = 10;
 const PHASE: Duration = Duration::from_secs(4);
 
@@ -53,7 +51,6 @@ async fn run() -> anyhow::Result<Vec<Line>> {
     ])
 }
 
-/// An object that is changed.
 #[derive(Clone)]
 struct Parent {
     api: Api<DynamicObject>,
@@ -62,7 +59,6 @@ struct Parent {
 }
 
 impl Parent {
-    /// Says something new in it, and creates it if it is not there.
     async fn change(&self) -> anyhow::Result<()> {
         let text = format!("{:?}", SystemTime::now());
         let object = json!({
@@ -73,11 +69,10 @@ impl Parent {
     }
 }
 
-/// A cluster, a host on it, and what it may mount.
 struct Stage {
-    // Dropped in this order: the process before its folder.
+    // The fields are dropped in this order: the process before its folder.
     host: Host,
-    ground: stage::Stage,
+    cluster: stage::Stage,
     hostile: Vec<(&'static str, PathBuf)>,
     good: Vec<Parent>,
     bad: Vec<Parent>,
@@ -115,9 +110,9 @@ impl Stage {
         Ok(Self { host, ground, hostile, good, bad })
     }
 
-    /// Changes objects at a steady rate for that long; how long each change of a good one took to be written.
+    /// Changes objects at a steady rate, and returns the latencies of good ones.
     async fn phase(&self, lasts: Duration) -> anyhow::Result<Vec<Duration>> {
-        let start = self.ground.audit.mark()?;
+        let start = self.cluster.audit.mark()?;
         let mut ticks = tokio::time::interval(Duration::from_secs(1) / CHANGES_PER_SECOND);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
         let end = Instant::now() + lasts;
@@ -138,7 +133,7 @@ impl Stage {
         }
         let mut latencies = Vec::new();
         until("the last change to be written", async || {
-            let events = self.ground.audit.since(start)?;
+            let events = self.cluster.audit.since(start)?;
             let found = self::latencies(&events);
             latencies = found.iter().copied().flatten().collect();
             Ok(found.len() == latencies.len())
@@ -147,13 +142,13 @@ impl Stage {
         Ok(latencies)
     }
 
-    /// Mounts the two while there are no objects of theirs: what is measured begins with their first calls.
+    /// Mounts the two without objects, so that the phase begins with their first calls.
     async fn mount_hostile(&self) -> anyhow::Result<()> {
         for Parent { api, name, .. } in &self.bad {
             api.delete(name, &DeleteParams::default()).await?;
         }
         for (name, file) in &self.hostile {
-            let (new, there) = (self.ground.path(name), self.plugins().join(name));
+            let (new, there) = (self.cluster.path(name), self.plugins().join(name));
             std::fs::copy(file, &new)?;
             std::fs::rename(new, there)?;
         }
@@ -168,11 +163,10 @@ impl Stage {
     }
 
     fn plugins(&self) -> PathBuf {
-        self.ground.path("plugins")
+        self.cluster.path("plugins")
     }
 }
 
-/// Installs what the plugin brings, and creates its objects.
 async fn parents(stage: &stage::Stage, plugin: &Plugin) -> anyhow::Result<Vec<Parent>> {
     let manifest = plugin.manifest();
     stage.install(manifest).await?;
@@ -193,10 +187,10 @@ enum Turn {
     Bad(usize),
 }
 
-/// Each object has its turn as often as any other, and one after the other is another plugin's.
+/// Gives each object the same number of turns, with different plugins in a row.
 fn turns(good: usize, bad: usize) -> impl Iterator<Item = Turn> {
     let all = good + bad;
-    // It has no factor in common with their number, so that all have their turns.
+    // The factor is coprime to the number of objects, so that all have turns.
     (0..)
         .map(move |turn: usize| turn * 37 % all)
         .map(move |index| if index < good { Turn::Good(index) } else { Turn::Bad(index - good) })
@@ -206,7 +200,7 @@ fn is_child(event: &AuditEvent) -> bool {
     event.user == USER && event.resource == "configmaps" && ["create", "patch"].contains(&event.verb.as_str())
 }
 
-/// From when each change was accepted until the first write of its child after that; none: it is still to come.
+/// Returns the time from each change until the next write of its child, if there is one.
 fn latencies(events: &[AuditEvent]) -> Vec<Option<Duration>> {
     let mut writes: BTreeMap<&str, Vec<SystemTime>> = BTreeMap::new();
     for event in events.iter().filter(|event| is_child(event)) {
@@ -214,7 +208,7 @@ fn latencies(events: &[AuditEvent]) -> Vec<Option<Duration>> {
     }
     let is_change = |event: &&AuditEvent| event.user != USER && event.verb == "patch" && event.resource.starts_with("tenant");
     let latency = |event: &AuditEvent| {
-        // The host may be told of it before the one who made it.
+        // The host may learn of it before the client.
         let written = writes.get(event.name.as_str())?.iter().filter(|written| **written >= event.received).min()?;
         Some(written.duration_since(event.timestamp).unwrap_or_default())
     };

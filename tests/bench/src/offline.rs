@@ -1,7 +1,7 @@
-//! `gyre test` over many golden cases, against the same cases natively, and against what one `kubectl apply` takes.
+//! `gyre test` over many golden cases, compared with native runs and with `kubectl apply`.
 //!
-//! A case of `gyre test` is a cluster, a host and the compiled plugin, until all is at rest; natively, by the test kit, it is all that with the
-//! plugin as native code. As plain Rust it is the plugin's function alone. `gyre test` runs cases side by side, the others one after another.
+//! A case of `gyre test` runs a cluster, a host and the compiled plugin; the test kit does so with
+//! native code; plain Rust calls only the function. `gyre test` runs cases in parallel.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,9 +19,7 @@ use crate::line::{Line, median};
 use crate::process;
 
 const CASES: usize = 200;
-/// The median of so many counts.
 const ROUNDS: usize = 5;
-/// Applies of kubectl, the median of which counts.
 const APPLIES: usize = 20;
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {

@@ -1,8 +1,8 @@
-//! Compares gyre with operators that do the same work and use other frameworks, on one kube-apiserver and etcd, in turns within one run.
+//! Compares gyre with operators in other frameworks, on one kube-apiserver and etcd, in turns.
 //!
 //! | peer | what it is |
 //! |---|---|
-//! | `bare` | a loop that sends the two requests that an Echo needs, and nothing else |
+//! | `bare` | a loop that sends only the two requests that an Echo needs |
 //! | `controller-runtime` | the operator in `peers/controller-runtime`, in Go |
 //! | `kube-rs` | the operator in `peers/kube-rs.rs` |
 //! | `gyre` | the host with the plugin echo |
@@ -22,7 +22,6 @@ use peer::Peer;
 use server::Server;
 use table::{Figure, Table};
 
-/// The arguments of the comparison with other operators.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
@@ -51,7 +50,7 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Line>> {
     let peers = Peer::all(server.folder())?;
     let mut table = Table::default();
     for round in 0..arguments.rounds {
-        // The order rotates, because the first one of a round may have an advantage.
+        // The order rotates, because the first of a round may have an advantage.
         let order = peers.iter().cycle().skip(round % peers.len()).take(peers.len());
         for peer in order {
             runtime.block_on(turn(&server, peer, round, arguments, &mut table))?;
@@ -61,41 +60,40 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Line>> {
     Ok(lines(&table, arguments))
 }
 
-/// All measurements of one operator in one round.
 async fn turn(server: &Server, peer: &Peer, round: usize, arguments: &Arguments, table: &mut Table) -> anyhow::Result<()> {
-    let mut told = Vec::new();
+    let mut figures = Vec::new();
     for echos in &arguments.peer_echos {
-        let mut note = |figure: Figure, value: f64| {
-            told.push(format!("{figure} {value:.2}"));
+        let mut add = |figure: Figure, value: f64| {
+            figures.push(format!("{figure} {value:.2}"));
             table.add(peer.name, *echos, figure, value);
         };
         server.create_echos(0..*echos).await?;
         let before = server.mark()?;
         let mut running = server.run(peer, arguments.workers)?;
         running.until_statuses(*echos).await?;
-        note(Figure::BacklogSeconds, running.last_status()?.as_secs_f64());
+        add(Figure::BacklogSeconds, running.last_status()?.as_secs_f64());
         running.until_idle().await?;
-        note(Figure::Processor, running.processor_seconds()?);
-        note(Figure::ServerProcessor, server.processor_seconds_since(&before)?);
-        note(Figure::Resident, running.resident_bytes()? / 1e6);
+        add(Figure::Processor, running.processor_seconds()?);
+        add(Figure::ServerProcessor, server.processor_seconds_since(&before)?);
+        add(Figure::Resident, running.resident_bytes()? / 1e6);
         for (verb, count) in running.requests()? {
-            note(Figure::Requests(verb), count as f64 / *echos as f64);
+            add(Figure::Requests(verb), count as f64 / *echos as f64);
         }
         if peer.is_operator {
             let touched = server.mark()?;
             server.touch_echos(0..*echos).await?;
             running.until_idle().await?;
-            note(Figure::TouchRequests, running.writes_and_gets_since(&touched)? as f64);
+            add(Figure::TouchRequests, running.writes_and_gets_since(&touched)? as f64);
             running.stop()?;
             running = server.run(peer, arguments.workers)?;
             running.until_idle().await?;
-            note(Figure::RestartProcessor, running.processor_seconds()?);
-            note(Figure::RestartRequests, running.writes_and_gets()? as f64);
+            add(Figure::RestartProcessor, running.processor_seconds()?);
+            add(Figure::RestartRequests, running.writes_and_gets()? as f64);
         }
         running.stop()?;
         server.clear().await?;
-        println!("  round {}, {}, {echos} Echos: {}", round + 1, peer.name, told.join(", "));
-        told.clear();
+        println!("  round {}, {}, {echos} Echos: {}", round + 1, peer.name, figures.join(", "));
+        figures.clear();
     }
     let mut running = server.run(peer, arguments.workers)?;
     running.until_idle().await?;
@@ -119,7 +117,7 @@ fn lines(table: &Table, arguments: &Arguments) -> Vec<Line> {
     for &echos in &arguments.peer_echos {
         let backlog = Figure::BacklogSeconds;
         lines.push(ratio(format!("{echos} Echos: time, gyre / bare loop"), echos, &backlog, "bare", 1.05));
-        // The larger the cluster, the larger the share of the API server in the time.
+        // In a larger cluster, the API server takes a larger share of the time.
         let most = if echos > 1_000 { 0.87 } else { 0.77 };
         lines.push(ratio(
             format!("{echos} Echos: time, gyre / controller-runtime"),

@@ -1,4 +1,4 @@
-//! Sizes: the plugin on disk, and a host with one plugin that waits for its API server.
+//! The size of the plugin, and of a host with one plugin that waits for its API server.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,14 +9,12 @@ use gyre_controlplane::{ControlPlane, Guarded, tools_or_skip};
 
 use crate::line::Line;
 
-/// A program that was built beside this one, for example the host that is measured.
 pub(crate) fn program(name: &str) -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?.with_file_name(name);
     ensure!(program.exists(), "{} is not built: run this through `cargo xtask bench`", program.display());
     Ok(program)
 }
 
-/// The resident set of a process, in bytes.
 pub(crate) fn resident_bytes(process: u32) -> anyhow::Result<usize> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
@@ -24,18 +22,17 @@ pub(crate) fn resident_bytes(process: u32) -> anyhow::Result<usize> {
     Ok(kibibytes * 1024)
 }
 
-/// The processor time that a process has used, in seconds.
 pub(crate) fn processor_seconds(process: u32) -> anyhow::Result<f64> {
-    /// Linux counts so many clock ticks per second for all programs (`USER_HZ`).
+    /// Clock ticks per second, which are the same for all programs on Linux (`USER_HZ`).
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name of the program is in parentheses and may contain anything; `state` is field 3 of proc_pid_stat(5).
+    // The name in parentheses may contain anything; `state` is field 3 of proc_pid_stat(5).
     let (_, fields) = stat.rsplit_once(')').context("no name in /proc/<pid>/stat")?;
     let ticks = fields.split_whitespace().skip(14 - 3).take(2).map(str::parse::<f64>);
     Ok(ticks.sum::<Result<f64, _>>()? / TICKS)
 }
 
-/// Starts a host with the echo plugin, its log in `log`, and waits until its caches are filled.
+/// Starts a host with the echo plugin, and waits until its caches are filled.
 pub(crate) fn start_host(plane: &ControlPlane, kubeconfig: &std::path::Path, log: &std::path::Path) -> anyhow::Result<Guarded> {
     let crds = Command::new(program("gyre")?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
     plane.apply(&String::from_utf8(crds.stdout)?)?;
@@ -46,7 +43,6 @@ pub(crate) fn start_host(plane: &ControlPlane, kubeconfig: &std::path::Path, log
     Ok(host)
 }
 
-/// Waits until something holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(180);
     while !holds()? {

@@ -1,10 +1,10 @@
-//! Processors for the hosts alone. In a cluster, the limits of a container and the machine of the API server separate a host from the
-//! API server; without this, a host that is under attack would also slow down the API server and the load of a benchmark.
+//! Gives the hosts processors of their own, as the limits of a container do in a cluster. Otherwise
+//! a host under attack would slow down the API server and the load.
 
 use anyhow::Context as _;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The processors that this program may use, in two parts. Processors that share a core may be in different parts.
+/// The usable processors in two parts, which may share cores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Processors {
     hosts: CpuSet,
@@ -12,7 +12,7 @@ pub(crate) struct Processors {
 }
 
 impl Processors {
-    /// Gives half of the processors to the hosts. Returns none if there is only one processor.
+    /// Gives half of the processors to the hosts. Returns `None` if there is only one.
     pub(crate) fn divide() -> anyhow::Result<Option<Self>> {
         let all = sched_getaffinity(None).context("cannot find out the processors of this program")?;
         let usable: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&number| all.is_set(number)).collect();
@@ -25,12 +25,10 @@ impl Processors {
         Ok((!hosts.is_empty()).then(|| Self { hosts: set(hosts), rest: set(rest) }))
     }
 
-    /// Runs `work` on the processors that are not the hosts'. Threads that it starts stay there.
     pub(crate) fn run_on_rest<T>(&self, work: impl FnOnce() -> T) -> anyhow::Result<T> {
         run_on(&self.rest, work)
     }
 
-    /// Runs `start` on the processors of the hosts. Processes that it starts stay there.
     pub(crate) fn run_on_hosts<T>(&self, start: impl FnOnce() -> T) -> anyhow::Result<T> {
         run_on(&self.hosts, start)
     }

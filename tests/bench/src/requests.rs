@@ -26,13 +26,13 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     plane.kubectl_stdout(&["create", "-f", &file.display().to_string()])?;
     let ready = "jsonpath={range .items[?(@.status.job)]}x{end}";
     process::until("all Echos to be ready", || Ok(plane.kubectl_stdout(&["get", "echos", "-o", ready])?.len() == ECHOS))?;
-    // The events come last.
+    // Events are written last.
     silence(&plane, &audit)?;
     let converging = audit.matching(start, |event| event.user == USER && event.verb != "watch")?;
     let per_echo =
         |keep: &dyn Fn(&str) -> bool| converging.iter().filter(|event| keep(&event.resource)).count() as f64 / ECHOS as f64;
 
-    // A label that means nothing to the plugin: each Echo is reconciled, and nothing has to change.
+    // The label does not matter to the plugin: each Echo is reconciled, and nothing has to change.
     let before = plane.audit_barrier()?;
     plane.kubectl_stdout(&["label", "echos", "--all", "touched=yes"])?;
     silence(&plane, &audit)?;
@@ -49,7 +49,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     ])
 }
 
-/// Waits until the host has asked nothing for a while.
+/// Waits until the host sends no requests.
 fn silence(plane: &ControlPlane, audit: &AuditReader) -> anyhow::Result<()> {
     let mut epoch = plane.audit_barrier()?;
     process::until("silence", || {

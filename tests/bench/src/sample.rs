@@ -1,11 +1,10 @@
-//! The object that is measured with: an Echo as an API server keeps it, of 1.5 KB.
+//! A sample object: an Echo as stored by an API server, of 1.5 KB.
 
 use serde_json::{Value, json};
 
-/// Its size in bytes, without managedFields.
+/// The size in bytes, without managedFields.
 const SIZE: usize = 1500;
 
-/// An Echo of that number.
 pub(crate) fn echo(number: usize) -> Value {
     let mut echo = json!({
         "apiVersion": "mmontes.io/v1alpha1",

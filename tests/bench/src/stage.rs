@@ -1,5 +1,5 @@
-//! A devcluster in this process that writes an audit log, and hosts on it. The audit log has both moments of a latency: when a change was
-//! accepted, and when the host's write came. Host, API server and load share this machine.
+//! A devcluster in this process, and hosts on it. Its audit log has both ends of a latency: the
+//! change, and the write of the host. Host, API server and load share this machine.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -23,16 +23,14 @@ use tokio::time::Instant;
 use crate::process;
 use crate::processors::Processors;
 
-/// The user of the hosts.
 pub(crate) const USER: &str = "gyre-bench-host";
 
-/// The cluster.
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
-    /// An administrator's.
+    /// The client of an administrator.
     pub(crate) client: Client,
     pub(crate) audit: AuditReader,
-    /// None: hosts share the processors with the API server and the load.
+    /// `None` if hosts share the processors with the API server and the load.
     processors: Option<Processors>,
 }
 
@@ -51,7 +49,6 @@ impl Stage {
         Ok(Self { folder, client, audit, processors: None })
     }
 
-    /// Starts its hosts on processors of their own.
     pub(crate) fn with_processors(self, processors: Option<Processors>) -> Self {
         Self { processors, ..self }
     }
@@ -60,12 +57,12 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Returns the directory of compiled plugins, because compiling is not measured.
+    /// The directory of compiled plugins, because compilation is not measured.
     pub(crate) fn code(&self) -> PathBuf {
         self.path("code")
     }
 
-    /// Creates the CRDs that a plugin brings.
+    /// Creates the CRDs of a plugin.
     pub(crate) async fn install(&self, manifest: &Manifest) -> anyhow::Result<()> {
         let definitions = self.api("apiextensions.k8s.io", "v1", "CustomResourceDefinition", None);
         for definition in &manifest.crds {
@@ -75,12 +72,11 @@ impl Stage {
         Ok(())
     }
 
-    /// The objects of a kind; see [`api`].
     pub(crate) fn api(&self, group: &str, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
         api(&self.client, group, version, kind, namespace)
     }
 
-    /// Starts a host of that name, with what `mount` adds to `run`. It counts what it allocates.
+    /// Starts a host that counts its allocations. `mount` adds arguments to `run`.
     pub(crate) async fn host(&self, name: &str, mount: impl FnOnce(&mut Command)) -> anyhow::Result<Host> {
         let (log, count) = (self.path(&format!("{name}.log")), self.path(&format!("{name}.allocated")));
         let mut command = Command::new(process::program("counted-gyre")?);
@@ -105,7 +101,6 @@ impl Stage {
     }
 }
 
-/// The objects of a kind in a namespace, or in all.
 pub(crate) fn api(client: &Client, group: &str, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
     match namespace {
@@ -114,16 +109,14 @@ pub(crate) fn api(client: &Client, group: &str, version: &str, kind: &str, names
     }
 }
 
-/// A host that runs.
 pub(crate) struct Host {
     process: Guarded,
-    /// The file with the number of allocated bytes.
     count: PathBuf,
     address: String,
 }
 
 impl Host {
-    /// Waits until so many mounts run, and none is being left.
+    /// Waits until exactly `count` mounts run, and none is being unmounted.
     pub(crate) async fn until_mounted(&self, count: usize) -> anyhow::Result<()> {
         until("the mounts", async || {
             let state = self.state()?;
@@ -135,7 +128,7 @@ impl Host {
         .await
     }
 
-    /// Waits until the queue of each mount is empty.
+    /// Waits until all queues are empty.
     pub(crate) async fn until_at_rest(&self) -> anyhow::Result<()> {
         until("the host to be at rest", async || {
             let state = self.state()?;
@@ -145,12 +138,11 @@ impl Host {
         .await
     }
 
-    /// Returns `/debug/state`.
     pub(crate) fn state(&self) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&self.get("/debug/state")?)?)
     }
 
-    /// The sum of those values of a metric that have all of these in their labels.
+    /// Returns the sum of a metric over the series that have all of these labels.
     pub(crate) fn metric(&self, name: &str, labels: &[&str]) -> anyhow::Result<f64> {
         let value = |line: &str| -> Option<f64> {
             let (its_labels, value) = line.strip_prefix(name)?.strip_prefix('{')?.split_once("} ")?;
@@ -168,12 +160,10 @@ impl Host {
         Ok(body.to_owned())
     }
 
-    /// See [`process::processor_seconds`].
     pub(crate) fn processor_seconds(&self) -> anyhow::Result<f64> {
         process::processor_seconds(self.process.id())
     }
 
-    /// Returns the number of bytes that it has allocated and not freed.
     pub(crate) async fn bytes(&self) -> anyhow::Result<f64> {
         allocated::ask(&self.count);
         let mut bytes = 0;
@@ -186,8 +176,8 @@ impl Host {
         Ok(bytes as f64)
     }
 
-    /// The first count of allocated bytes that is at most `most`. If there is none, the count after 200 seconds: by then all idle
-    /// connections have been closed.
+    /// Returns the first count of at most `most`, or that after 200 s, when idle connections are
+    /// closed.
     pub(crate) async fn bytes_at_most(&self, most: f64) -> anyhow::Result<f64> {
         let deadline = Instant::now() + Duration::from_secs(200);
         loop {
@@ -200,14 +190,13 @@ impl Host {
     }
 }
 
-/// The latency that this share of all is not above.
+/// Returns the quantile of the latencies.
 pub(crate) fn quantile(latencies: &mut [Duration], share: f64) -> Duration {
     latencies.sort_unstable();
     let index = ((latencies.len() as f64 * share) as usize).min(latencies.len().saturating_sub(1));
     latencies.get(index).copied().unwrap_or_default()
 }
 
-/// Waits until something holds.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !holds().await? {

@@ -1,6 +1,5 @@
-//! The memory of a cached object: the store against the JSON's size, and against `serde_json::Value`.
-//!
-//! Each form is held by a process of its own, and its cost is what that process' resident set grows by.
+//! The memory of a cached object in the store, compared with the size of its JSON and with
+//! `serde_json::Value`. A process of its own holds each form; its resident set is measured.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -45,9 +44,9 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     ])
 }
 
-/// Holds the objects, and returns the bytes that they take.
+/// Holds the objects, and returns their bytes.
 pub(crate) fn hold(form: Form) -> anyhow::Result<usize> {
-    // Made and dropped one by one, so that only what is held counts; the first ones warm the allocator up.
+    // Created one by one, so that only held objects count. The first ones warm up the allocator.
     let before = process::resident_bytes(std::process::id())?;
     match form {
         Form::Store => {

@@ -1,4 +1,4 @@
-//! Finds the metrics that a Grafana dashboard queries, and those that do not exist.
+//! Finds the metrics in the queries of a Grafana dashboard.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 pub struct Query {
     /// The title of the panel, or the name of the variable.
     pub of: String,
-    /// In PromQL, or for variables in Grafana's words around it.
+    /// The query in PromQL; for variables, with Grafana's functions around it.
     pub expression: String,
 }
 
-/// All queries: of the panels and of the variables.
+/// Returns the queries of the panels and variables.
 pub fn queries(dashboard: &Value) -> Vec<Query> {
     let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -32,7 +32,7 @@ pub fn queries(dashboard: &Value) -> Vec<Query> {
     queries
 }
 
-/// The metrics that a query names.
+/// Returns the metrics in a query.
 pub fn metrics(expression: &str) -> BTreeSet<String> {
     let words = words(expression);
     let mut metrics = BTreeSet::new();
@@ -41,7 +41,6 @@ pub fn metrics(expression: &str) -> BTreeSet<String> {
         let next = words.get(at + 1).map(String::as_str);
         at += 1;
         match word.as_str() {
-            // What follows are labels.
             "by" | "without" | "on" | "ignoring" | "group_left" | "group_right" => at += closing(&words, at, "(", ")"),
             "{" => at += closing(&words, at - 1, "{", "}") - 1,
             "[" => at += closing(&words, at - 1, "[", "]") - 1,
@@ -61,7 +60,7 @@ pub fn metrics(expression: &str) -> BTreeSet<String> {
     metrics
 }
 
-/// The queries that name metrics which are not known, and which these are.
+/// Returns the queries with unknown metrics, and these metrics.
 pub fn unknown(dashboard: &Value, known: &BTreeSet<String>) -> Vec<String> {
     let mut unknown = Vec::new();
     for Query { of, expression } in queries(dashboard) {
@@ -73,13 +72,13 @@ pub fn unknown(dashboard: &Value, known: &BTreeSet<String>) -> Vec<String> {
     unknown
 }
 
-/// The names of the time series behind a text of `/metrics`, by its `# TYPE` lines.
+/// Returns the names of the time series in a `/metrics` text, from its `# TYPE` lines.
 pub fn names(exposition: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for line in exposition.lines() {
         let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) else { continue };
         let suffixes: &[&str] = match kind {
-            // OpenMetrics speaks of the family, the older format of the series.
+            // OpenMetrics names the family, the older format names the series.
             "counter" if !name.ends_with("_total") => &["_total"],
             "histogram" => &["_bucket", "_sum", "_count"],
             "summary" => &["", "_sum", "_count"],
@@ -94,7 +93,7 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
-/// Returns the number of words from an opening one up to and with the one that closes it.
+/// Returns the number of words from an opening word up to and including the closing one.
 fn closing(words: &[String], from: usize, open: &str, close: &str) -> usize {
     let mut depth = 0_usize;
     for (index, word) in words.iter().skip(from).enumerate() {
@@ -110,7 +109,7 @@ fn closing(words: &[String], from: usize, open: &str, close: &str) -> usize {
     words.len().saturating_sub(from).max(1)
 }
 
-/// Names and signs. Texts and Grafana's variables are left out.
+/// Splits into names and signs, without strings and Grafana's variables.
 fn words(expression: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = expression;

@@ -1,4 +1,4 @@
-//! Reading a Dockerfile and a .dockerignore, as far as ours go: no here-documents, no escapes but the line's end.
+//! A parser for our Dockerfile and .dockerignore, without here-documents and most escapes.
 
 use std::path::Path;
 
@@ -9,41 +9,41 @@ use anyhow::{Context as _, bail};
 pub struct Dockerfile {
     /// The `ARG`s before the first stage, with their defaults.
     pub arguments: Vec<(String, String)>,
-    /// In order; the last is the image.
+    /// The stages in order. The last one is the image.
     pub stages: Vec<Stage>,
 }
 
-/// A stage, which begins with `FROM`.
+/// A stage.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The name, for stages after it.
+    /// The name, if it has one.
     pub name: Option<String>,
-    /// The image or stage that it begins with.
+    /// The image or stage in `FROM`.
     pub from: String,
-    /// In order, without the `FROM`.
+    /// The instructions after `FROM`.
     pub instructions: Vec<Instruction>,
 }
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Where it begins, from 1.
+    /// The number of its first line, from 1.
     pub line: usize,
-    /// In capitals.
+    /// The keyword in capitals.
     pub keyword: String,
-    /// Those before its text: `--from=host` is `("from", "host")`.
+    /// The flags: `--from=host` is `("from", "host")`.
     pub flags: Vec<(String, String)>,
-    /// The rest, on one line.
+    /// The rest, joined to one line.
     pub text: String,
 }
 
 impl Instruction {
-    /// The value of a flag.
+    /// Returns the value of a flag.
     pub fn flag(&self, name: &str) -> Option<&str> {
         self.flags.iter().find(|(flag, _)| flag == name).map(|(_, value)| value.as_str())
     }
 
-    /// The pairs of an `ENV`, `LABEL` or `ARG`; one without a value has an empty one. Values have no spaces.
+    /// Returns the pairs of an `ENV`, `LABEL` or `ARG`. The default value is empty.
     pub fn pairs(&self) -> Vec<(String, String)> {
         let pair = |word: &str| {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -52,22 +52,22 @@ impl Instruction {
         self.text.split_whitespace().map(pair).collect()
     }
 
-    /// The words of a list in JSON, as `ENTRYPOINT` has it.
+    /// Returns the words of a JSON list, as in `ENTRYPOINT`.
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// If it is no list.
     pub fn list(&self) -> anyhow::Result<Vec<String>> {
         serde_json::from_str(&self.text).with_context(|| format!("line {}: not a list of strings", self.line))
     }
 }
 
 impl Dockerfile {
-    /// Of its text.
+    /// Parses the text.
     ///
     /// # Errors
     ///
-    /// When an instruction comes before the first stage, or a stage begins with nothing.
+    /// If an instruction precedes the first stage, or a `FROM` is empty.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let mut dockerfile = Self::default();
         for instruction in instructions(text) {
@@ -90,7 +90,7 @@ impl Dockerfile {
         Ok(dockerfile)
     }
 
-    /// A stage by its name.
+    /// Returns a stage by its name.
     pub fn stage(&self, name: &str) -> Option<&Stage> {
         self.stages.iter().find(|stage| stage.name.as_deref() == Some(name))
     }
@@ -131,7 +131,7 @@ fn instruction(line: usize, whole: &str) -> Instruction {
     Instruction { line, keyword: keyword.to_uppercase(), flags, text: text.trim().to_owned() }
 }
 
-/// A .dockerignore: the last pattern that matches a path, or a folder that it is in, decides.
+/// A .dockerignore, whose last pattern that matches a path or one of its folders decides.
 #[derive(Clone, Debug, Default)]
 pub struct Ignore(Vec<(Verdict, Vec<String>)>);
 
@@ -142,7 +142,7 @@ enum Verdict {
 }
 
 impl Ignore {
-    /// Of its text.
+    /// Parses the text.
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let rules = lines.map(|line| {
@@ -152,7 +152,7 @@ impl Ignore {
         Self(rules.collect())
     }
 
-    /// Returns whether a path, relative to the root, is left out.
+    /// Returns whether a path, relative to the root, is ignored.
     pub fn ignores(&self, path: &Path) -> bool {
         let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
         let covers =

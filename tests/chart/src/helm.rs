@@ -1,4 +1,4 @@
-//! Running helm on the chart.
+//! Runs helm on the chart.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,34 +6,33 @@ use std::process::{Command, Output};
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// The namespace that releases are rendered for.
+/// The namespace of rendered releases.
 pub const NAMESPACE: &str = "team";
-/// The version of Kubernetes that they are rendered for.
 const KUBERNETES: &str = "1.36.3";
 
-/// The helm of this machine.
+/// The helm on this machine.
 #[derive(Clone, Debug)]
 pub struct Helm {
     program: PathBuf,
 }
 
-/// A values file, and what its first lines say of how to render it: `# release: NAME`, `# helm: FLAGS`.
+/// A values file. Its first lines may say `# release: NAME` and `# helm: FLAGS`.
 #[derive(Clone, Debug)]
 pub struct Release {
-    /// The name of the release; `gyre` by default.
+    /// The name of the release, by default `gyre`.
     pub name: String,
-    /// Further flags.
+    /// More flags.
     pub flags: Vec<String>,
-    /// The values.
+    /// The values file.
     pub values: PathBuf,
 }
 
 impl Release {
-    /// Of a values file.
+    /// Reads a values file.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn of(values: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(values).with_context(|| format!("cannot read {}", values.display()))?;
         let said = |what: &str| text.lines().take_while(|line| line.starts_with('#')).find_map(|line| line.strip_prefix(what));
@@ -46,11 +45,11 @@ impl Release {
 }
 
 impl Helm {
-    /// Or none, after having skipped the test that calls it.
+    /// Returns helm, or `None` to skip the test.
     ///
     /// # Errors
     ///
-    /// As `gyre_controlplane::tools_or_skip`.
+    /// The errors of `gyre_controlplane::tools_or_skip`.
     #[track_caller]
     pub fn or_skip() -> anyhow::Result<Option<Self>> {
         let Some(tools) = gyre_controlplane::tools_or_skip()? else { return Ok(None) };
@@ -60,7 +59,7 @@ impl Helm {
         }
     }
 
-    /// A helm command that reads no configuration of whoever runs it.
+    /// Returns a helm command that ignores the configuration of the user.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         for (name, _) in std::env::vars_os() {
@@ -76,7 +75,7 @@ impl Helm {
     ///
     /// # Errors
     ///
-    /// When it cannot be run.
+    /// If helm cannot be run.
     pub fn template(&self, release: &Release) -> anyhow::Result<Result<String, String>> {
         let mut command = self.command(&["template", &release.name]);
         command.arg(crate::chart()).args(["--namespace", NAMESPACE, "--kube-version", KUBERNETES]);
@@ -90,11 +89,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The documents of a YAML stream, without those that are empty.
+/// Returns the non-empty documents of a YAML stream.
 ///
 /// # Errors
 ///
-/// When it is none.
+/// If it is no YAML.
 pub fn documents(yaml: &str) -> anyhow::Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).context("not YAML")?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())

@@ -1,7 +1,7 @@
 //! Tests of the Helm chart and of the image, without a container engine.
 //!
 //! ```text
-//! cases/NAME/values.yaml ── helm template ──▶ objects ──▶ expected.yaml, laws about all of them, a real API server's answer
+//! cases/NAME/values.yaml ── helm template ──▶ objects ──▶ expected.yaml, laws, a real API server
 //! wrong/NAME/values.yaml ── helm template ──▶ error  ──▶ expected.txt
 //! charts/gyre/dashboards ──▶ names of metrics ──▶ what /metrics serves
 //! Dockerfile ──▶ stages ──▶ the files that they copy exist, and the commands that they run work
@@ -14,7 +14,7 @@
 //! | [`dockerfile`] | reads a Dockerfile and a .dockerignore |
 //! | [`tree`] | documents whose maps keep their order |
 //!
-//! `GYRE_BLESS=1` writes the actual output into the expected files. Review the difference before you commit it.
+//! `GYRE_BLESS=1` writes the expected files. Review the difference before you commit it.
 
 pub mod dashboard;
 pub mod dockerfile;
@@ -23,19 +23,19 @@ pub mod tree;
 
 use std::path::{Path, PathBuf};
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 pub fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // This package lies two folders below.
+    // This package is two folders below.
     package.ancestors().nth(2).unwrap_or(package)
 }
 
-/// The chart.
+/// Returns the folder of the chart.
 pub fn chart() -> PathBuf {
     root().join("charts/gyre")
 }
 
-/// Returns whether what comes out is to be written down as what is expected.
+/// Returns whether to write expected files.
 pub fn blessing() -> bool {
     std::env::var_os("GYRE_BLESS").is_some_and(|value| value != "0")
 }

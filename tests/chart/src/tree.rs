@@ -1,4 +1,4 @@
-//! A document whose maps keep the order of what was written.
+//! A document whose maps keep their order.
 
 use std::fmt;
 
@@ -18,28 +18,28 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// The value of a key; none, if this is no map or has none of that name.
+    /// Returns the value of a key, or `None` if it is no map or lacks the key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// As [`Tree::get`], to change it.
+    /// Like [`Tree::get`], but mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         let Self::Map(entries) = self else { return None };
         entries.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Returns the value at the end of a path of keys.
+    /// Returns the value at a path of keys.
     pub fn at<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
         path.into_iter().try_fold(self, |tree, key| tree.get(key))
     }
 
-    /// As [`Tree::at`], to change it.
+    /// Like [`Tree::at`], but mutable.
     pub fn at_mut<'a>(&mut self, path: impl IntoIterator<Item = &'a str>) -> Option<&mut Self> {
         path.into_iter().try_fold(self, |tree, key| tree.get_mut(key))
     }
 
-    /// Of a map; none of anything else.
+    /// Returns the entries of a map, or an empty slice for other values.
     pub fn entries(&self) -> &[(String, Self)] {
         match self {
             Self::Map(entries) => entries,
@@ -47,7 +47,7 @@ impl Tree {
         }
     }
 
-    /// Of a text.
+    /// Returns the text, if it is one.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Leaf(Value::String(text)) => Some(text),

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use crate::matrix;
 use crate::render::folders;
 
-/// Runs a command, and returns what it prints, of both kinds. Errors: it fails.
 pub(crate) fn said_by(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -33,9 +32,9 @@ pub(crate) fn namespace(cluster: &ControlPlane, name: &str) -> anyhow::Result<()
     cluster.apply(&object.to_string()).map(drop)
 }
 
-/// With strict validation, so that no field is misspelt; and in a namespace that takes restricted pods only.
+/// Uses strict validation, which finds misspelt fields, and a namespace for restricted pods only.
 #[test]
-fn a_real_server_takes_all_that_is_rendered() -> anyhow::Result<()> {
+fn a_real_server_accepts_everything_that_is_rendered() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
     let Some(cluster) = shared_or_skip()? else { return Ok(()) };
     for name in [NAMESPACE, "grafana", "team-a", "team-b", "team-c"] {
@@ -46,7 +45,7 @@ fn a_real_server_takes_all_that_is_rendered() -> anyhow::Result<()> {
         let rendered = helm.template(&release)?.map_err(anyhow::Error::msg)?;
         Ok((case.display().to_string(), helm::documents(&rendered)?))
     });
-    // Some of it: each takes seconds.
+    // A part of it, because each takes seconds.
     let matrix =
         matrix::matrix().into_iter().skip(3).step_by(4).map(|values| Ok((values.to_string(), matrix::render(&helm, &values)?)));
     for rendered in cases.chain(matrix) {
@@ -56,7 +55,7 @@ fn a_real_server_takes_all_that_is_rendered() -> anyhow::Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         let said = dry_run(cluster, &list).with_context(|| case.clone())?;
         assert_eq!(said.lines().filter(|line| line.contains("serverside-applied")).count(), objects.len(), "{said}");
-        // Whoever gives a release a name with dots is warned of what follows from it.
+        // The API server warns of dots in a name, which some release names have.
         let warned = said.lines().find(|line| line.contains("Warning") && !line.contains("a DNS label is recommended"));
         assert_eq!(warned, None, "{case}");
     }
@@ -74,7 +73,6 @@ fn dry_run(cluster: &ControlPlane, list: &Value) -> anyhow::Result<String> {
     Ok(said)
 }
 
-/// The permissions of the account of a release.
 #[test]
 fn the_account_may_do_what_it_has_to_and_nothing_else() -> anyhow::Result<()> {
     let Some(_) = Helm::or_skip()? else { return Ok(()) };
@@ -82,7 +80,7 @@ fn the_account_may_do_what_it_has_to_and_nothing_else() -> anyhow::Result<()> {
     for name in ["confined", "elsewhere"] {
         namespace(cluster, name)?;
     }
-    // kubectl asks about resources that are served.
+    // kubectl checks only resources that are served.
     for plugin in ["echo", "scheduled-echo"] {
         cluster.apply(&fs::read_to_string(root().join("plugins").join(plugin).join("crd.json"))?)?;
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use gyre_chart_tests::{chart, dashboard};
 use serde_json::Value;
 
-/// The metrics of a host that dashboards may query; a test of the host compares with its real `/metrics`.
+/// The metrics of a host, which a test of the host compares with its real `/metrics`.
 const METRICS: &str = include_str!("../metrics.txt");
 
 fn read() -> Value {

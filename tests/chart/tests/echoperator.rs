@@ -1,4 +1,4 @@
-//! The values of echoperator's chart have their names and meanings.
+//! The values of echoperator's chart keep their names and meanings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,12 +7,12 @@ use gyre_chart_tests::helm::{self, Helm, Release};
 use gyre_chart_tests::root;
 use serde_json::{Value, json};
 
-/// Where a value shows: the kind of the object, where in it, and what is there.
+/// The effect of a value: the kind of an object, a pointer, and the content there.
 type Shows = (&'static str, &'static str, Value);
 
 const CONTAINER: &str = "/spec/template/spec/containers/0";
 
-/// Each of its values by its path, another value than it has by default, and what comes of it; null: nothing.
+/// Returns the path of each value, another setting, and its effects; null is nothing.
 fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
     let environment = |variable: &'static str, value: &str| vec![("environment", variable, json!(value))];
     vec![
@@ -41,7 +41,7 @@ fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
         ("env", json!("local"), environment("/data/ENV", "local")),
         ("logLevel", json!("debug"), environment("/data/LOG_LEVEL", "debug")),
         ("numWorkers", json!(9), environment("/data/NUM_WORKERS", "9")),
-        // Beside the chart's own requests.
+        // Besides the chart's own requests.
         ("resources", json!({"limits": {"cpu": "1"}}), vec![("Deployment", "/resources/limits", json!({"cpu": "1"}))]),
         (
             "nodeSelector",
@@ -98,7 +98,7 @@ fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
     ]
 }
 
-/// The paths of all values that are no maps, and of those whose keys are anybody's.
+/// Collects the paths of all values that are no maps, and of maps with free keys.
 fn paths(values: &Value, path: &str, found: &mut BTreeSet<String>) {
     match values.as_object() {
         Some(map) if !map.is_empty() && path != "monitoring.labels" => {

@@ -1,4 +1,4 @@
-//! A real host with the configuration, the environment and the permissions that the chart gives it.
+//! A real host with the configuration, environment and permissions of the chart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,11 +17,10 @@ use serde_json::{Value, json};
 use crate::cluster::namespace;
 use crate::programs::{gyre_or_skip, on_path, plugins_or_skip};
 
-/// Of a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(90);
 const NAMESPACE: &str = "installed";
 
-/// A release of the chart in a cluster of its own: other tests replace the CustomResourceDefinitions.
+/// A release in its own cluster, because other tests replace the CustomResourceDefinitions.
 struct Installed {
     cluster: ControlPlane,
     gyre: PathBuf,
@@ -29,13 +28,12 @@ struct Installed {
     folder: tempfile::TempDir,
 }
 
-/// A host that runs as its pods would.
 struct Host {
     process: Guarded,
 }
 
 impl Installed {
-    /// With these values; or none, after having skipped the test that calls it.
+    /// Installs these values, or returns `None` to skip the test.
     #[track_caller]
     fn or_skip(values: &Value) -> anyhow::Result<Option<Self>> {
         let Some(gyre) = gyre_or_skip()? else { return Ok(None) };
@@ -58,7 +56,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Runs `gyre run` as the pods would, with the token of their account; only where files lie and what it listens on is said otherwise.
+    /// Runs `gyre run` like the pods, with their account, but with other paths and ports.
     fn start(&self) -> anyhow::Result<Host> {
         let map = |name: &str| -> anyhow::Result<BTreeMap<String, String>> {
             Ok(serde_json::from_str(&self.get(&["get", "configmap", name, "--output", "jsonpath={.data}"])?)?)
@@ -80,7 +78,6 @@ impl Installed {
         Ok(Host { process: Guarded::spawn("gyre", &command, &log.keep()?, Duration::from_secs(10))? })
     }
 
-    /// Returns the output of kubectl in the namespace of the release.
     fn get(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.cluster.kubectl_stdout(&[&["--namespace", NAMESPACE], arguments].concat())
     }
@@ -102,7 +99,6 @@ impl Installed {
         self.get(&["wait", "--for=condition=Ready", resource, &timeout]).map(drop)
     }
 
-    /// Returns whether the account of the pods may do that.
     fn may(&self, verb: &str, resource: &str) -> anyhow::Result<bool> {
         let (resource, subresource) = resource.split_once("//").unwrap_or((resource, ""));
         let (subresource, account) =
@@ -117,7 +113,6 @@ impl Host {
         fs::read_to_string(self.process.log()).unwrap_or_default().replace('\\', "")
     }
 
-    /// Returns the address on which it listens; none: it does not listen yet.
     fn address(&self) -> Option<String> {
         let log = self.log();
         let (_, rest) = log.split_once("serving /healthz")?.1.split_once("127.0.0.1:")?;
@@ -125,7 +120,6 @@ impl Host {
         Some(format!("127.0.0.1:{port}"))
     }
 
-    /// Returns the answer of `/readyz`; none: there is none yet.
     fn readiness(&self) -> Option<String> {
         let mut stream = TcpStream::connect(self.address()?).ok()?;
         write!(stream, "GET /readyz HTTP/1.0\r\nHost: gyre\r\n\r\n").ok()?;
@@ -152,7 +146,7 @@ fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
     installed.create("ScheduledEcho", "hello")?;
     installed.is_ready("echo/hello").with_context(|| host.log())?;
     installed.is_ready("scheduledecho/hello").with_context(|| host.log())?;
-    // A change, a deletion, an event and the inventory take other verbs than a creation.
+    // Changes, deletions, events and the inventory need other verbs than creations.
     installed.get(&["patch", "scheduledecho/hello", "--type=merge", "--patch", r#"{"spec":{"message":"Bye"}}"#])?;
     until("the CronJob follows", || Ok(installed.get_json("cronjob/hello")?.to_string().contains("Bye")))?;
     let inventory = installed.get_json("configmap/gyre-inventory")?;
@@ -163,7 +157,6 @@ fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
     is_tested_well(&installed, &host)
 }
 
-/// Runs what `helm test` would run in a pod.
 fn is_tested_well(installed: &Installed, host: &Host) -> anyhow::Result<()> {
     if ["wget", "grep"].iter().any(|program| on_path(program).is_none()) {
         return skip("there is no wget, or no grep");
@@ -188,9 +181,9 @@ fn is_tested_well(installed: &Installed, host: &Host) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// It asks the API server who looks at its metrics, and whether that one may.
+/// The host asks the API server who requests its metrics, and whether they may.
 #[test]
-fn the_host_shows_its_metrics_to_whom_the_chart_permits_it() -> anyhow::Result<()> {
+fn secure_metrics_are_served_only_to_permitted_accounts() -> anyhow::Result<()> {
     let Some(wget) = on_path("wget") else { return skip("there is no wget") };
     let Some(installed) = Installed::or_skip(&json!({"monitoring": {"secure": {"enabled": true}}}))? else { return Ok(()) };
     let host = installed.start()?;
@@ -203,7 +196,6 @@ fn the_host_shows_its_metrics_to_whom_the_chart_permits_it() -> anyhow::Result<(
     };
     installed.get(&["create", "serviceaccount", "viewer"])?;
     let token = installed.get(&["create", "token", "viewer"])?;
-    // It fails until the host is ready.
     until("it is tested well", || Ok(is_tested_well(&installed, &host).is_ok())).with_context(|| host.log())?;
     assert_eq!([seen(token.trim()), seen("nobody's")], [Some(false), Some(false)]);
     let viewer = format!("--serviceaccount={NAMESPACE}:viewer");
@@ -214,7 +206,7 @@ fn the_host_shows_its_metrics_to_whom_the_chart_permits_it() -> anyhow::Result<(
     Ok(())
 }
 
-/// Where a ClusterRole is too much, replicas share the mounts, and one of these writes as somebody else.
+/// Without a ClusterRole, replicas share the mounts, and one mount writes as another account.
 #[test]
 fn the_host_works_with_roles_alone() -> anyhow::Result<()> {
     let values = json!({
@@ -256,9 +248,9 @@ fn the_host_works_with_roles_alone() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// As README.md says to: a plugin in the image takes its rules with it, and what it holds would be held for ever.
+/// As in README.md: without the plugin, its rules would be missing and its finalizers stay.
 #[test]
-fn what_a_plugin_holds_is_let_go_with_rules_that_stay() -> anyhow::Result<()> {
+fn finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules() -> anyhow::Result<()> {
     let mounted = json!({"config": {"mounts": [{"plugin": "/plugins/pod_log.wasm"}]}, "namespaces": [NAMESPACE]});
     let Some(installed) = Installed::or_skip(&mounted)? else { return Ok(()) };
     let security = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
@@ -288,18 +280,17 @@ fn what_a_plugin_holds_is_let_go_with_rules_that_stay() -> anyhow::Result<()> {
     until(done, || Ok(host.log().contains(done))).with_context(|| host.log())
 }
 
-/// A rule that is taken away, and where a host says that it misses it.
+/// A removed rule, and the places where a host reports it.
 struct Taken {
     role: &'static str,
     resource: &'static str,
     verbs: &'static [&'static str],
-    /// The first request of a host, as `kubectl auth can-i` takes it.
+    /// The first denied request, in the syntax of `kubectl auth can-i`.
     asked: (&'static str, &'static str),
-    /// The answer of the API server.
     said: &'static str,
-    /// The check of `/readyz` that fails with it.
+    /// The check of `/readyz` that fails.
     readiness: Option<&'static str>,
-    /// If true, the Echo has it in its condition.
+    /// If true, a condition of the Echo reports it.
     condition: bool,
 }
 
@@ -372,7 +363,6 @@ const TAKEN: [Taken; 7] = [
     },
 ];
 
-/// The rules without what is taken away.
 fn without(rules: &Value, taken: &Taken) -> Value {
     let mut kept = Vec::new();
     for rule in rules.as_array().unwrap() {
@@ -387,10 +377,10 @@ fn without(rules: &Value, taken: &Taken) -> Value {
     json!(kept)
 }
 
-/// Whoever reads the log, the probe or the object learns which verb, which resource, where, and what to do; and when the rule is there
-/// again, the work is done without a restart.
+/// The log, the probe or the object names the verb, the resource and the remedy. When the rule is
+/// back, the work continues without a restart.
 #[test]
-fn a_rule_that_is_taken_away_is_missed_in_so_many_words() -> anyhow::Result<()> {
+fn a_missing_rule_is_reported_with_verb_and_resource() -> anyhow::Result<()> {
     let Some(installed) = Installed::or_skip(&json!({}))? else { return Ok(()) };
     for (number, taken) in TAKEN.iter().enumerate() {
         let what = format!("{} without {:?} {}", taken.role, taken.verbs, taken.resource);

@@ -1,4 +1,4 @@
-//! The Dockerfile, without an engine: what it says, and its steps run in folders instead of containers.
+//! Tests of the Dockerfile without an engine: its text, and its steps in folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, on_path, target, write_script};
 use crate::render::{folders, render};
 
-/// The base of our image and its release of Debian: it contains everything but the program.
+/// The base image, which contains everything but the program, and its release of Debian.
 const BASE: (&str, &str) = ("gcr.io/distroless/cc-debian12:nonroot", "bookworm");
 const BASE_LIBRARIES: [&str; 7] = [
     "libc.so.6",
@@ -46,7 +46,6 @@ fn text_of<'a>(stage: &'a Stage, keyword: &'a str) -> &'a str {
     &one.text
 }
 
-/// The files that the engine is given, relative to the root.
 fn context() -> BTreeSet<PathBuf> {
     fn walk(folder: &Path, ignore: &Ignore, found: &mut BTreeSet<PathBuf>) {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
@@ -141,7 +140,7 @@ fn image_and_chart_agree() {
     assert_eq!(all(image, "CMD").next().unwrap().list().unwrap(), command, "the image mounts what the chart does");
 }
 
-/// A volume hides what the image has where it is mounted.
+/// A volume hides the files of the image at its mount path.
 #[test]
 fn no_volume_of_the_chart_hides_what_the_image_brings() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
@@ -159,7 +158,7 @@ fn no_volume_of_the_chart_hides_what_the_image_brings() -> anyhow::Result<()> {
             let path = mount["mountPath"].as_str().unwrap();
             assert!(!brought.iter().any(|brought| Path::new(brought).starts_with(path)), "{}: {path}", case.display());
         }
-        // What the image says and the chart does not say otherwise holds.
+        // The chart does not override this variable of the image.
         let said = |name: &str| container["env"].as_array().unwrap().iter().find(|variable| variable["name"] == name);
         assert_eq!(said("GYRE_COMPILED"), None);
         let cache = said("GYRE_CODE_CACHE").unwrap()["value"].as_str().unwrap();
@@ -168,7 +167,7 @@ fn no_volume_of_the_chart_hides_what_the_image_brings() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A base image has few libraries; what else the program wants would be found out when it starts.
+/// The base image has few libraries; without this test, a missing one is found at the start.
 #[test]
 fn the_image_has_the_libraries_that_the_host_needs() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
@@ -183,11 +182,10 @@ fn the_image_has_the_libraries_that_the_host_needs() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the stages for one architecture, each in a folder that stands for the root of its file system.
+/// Runs the stages for one architecture, each in a folder as its root.
 struct Engine {
     folder: tempfile::TempDir,
     arguments: BTreeMap<String, String>,
-    /// Programs that stand for those of the images that stages begin with.
     stand_ins: PathBuf,
     log: PathBuf,
 }
@@ -213,7 +211,7 @@ impl Engine {
         self.folder.path().join("stages").join(stage)
     }
 
-    /// Up to and with one of the stages. The environment of a stage is that of the one before it as well.
+    /// Runs all stages. Each inherits the environment of the stage in its `FROM`.
     fn run(&self, dockerfile: &Dockerfile) -> anyhow::Result<()> {
         let mut environments: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
         for stage in &dockerfile.stages {
@@ -260,7 +258,7 @@ impl Engine {
 
     fn copy(&self, copy: &Instruction, root: &Path) -> anyhow::Result<()> {
         let words: Vec<&str> = copy.text.split_whitespace().collect();
-        // Of the context, what is compiled is compiled where it is.
+        // The checkout is compiled in place, so copying all of the context is skipped.
         let ([source, place], false) = (&words[..], copy.text == ". .") else { return Ok(()) };
         let from = match copy.flag("from") {
             Some(stage) => self.root_of(stage).join(source.trim_start_matches('/')),
@@ -278,13 +276,12 @@ impl Engine {
     }
 }
 
-/// A value in which the image's Cargo home is that of this machine: plugins are compiled with its sources, and with the flags that the
-/// other tests compile them with.
+/// Replaces the image's Cargo home by that of this machine, so that plugins are compiled with the
+/// sources and flags of the other tests.
 fn on_this_machine(value: &str) -> anyhow::Result<String> {
     Ok(value.replace("/usr/local/cargo", &gyre_plugin_build::cargo_home()?.display().to_string()))
 }
 
-/// A script in which absolute paths lead into a folder.
 fn inside(root: &Path, script: &str) -> String {
     let mut moved = String::new();
     let mut before = ' ';
@@ -298,7 +295,7 @@ fn inside(root: &Path, script: &str) -> String {
     moved
 }
 
-/// A Cargo that compiles plugins as the tests do, in the checkout, and takes the host to be compiled.
+/// Returns a `cargo` that compiles plugins in the checkout, and uses the compiled host.
 fn cargo(gyre: &Path) -> String {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     format!(
@@ -324,7 +321,7 @@ esac
 }
 
 #[test]
-fn the_steps_make_what_the_image_is_to_have() -> anyhow::Result<()> {
+fn the_build_steps_create_the_files_of_the_image() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
     let engine = Engine::new("amd64", &gyre);
     engine.run(&dockerfile())?;
@@ -352,7 +349,7 @@ fn the_steps_make_what_the_image_is_to_have() -> anyhow::Result<()> {
         assert_eq!(mode & 0o044, 0o044, "whoever it runs as reads {}", path.display());
     }
 
-    // With an empty volume for the code of other plugins, everything is right, and compiled already.
+    // With an empty volume for other plugins, all works, and all is compiled.
     let volume = tempfile::tempdir()?;
     let mut command = Command::new(image.join("gyre"));
     command

@@ -1,4 +1,4 @@
-//! See the documentation of the library.
+//! The tests, which the library describes.
 
 #[cfg(test)]
 mod cluster;

@@ -1,4 +1,4 @@
-//! All switches of the chart together: the golden cases turn one or a few.
+//! Combinations of all switches of the chart; the golden cases set one or a few.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::laws;
 
-/// Each with two settings: where it is, and what it is set to.
 fn switches() -> [(&'static str, [Value; 2]); 15] {
     let either = || [json!(false), json!(true)];
     [
@@ -41,7 +40,8 @@ fn set(values: &mut Map<String, Value>, path: &str, value: Value) {
     }
 }
 
-/// Sixteen sets of values in which any two switches have all four settings: an orthogonal array of strength two, made by parities.
+/// Returns 16 sets of values with all settings of any two switches: an orthogonal array of strength
+/// 2.
 pub(crate) fn matrix() -> Vec<Value> {
     let row = |row: usize| {
         let mut values = Map::new();
@@ -50,14 +50,13 @@ pub(crate) fn matrix() -> Vec<Value> {
             let is_on = (row & column).count_ones() % 2 == 1;
             set(&mut values, path, if is_on { on } else { off });
         }
-        // Without them there are no Roles.
+        // Without namespaces there are no Roles.
         values.insert("namespaces".to_owned(), json!(["team-a", "team-b"]));
         Value::Object(values)
     };
     (0..=switches().len()).map(row).collect()
 }
 
-/// Renders a set of values.
 pub(crate) fn render(helm: &Helm, values: &Value) -> anyhow::Result<Vec<Value>> {
     let file = tempfile::NamedTempFile::new()?;
     fs::write(file.path(), values.to_string())?;
@@ -78,13 +77,12 @@ fn any_two_switches_have_all_their_settings() {
 }
 
 #[test]
-fn however_the_switches_stand_the_laws_are_kept() -> anyhow::Result<()> {
+fn all_combinations_of_two_switches_keep_the_laws() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
     for values in matrix() {
         let objects = render(&helm, &values)?;
         let broken = laws::broken(&objects);
         assert!(broken.is_empty(), "{values}:\n{}", broken.join("\n"));
-        // What is switched off is not there.
         let is_there = |kind: &str| objects.iter().any(|object| object["kind"] == kind);
         let is_on = |path: &str| values.pointer(path) == Some(&json!(true));
         for (kind, expected) in [

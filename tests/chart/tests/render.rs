@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::laws;
 
-/// The folders of test data, by name.
 pub(crate) fn folders(of: &str) -> Vec<PathBuf> {
     let folder = root().join("tests/chart").join(of);
     let mut folders: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -16,7 +15,6 @@ pub(crate) fn folders(of: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Renders a case.
 pub(crate) fn render(helm: &Helm, case: &Path) -> String {
     let release = Release::of(&case.join("values.yaml")).unwrap();
     helm.template(&release).unwrap().unwrap_or_else(|error| panic!("{}: {error}", case.display()))
@@ -55,7 +53,6 @@ fn values_render_to_what_is_expected() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The first document that is not as it was expected.
 fn difference(rendered: &[Value], expected: &[Value]) -> Option<String> {
     for index in 0..rendered.len().max(expected.len()) {
         let (rendered, expected) = (rendered.get(index), expected.get(index));
@@ -96,7 +93,7 @@ fn wrong_values_are_refused_with_a_reason() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Of what helm says, what is about the values: without places in templates, and sorted, as it lists them in any order.
+/// Returns the lines of a helm error about values, without places and sorted.
 fn reason(error: &str) -> String {
     let error = error.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with("Use --debug"));
     let mut lines: Vec<&str> = error.map(|line| line.split_once("): ").map_or(line, |(_, reason)| reason)).collect();
@@ -119,7 +116,7 @@ fn everything_that_is_rendered_keeps_the_laws() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A Deployment's selector cannot be changed, and the Lease tells old and new apart while both run.
+/// A Deployment's selector is immutable, and the Lease separates old and new while both run.
 #[test]
 fn an_upgrade_from_echoperator_replaces_its_objects() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
@@ -156,9 +153,9 @@ fn an_upgrade_from_echoperator_replaces_its_objects() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The chart adds to `config`; helm has the schema of the host's configuration, and holds what comes out to it.
+/// The chart extends `config`, and helm validates the result by the host's schema.
 #[test]
-fn the_configuration_that_comes_out_is_one() -> anyhow::Result<()> {
+fn the_rendered_configuration_matches_its_schema() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
     for case in folders("cases") {
         let objects = helm::documents(&render(&helm, &case))?;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, plugins_or_skip};
 use crate::render::render;
 
-/// Returns the permissions by account and namespace: one line for each verb of each resource.
+/// Returns the permissions by account and namespace, one line per verb and resource.
 fn permissions(objects: &[Value]) -> BTreeSet<String> {
     let mut permissions = BTreeSet::new();
     for role in objects.iter().filter(|object| ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind)) {
@@ -47,7 +47,6 @@ fn permissions(objects: &[Value]) -> BTreeSet<String> {
     permissions
 }
 
-/// Returns the output of `gyre rbac` for a mount.
 fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Value>> {
     let file = folder.join("one.yaml");
     fs::write(&file, json!({"mounts": [mount]}).to_string())?;
@@ -58,7 +57,7 @@ fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Valu
     helm::documents(&String::from_utf8(output.stdout)?)
 }
 
-/// The rules of a plugin: those of the host, those that it has beside them if it is confined to no namespaces, and those of whoever writes.
+/// Returns the rules of a plugin: confined to namespaces, everywhere, and for a writer.
 fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> {
     let confined = printed(gyre, &json!({"plugin": plugin, "namespaces": ["a"], "impersonate": "b/writer"}), folder)?;
     let everywhere = printed(gyre, &json!({"plugin": plugin, "impersonate": "b/writer"}), folder)?;
@@ -86,7 +85,6 @@ fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> 
     Ok(json!({"reads": reads, "readsEverywhere": beside, "writes": writes}))
 }
 
-/// The chart has the rules of all plugins that the image brings.
 #[test]
 fn the_rules_of_the_plugins_in_the_image_are_what_the_host_says() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
@@ -147,7 +145,7 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
             assert!(granted.len() < before, "{case}");
         }
         if environment["data"]["HA_SCOPE"] == "host" {
-            // `gyre rbac` does not know whether there is one Lease or one for each mount. For one, its name will do.
+            // `gyre rbac` does not know the scope of Leases: one Lease needs only its own name.
             needed.retain(|line| !line.contains("\"leases\""));
             granted.retain(|line| !line.contains("\"leases\""));
         }

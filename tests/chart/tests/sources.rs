@@ -1,4 +1,4 @@
-//! The files of the sources of plugins are where the configuration looks for them, byte for byte.
+//! The files of plugin sources are where the configuration looks for them, byte for byte.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 
 use crate::programs::{gyre_or_skip, plugins_or_skip};
 
-/// Runs a command; what it prints.
 fn run(command: &mut Command) -> anyhow::Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(output.stdout)
 }
 
-/// The volume of that name, as the kubelet would fill it: a folder with the files of the ConfigMap.
+/// Fills a folder with the files of a ConfigMap, like a kubelet.
 fn fill(folder: &Path, map: &Value) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     for (name, text) in map["binaryData"].as_object().context("no binaryData")? {
@@ -28,7 +27,7 @@ fn fill(folder: &Path, map: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One comes with the values, as README.md says how; one is copied by an init container out of the image that it is in.
+/// One plugin comes with the values, as in README.md; an init container copies one from its image.
 #[test]
 fn plugins_are_mounted_from_where_their_sources_put_them() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
@@ -54,7 +53,7 @@ fn plugins_are_mounted_from_where_their_sources_put_them() -> anyhow::Result<()>
         objects.iter().find(is_it).with_context(|| format!("no {kind} {name}"))
     };
 
-    // The pod, as far as it is files.
+    // The files of the pod.
     let pod = &find("Deployment", "gyre")?["spec"]["template"]["spec"];
     let mounted_at = |container: &Value, volume: &Value| {
         let mounts = container["volumeMounts"].as_array().unwrap();
@@ -66,7 +65,7 @@ fn plugins_are_mounted_from_where_their_sources_put_them() -> anyhow::Result<()>
         match volume["configMap"]["name"].as_str() {
             Some(map) if map.contains("-plugin-") => fill(&at, find("ConfigMap", map)?)?,
             Some(_) => {}
-            // What the init container writes to one path, the host reads at another.
+            // The init container writes to one path, and the host reads from another.
             None => fs::create_dir_all(&at)?,
         }
     }

@@ -1,4 +1,4 @@
-//! Upgrades of a release, on a real API server: from echoperator, and from one setting to another.
+//! Upgrades of a release on a real API server: from echoperator, and between settings.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,11 @@ use serde_json::{Value, json};
 
 use crate::cluster::{namespace, said_by};
 
-/// An object as JSON.
 fn object(cluster: &ControlPlane, namespace: &str, name: &str) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&cluster.kubectl_stdout(&["-n", namespace, "get", name, "-o", "json"])?)?)
 }
 
-/// echoperator's chart, as far as an upgrade from it is concerned: names, selectors, and objects that ours replace.
+/// Writes a chart with the names, selectors and replaced objects of echoperator's chart.
 fn write_predecessor(folder: &Path) -> anyhow::Result<()> {
     let labels = json!({"app.kubernetes.io/name": "echoperator", "app.kubernetes.io/instance": "echoperator"});
     let metadata = |name: &str| json!({"name": name, "labels": labels});
@@ -62,7 +61,7 @@ fn write_predecessor(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A CustomResourceDefinition as echoperator has it: without status and columns.
+/// Returns a CustomResourceDefinition like echoperator's, without status and columns.
 fn predecessor_of(crd: &str) -> anyhow::Result<String> {
     let mut crd: Value = serde_json::from_str(crd)?;
     let version = crd.pointer_mut("/spec/versions/0").and_then(Value::as_object_mut).context("no version")?;
@@ -75,10 +74,10 @@ fn predecessor_of(crd: &str) -> anyhow::Result<String> {
     Ok(crd.to_string())
 }
 
-/// Returns whether Helm installed the old release by server-side apply (the default of Helm 4) or not (as Helm 3 did).
+/// `server_side` is whether Helm applied the old release server-side, which Helm 3 never does.
 fn upgrade_from_echoperator(server_side: &str) -> anyhow::Result<()> {
     let Some(_) = Helm::or_skip()? else { return Ok(()) };
-    // A cluster of its own: CustomResourceDefinitions belong to no namespace.
+    // Its own cluster, because CustomResourceDefinitions have no namespace.
     let Some(cluster) = start_or_skip(Options::default())? else { return Ok(()) };
     let cluster = &cluster;
     let old = tempfile::tempdir()?;
@@ -100,7 +99,7 @@ fn upgrade_from_echoperator(server_side: &str) -> anyhow::Result<()> {
     assert!(refused.contains("is echoperator's. Nothing was changed."), "{refused}");
     assert_eq!(object(cluster, "old", "deploy/echoperator")?["metadata"]["generation"], before["metadata"]["generation"]);
 
-    // The command that README.md and the refusal name.
+    // The command in README.md and in the error.
     let hand_over = ["apply", "--server-side", "--force-conflicts", "--field-manager=helm", "--filename"];
     said_by(cluster.kubectl().args(hand_over).arg(chart().join("files/crds")))?;
     let refused = format!("{:#}", helm(&upgrade[..5]).unwrap_err());
@@ -117,7 +116,6 @@ fn upgrade_from_echoperator(server_side: &str) -> anyhow::Result<()> {
     let crd = object(cluster, "old", "crd/echos.mmontes.io")?;
     assert_eq!(crd["spec"]["versions"][0]["subresources"], json!({"status": {}}), "{crd:#}");
 
-    // The next upgrade has nothing left to take over.
     helm(&upgrade[..5])?;
     helm(&["uninstall", "echoperator"])?;
     let left = cluster.kubectl_stdout(&["get", "customresourcedefinitions", "--output", "name"])?;
@@ -165,7 +163,7 @@ fn leader_election_can_be_switched_off_and_on_in_a_release() -> anyhow::Result<(
     Ok(())
 }
 
-/// As README.md says: an upgrade that leaves leader election on comes first.
+/// As in README.md, an upgrade with leader election comes first.
 #[test]
 fn a_release_that_left_the_strategy_to_defaults_can_be_switched_after_one_upgrade() -> anyhow::Result<()> {
     let Some(_) = Helm::or_skip()? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! values.yaml, values.schema.json and README.md say the same, and what the host says.
+//! values.yaml, values.schema.json, README.md and the host agree.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use crate::programs::gyre_or_skip;
 
-/// The marks around the generated text. The text between them is written only by this test.
+/// The marks around the text that this test generates.
 const MARKS: (&str, &str) = ("<!-- values: written by tests/chart with GYRE_BLESS=1 -->\n", "<!-- values end -->");
-/// A longer default is to be looked up.
+/// The table refers to values.yaml for longer defaults.
 const LONGEST_DEFAULT: usize = 60;
-/// Values that may be left out of values.yaml: `global` is Helm's own.
+/// Values that values.yaml may lack: `global` is Helm's.
 const WITHOUT_DEFAULT: [&str; 1] = ["global"];
 
 fn json(path: &Path) -> Tree {
@@ -32,14 +32,12 @@ fn values() -> Tree {
     serde_saphyr::from_str(&fs::read_to_string(chart().join("values.yaml")).unwrap()).unwrap()
 }
 
-/// A value that is described: its path, its default, what is said of it.
 struct Row {
     path: String,
     default: Tree,
     description: String,
 }
 
-/// In the order of values.yaml; what is wrong is added to the findings.
 fn rows(path: &str, values: &Tree, schema: &Tree, rows: &mut Vec<Row>, findings: &mut Vec<String>) {
     let described = schema.get("properties").map(Tree::entries).unwrap_or_default();
     let known: BTreeSet<&str> = values.entries().iter().map(|(key, _)| key.as_str()).collect();
@@ -91,9 +89,8 @@ fn every_value_is_described_where_people_look() {
     }
 }
 
-/// README.md shows values that do what it says; at least they are some.
 #[test]
-fn what_the_readme_shows_is_rendered() -> anyhow::Result<()> {
+fn the_examples_of_the_readme_render() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
     let readme = fs::read_to_string(chart().join("README.md"))?;
     let shown: Vec<&str> = readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
@@ -107,7 +104,7 @@ fn what_the_readme_shows_is_rendered() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A misspelt value is refused everywhere, but in what Kubernetes or the host describe themselves.
+/// Misspelt values are rejected, except within content of Kubernetes or the host.
 #[test]
 fn the_schema_refuses_what_it_does_not_know() {
     fn closed(path: &str, schema: &Tree, findings: &mut Vec<String>) {
@@ -126,7 +123,7 @@ fn the_schema_refuses_what_it_does_not_know() {
     assert_eq!(findings, Vec::<String>::new());
 }
 
-/// `config` is the host's configuration file, so the schema of the one has that of the other in it.
+/// `config` is the host's configuration file, so its schema is part of the chart's.
 #[test]
 fn the_configuration_is_described_as_the_host_does() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
@@ -140,7 +137,7 @@ fn the_configuration_is_described_as_the_host_does() -> anyhow::Result<()> {
     own.retain(|(name, _)| ["pullPolicy", "rules"].contains(&name.as_str()));
     own.extend(definitions.entries().iter().cloned());
 
-    // What a source of plugins mounts is the same, but that it need not name the file.
+    // The mounts of a plugin source are the same, but need no file name.
     let mount = definitions.at(["mount", "properties"]).unwrap();
     let reference = |key: &String| Tree::Leaf(format!("#/$defs/mount/properties/{key}").into());
     let references = mount.entries().iter().map(|(key, _)| (key.clone(), Tree::Map(vec![("$ref".to_owned(), reference(key))])));
@@ -156,7 +153,7 @@ fn the_configuration_is_described_as_the_host_does() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Helm packs nothing from outside of the chart.
+/// Helm packs only files in the chart.
 #[test]
 fn the_custom_resource_definitions_are_those_of_the_plugins() {
     for plugin in ["echo", "scheduled-echo"] {

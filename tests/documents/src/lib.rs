@@ -1,6 +1,6 @@
-//! Compiles and runs the Rust code in README.md and the pages of `docs/`, by `cargo test --doc -p gyre-documents`.
+//! Tests the Rust code in README.md and `docs/`, by `cargo test --doc -p gyre-documents`.
 //!
-//! The SDK has copies of some pages in its own documentation. This crate tests the originals, including code that needs the test kit.
+//! The SDK has copies of some pages. This crate tests the originals, which also use the test kit.
 
 /// README.md.
 #[cfg(doctest)]

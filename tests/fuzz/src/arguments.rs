@@ -14,13 +14,16 @@ pub(crate) struct Arguments {
     /// Duration in seconds, shared by the targets.
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// Seed of the first case; each further case has the next seed [default: derived from the time].
+    /// Seed of the first case; each further case has the next seed [default: derived from the
+    /// time].
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Number of cases of each target, instead of a duration. If it is 1 and the case fails, its steps are printed.
+    /// Number of cases of each target, instead of a duration. If it is 1 and the case fails, its
+    /// steps are printed.
     #[arg(long)]
     pub(crate) cases: Option<u64>,
-    /// The distance between the seeds of this process's cases. If it is set, the process reports to a parent process.
+    /// The distance between the seeds of this process's cases. If it is set, the process reports to
+    /// a parent process.
     #[arg(long, hide = true)]
     pub(crate) stride: Option<u64>,
     /// If true, it reports each step.

@@ -1,4 +1,4 @@
-//! The inputs that are mutated: real objects of all kinds, and the paths at which they are served.
+//! The inputs of mutations: real objects of all kinds, and their paths.
 
 use std::io::Read as _;
 use std::sync::OnceLock;
@@ -10,13 +10,13 @@ use http::Request;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Objects that a real server wrote both as JSON and as protobuf, with every field that their kinds have.
+/// Objects with every field of their kinds, which a real server wrote as JSON and as protobuf.
 const SAMPLES: &[u8] = include_bytes!("../../../host/devcluster/src/builtin/dump/wireSamples.json.gz");
 
-/// A kind, as discovery tells of it.
+/// A kind, as in discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
-    /// `/api/v1`, `/apis/G/V`.
+    /// E.g. `/api/v1` or `/apis/G/V`.
     pub(crate) root: String,
     pub(crate) plural: String,
     pub(crate) kind: String,
@@ -25,26 +25,23 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// `v1`, `G/V`.
+    /// Returns e.g. `v1` or `G/V`.
     pub(crate) fn api_version(&self) -> &str {
         self.root.trim_start_matches("/apis/").trim_start_matches("/api/")
     }
 
-    /// The path of its objects in this namespace.
     pub(crate) fn path(&self, namespace: &str) -> String {
         let (root, plural) = (&self.root, &self.plural);
         if self.is_namespaced { format!("{root}/namespaces/{namespace}/{plural}") } else { format!("{root}/{plural}") }
     }
 }
 
-/// An object in both encodings.
 #[derive(Debug)]
 pub(crate) struct Sample {
     pub(crate) json: Value,
     pub(crate) protobuf: Vec<u8>,
 }
 
-/// The recorded objects.
 pub(crate) fn samples() -> &'static [Sample] {
     static ALL: OnceLock<Vec<Sample>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -57,7 +54,7 @@ pub(crate) fn samples() -> &'static [Sample] {
     })
 }
 
-/// The built-in kinds, and those of [`definitions`].
+/// Returns the built-in kinds, and those of [`definitions`].
 pub(crate) fn kinds() -> &'static [Kind] {
     static ALL: OnceLock<Vec<Kind>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -116,7 +113,7 @@ fn custom(definition: &Value) -> Kind {
     }
 }
 
-/// Objects as people write them, which pass validation; those of a kind are told by what they say of it.
+/// Returns valid objects like those of people.
 pub(crate) fn manifests() -> &'static [Value] {
     static ALL: OnceLock<Vec<Value>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -178,7 +175,7 @@ pub(crate) fn manifests() -> &'static [Value] {
     })
 }
 
-/// CustomResourceDefinitions with what schemas can say.
+/// Returns CustomResourceDefinitions that use many features of schemas.
 pub(crate) fn definitions() -> &'static [Value] {
     static ALL: OnceLock<Vec<Value>> = OnceLock::new();
     ALL.get_or_init(|| {

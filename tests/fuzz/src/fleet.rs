@@ -1,4 +1,4 @@
-//! Worker processes, one for each core. A process can crash, hang and fill the memory without taking anybody along.
+//! Worker processes, one per core. One may crash, hang or fill the memory without affecting others.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
@@ -14,15 +14,14 @@ use crate::outcome::Tally;
 use crate::target::Target;
 use crate::worker;
 
-/// The timeout of a step. The slowest correct one takes a tenth of a second.
+/// The timeout of a step. The slowest correct one takes 0.1 s.
 const STEP_LIMIT: Duration = Duration::from_secs(5);
-/// The memory limit of a worker, in KiB. One with the corpus and a server needs a twentieth.
+/// The memory limit of a worker in KiB. The corpus and a server need a twentieth.
 const MEMORY_LIMIT: u64 = 1024 * 1024;
 const POLL: Duration = Duration::from_millis(200);
-/// The number of steps that are reported before the one that failed.
-const TOLD: usize = 3;
+const STEPS_SHOWN: usize = 3;
 
-/// A message of a worker, or its end.
+/// A line of a worker, or `None` at its end.
 struct Message {
     worker: usize,
     line: Option<String>,
@@ -31,15 +30,12 @@ struct Message {
 struct Worker {
     child: Child,
     case: u64,
-    /// The time of its last message.
     heard: Instant,
     failure: Option<String>,
     is_running: bool,
-    /// The last steps, if it tells them.
     steps: VecDeque<String>,
 }
 
-/// A failure, and its place.
 struct Broken {
     case: u64,
     why: String,
@@ -52,7 +48,7 @@ struct Totals {
     outcomes: Tally,
 }
 
-/// Fuzzes each target that is wanted, and tells what was found. A finding in one does not keep the others from their turn.
+/// Fuzzes each target, also after a failure in another.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let targets = arguments.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
     let seconds = (arguments.seconds / targets.len() as u64).max(1);
@@ -66,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(exit)
 }
 
-/// Runs the workers of one target, and returns the seed of the case that failed.
+/// Runs the workers of one target, and returns the seed of the failed case.
 fn fuzz(arguments: &Arguments, target: Target) -> anyhow::Result<Option<u64>> {
     let seed = arguments.seed.unwrap_or_else(|| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -77,8 +73,8 @@ fn fuzz(arguments: &Arguments, target: Target) -> anyhow::Result<Option<u64>> {
     eprintln!("{}: seed {seed}, {workers} processes", target.name());
     let start = Instant::now();
     let mut totals = Totals::default();
-    let is_told = arguments.cases == Some(1);
-    let mut broken = Fleet::start(arguments, seed, workers, is_told)?.watch(&mut totals)?;
+    let is_traced = arguments.cases == Some(1);
+    let mut broken = Fleet::start(arguments, seed, workers, is_traced)?.watch(&mut totals)?;
     let seconds = start.elapsed().as_secs_f64();
     let (name, cases) = (target.name(), totals.cases);
     println!("{name}: {cases} cases in {seconds:.0} s, {:.0} per second", cases as f64 / seconds);
@@ -86,8 +82,8 @@ fn fuzz(arguments: &Arguments, target: Target) -> anyhow::Result<Option<u64>> {
         println!("  {outcome:<24} {count}");
     }
     let Some(found) = &mut broken else { return Ok(None) };
-    if !is_told {
-        // Once more, with every step told: the last of them is the one.
+    if !is_traced {
+        // Runs the case again with all steps; the last one failed.
         let alone = Arguments { cases: Some(1), ..arguments.clone() };
         if let Some(again) = Fleet::start(&alone, found.case, 1, true)?.watch(&mut Totals::default())? {
             found.steps = again.steps;
@@ -128,7 +124,7 @@ impl Fleet {
                 command.args(["--target", target.name()]);
             }
             if let Some(cases) = arguments.cases {
-                // As many as are left for it when they are dealt out in turns.
+                // The share of this worker, because cases are dealt in turns.
                 command.args(["--cases", &(cases.saturating_sub(number)).div_ceil(count).to_string()]);
             }
             if is_tracing {
@@ -142,15 +138,15 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Until all have ended, or one is broken.
+    /// Waits until all have ended, or returns the first failure.
     fn watch(&mut self, totals: &mut Totals) -> anyhow::Result<Option<Broken>> {
         let start = Instant::now();
-        let mut looked = Instant::now();
+        let mut checked = Instant::now();
         while self.workers.iter().any(|worker| worker.is_running) {
             match self.messages.recv_timeout(POLL) {
                 Ok(message) => {
                     if let Some(worker) = self.workers.get_mut(message.worker)
-                        && let Some(broken) = worker.hear(message.line, totals)?
+                        && let Some(broken) = worker.handle_line(message.line, totals)?
                     {
                         return Ok(Some(broken));
                     }
@@ -158,10 +154,10 @@ impl Fleet {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if looked.elapsed() >= POLL {
-                looked = Instant::now();
+            if checked.elapsed() >= POLL {
+                checked = Instant::now();
                 progress(totals, start);
-                if let Some(broken) = self.workers.iter().find_map(Worker::look) {
+                if let Some(broken) = self.workers.iter().find_map(Worker::check_limits) {
                     return Ok(Some(broken));
                 }
             }
@@ -170,7 +166,6 @@ impl Fleet {
     }
 }
 
-/// Passes on what a worker writes.
 fn listen(child: &mut Child, worker: usize, sender: Sender<Message>) {
     let Some(stdout) = child.stdout.take() else { return };
     drop(std::thread::spawn(move || {
@@ -185,7 +180,7 @@ fn listen(child: &mut Child, worker: usize, sender: Sender<Message>) {
 }
 
 impl Worker {
-    fn hear(&mut self, line: Option<String>, totals: &mut Totals) -> anyhow::Result<Option<Broken>> {
+    fn handle_line(&mut self, line: Option<String>, totals: &mut Totals) -> anyhow::Result<Option<Broken>> {
         self.heard = Instant::now();
         let Some(line) = line else {
             self.is_running = false;
@@ -200,7 +195,7 @@ impl Worker {
             if !step.is_empty() {
                 self.steps.push_back(step.to_owned());
             }
-            if self.steps.len() > TOLD {
+            if self.steps.len() > STEPS_SHOWN {
                 self.steps.pop_front();
             }
         } else if let Some(counts) = line.strip_prefix(worker::DONE) {
@@ -214,8 +209,8 @@ impl Worker {
         Ok(None)
     }
 
-    /// Returns whether it hangs or has grown.
-    fn look(&self) -> Option<Broken> {
+    /// Returns a failure if it hangs or uses too much memory.
+    fn check_limits(&self) -> Option<Broken> {
         let memory = resident(self.child.id()).unwrap_or(0);
         if self.is_running && self.heard.elapsed() > STEP_LIMIT {
             return Some(self.broken(format!("a step takes longer than {STEP_LIMIT:?}")));
@@ -228,7 +223,7 @@ impl Worker {
     }
 }
 
-/// The memory of a process in KiB, where the system tells.
+/// Returns the memory of a process in KiB, if the system reports it.
 fn resident(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

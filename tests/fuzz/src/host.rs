@@ -1,4 +1,4 @@
-//! The host's side: what API servers, plugins, operators and recordings hand to it.
+//! Inputs of the host: from API servers, plugins, operators and recordings.
 
 pub(crate) mod answers;
 pub(crate) mod configuration;

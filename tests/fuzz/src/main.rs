@@ -1,15 +1,15 @@
-//! Fuzzes the in-memory API server (devcluster) and the host with cases that are generated from a seed.
+//! Fuzzes devcluster and the host with cases that are generated from a seed.
 //!
 //! ```text
-//! fleet ── a process per core, which may crash, hang or grow ──▶ target ─┬─ server               (requests)
-//!   └─ progress, limits, what failed and how to run it again             ├─ host::watch          (objects of an API server)
-//!                                                                        ├─ host::answers        (of plugins)
-//!                                                                        ├─ host::configuration  (files of operators)
-//!                                                                        └─ host::recordings     (of calls)
-//!                                                                              └─ all: mutate ◀── corpus
+//! fleet ── a process per core ──▶ target ─┬─ server               (requests)
+//!   └─ progress, limits, failures         ├─ host::watch          (objects of an API server)
+//!                                         ├─ host::answers        (of plugins)
+//!                                         ├─ host::configuration  (files of operators)
+//!                                         └─ host::recordings     (of calls)
+//!                                               └─ all: mutate ◀── corpus
 //! ```
 //!
-//! What is absent: coverage guidance, because it needs another toolchain. Instead, the cases are mutations of real objects.
+//! What is absent: coverage guidance, which needs another toolchain.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,12 +1,12 @@
-//! Changing what is right into what may be wrong: values by their structure, text by its bytes.
+//! Mutates valid inputs: values by their structure, texts by their bytes.
 
 use gyre_devcluster::random::Random;
 use serde_json::{Map, Value, json};
 
-/// Bodies larger than this are not made by repetition, so that a case stays quick.
+/// Larger bodies are not multiplied, so that a case stays quick.
 const LARGE: usize = 3_000;
 
-/// Texts that mean something somewhere, or nothing anywhere.
+/// Texts with a meaning somewhere, and meaningless ones.
 const TEXTS: &[&str] = &[
     "",
     "a",
@@ -55,7 +55,6 @@ const TEXTS: &[&str] = &[
     "=,!in (",
 ];
 
-/// Names of fields that some code looks at.
 const KEYS: &[&str] = &[
     "metadata",
     "name",
@@ -92,7 +91,7 @@ const KEYS: &[&str] = &[
     "ä",
 ];
 
-/// CEL: right, wrong and expensive.
+/// CEL rules: valid, invalid and expensive.
 const RULES: &[&str] = &[
     "true",
     "self",
@@ -123,14 +122,14 @@ const RULES: &[&str] = &[
     "url('http://a').getHost() == ip('::1')",
 ];
 
-/// More ways to draw.
+/// More random choices.
 pub(crate) trait Draw {
     fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T;
     fn size(&mut self, bound: usize) -> usize;
 }
 
 impl Draw for Random {
-    /// One of them; there must be one.
+    /// Panics if the slice is empty.
     fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.size(from.len())]
     }
@@ -140,7 +139,6 @@ impl Draw for Random {
     }
 }
 
-/// A text that code may stumble over.
 pub(crate) fn text(random: &mut Random) -> String {
     match random.below(12) {
         0 => random.pick(TEXTS).repeat(random.size(300)),
@@ -174,7 +172,6 @@ fn nested(random: &mut Random) -> Value {
     value
 }
 
-/// Returns managed fields, or rubbish of that form.
 fn managed_fields(random: &mut Random) -> Value {
     let fields = match random.below(4) {
         0 => json!({"f:metadata": {"f:labels": {"f:a": {}, ".": {}}}, "f:data": {"f:a": {}}}),
@@ -192,7 +189,6 @@ fn managed_fields(random: &mut Random) -> Value {
     }])
 }
 
-/// Any value.
 pub(crate) fn value(random: &mut Random) -> Value {
     match random.below(12) {
         0 => Value::Null,
@@ -217,7 +213,6 @@ pub(crate) fn value(random: &mut Random) -> Value {
     }
 }
 
-/// Changes `value` in a place or a few.
 pub(crate) fn structure(random: &mut Random, value: &mut Value) {
     let times = [0, 1, 1, 1, 2, 3, 8][random.size(7)];
     for _ in 0..times {
@@ -225,7 +220,7 @@ pub(crate) fn structure(random: &mut Random, value: &mut Value) {
     }
 }
 
-/// Goes down to somewhere and changes what is there.
+/// Descends to a random place, and changes the value there.
 fn place(random: &mut Random, target: &mut Value) {
     let goes_on = random.chance(0.8);
     match target {
@@ -272,14 +267,13 @@ fn list(random: &mut Random, items: &mut Vec<Value>) {
         1 => items.insert(index, value(random)),
         2 => items.reverse(),
         _ => {
-            // An associative list may have each key but once.
             let copy = items.get(index).cloned().unwrap_or(Value::Null);
             items.push(copy);
         }
     }
 }
 
-/// Values that a JSON text may hold and few readers take.
+/// Valid JSON values that few readers accept.
 const ODD: &[&str] = &[
     "1e999",
     "-99999999999999999999999999",
@@ -292,11 +286,10 @@ const ODD: &[&str] = &[
     r#"{"a":1,"a":2}"#,
 ];
 
-/// The key of what [`spelled`] adds.
 pub(crate) const ODD_KEY: &str = "odd";
 
-/// The value as JSON text that means the same, as other writers may write it: with escapes, with white space, and with keys that occur
-/// more than once, of which the last one counts. With `odd`, maps have one more key, with a value that few readers take.
+/// Writes a value as equivalent JSON text, with escapes, white space, and repeated keys, of which
+/// the last one counts. With `odd`, maps have one more key, with a value that few readers accept.
 pub(crate) fn spelled(random: &mut Random, value: &Value, odd: bool) -> String {
     let chance = |random: &mut Random, probability: f64| if random.chance(0.5) { probability } else { 0.0 };
     let style = Style {
@@ -310,10 +303,10 @@ pub(crate) fn spelled(random: &mut Random, value: &Value, odd: bool) -> String {
     text
 }
 
-/// The depth beyond which values are written in the plainest way.
+/// The depth beyond which values are written plainly.
 const DEEP: usize = 100;
 
-/// The probability of each way to write.
+/// The probability of each variation.
 struct Style {
     escape: f64,
     space: f64,
@@ -325,7 +318,6 @@ impl Style {
     fn write(&self, random: &mut Random, value: &Value, depth: usize, text: &mut String) {
         self.space(random, text);
         match value {
-            // Each level takes from the stack.
             deep if depth > DEEP => text.push_str(&deep.to_string()),
             Value::String(string) => self.string(random, string, text),
             Value::Array(items) => {
@@ -348,7 +340,7 @@ impl Style {
         let mut key = |name: &str, text: &mut String| {
             text.push_str(separator);
             separator = ",";
-            // No writer escapes more of a key than it has to.
+            // Keys are escaped no more than necessary, as by all writers.
             text.push_str(&Value::from(name).to_string().replace('<', "\\u003c").replace('&', "\\u0026"));
             text.push(':');
         };
@@ -396,7 +388,6 @@ impl Style {
     }
 }
 
-/// Changes bytes.
 pub(crate) fn bytes(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..=random.below(4) {
         let (from, to) = (random.size(bytes.len() + 1), random.size(bytes.len() + 1));
@@ -419,7 +410,7 @@ pub(crate) fn bytes(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The value as JSON, now and then with a field twice or white space where it may be.
+/// Writes a value as JSON, sometimes with a repeated field or white space.
 pub(crate) fn json_text(random: &mut Random, value: &Value) -> Vec<u8> {
     let mut text = if random.chance(0.1) { format!("{value:#}") } else { value.to_string() };
     if random.chance(0.05)
@@ -428,11 +419,10 @@ pub(crate) fn json_text(random: &mut Random, value: &Value) -> Vec<u8> {
         text = format!("{{\"metadata\":{{\"name\":\"twice\"}},{rest}");
     }
     if random.chance(0.03) {
-        // A number that no type holds.
         text = text.replacen(":1", ":1e99999", 1);
     }
     if random.chance(0.01) {
-        // More deeply than any reader may follow.
+        // Nests more deeply than any reader accepts.
         let opening = *random.pick(&["[", "{\"a\":", "{\"metadata\":{\"labels\":", "- ", "? ", "[{"]);
         text = opening.repeat(random.size(100_000));
     }

@@ -1,4 +1,4 @@
-//! Fuzzes devcluster, the in-memory API server, with sequences of generated requests.
+//! Fuzzes devcluster with sequences of generated requests.
 //!
 //! ```text
 //! case ─┬─ request ─ mutate ◀── corpus

@@ -6,7 +6,6 @@ use crate::host::{answers, configuration, recordings, watch};
 use crate::outcome::{Failure, Log, Tally};
 use crate::server::case;
 
-/// A target of fuzzing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
     /// Requests to the in-memory API server (devcluster).
@@ -22,7 +21,6 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -33,7 +31,6 @@ impl Target {
         }
     }
 
-    /// Runs the case that follows from `seed`.
     pub(crate) fn run(self, seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
         match self {
             Self::Server => case::run(seed, log),

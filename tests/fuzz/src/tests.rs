@@ -1,4 +1,4 @@
-//! Some cases of each target in every test run.
+//! Runs some cases of each target in every test run.
 
 use crate::outcome::{Log, Tally};
 use crate::target::Target;
@@ -9,7 +9,7 @@ impl Log for Silent {
     fn step(&mut self, _describe: &dyn Fn() -> String) {}
 }
 
-/// Runs the cases of so many seeds. Each of these outcomes has to occur some times, or the cases have nothing to find.
+/// Runs `cases` cases. Each of the outcomes must occur, or the cases test nothing.
 fn check(target: Target, cases: u64, outcomes: &[&str]) {
     let mut total = Tally::new();
     for seed in 0..cases {

@@ -1,4 +1,4 @@
-//! A process that runs cases and tells its parent, in a line each, what it is doing.
+//! A process that runs cases, and reports to its parent in lines.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -8,7 +8,6 @@ use crate::arguments::Arguments;
 use crate::outcome::Log;
 use crate::target::Target;
 
-/// The prefix of the line that begins a case.
 pub(crate) const CASE: &str = "case ";
 pub(crate) const STEP: &str = "step ";
 pub(crate) const DONE: &str = "done ";
@@ -19,7 +18,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Writes a line. That nobody reads it any more is no reason to stop: the parent ends its workers.
+    /// Writes a line. Ignores errors, because the parent ends its workers.
     fn line(kind: &str, text: &str) {
         let mut stdout = std::io::stdout().lock();
         drop(writeln!(stdout, "{kind}{}", text.replace('\n', "\u{2028}")));
@@ -33,14 +32,14 @@ impl Log for Pipe {
     }
 }
 
-/// Runs cases until the time is over, or as many as there shall be. A panic ends the process, which the parent sees.
+/// Runs cases until the time or number is reached. A panic ends the process.
 pub(crate) fn run(arguments: &Arguments, target: Target, stride: u64) -> ExitCode {
     let (start, limit) = (Instant::now(), Duration::from_secs(arguments.seconds));
     let mut seed = arguments.seed.unwrap_or_default();
     let mut left = arguments.cases;
     while left.map_or_else(|| start.elapsed() < limit, |left| left > 0) {
         Pipe::line(CASE, &seed.to_string());
-        // On a thread, whose stack is no larger than those on which servers run.
+        // Runs on a thread with the stack size of server threads.
         let is_tracing = arguments.trace;
         let outcome = std::thread::spawn(move || target.run(seed, &mut Pipe { is_tracing })).join();
         match outcome {

@@ -1,5 +1,4 @@
-//! How often each object was created and deleted by hosts, as the cluster knows it: what was done counts, whether or not the host has
-//! been told.
+//! Counts how often hosts created and deleted each object, whether or not they got the answer.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,26 +8,26 @@ use gyre_devcluster::audit::Log;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// What hosts did to one object.
+/// The creations and deletions of one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How often they created it.
+    /// The number of creations.
     pub created: u32,
-    /// How often they deleted it.
+    /// The number of deletions.
     pub deleted: u32,
 }
 
-/// See the module's documentation. Clones are the same.
+/// Counts by the audit log of the cluster. Clones share the counts.
 #[derive(Clone, Default)]
 pub struct Census(Arc<Mutex<Vec<u8>>>);
 
 impl Census {
-    /// The audit log that it counts in.
+    /// Returns the audit log to count in.
     pub fn log(&self) -> Arc<Log> {
         Arc::new(Log::new(self.clone()))
     }
 
-    /// By resource, namespace and name. Events, which may be lost or repeated, do not count.
+    /// Returns the counts by resource, namespace and name. Events may be lost, and do not count.
     pub fn counts(&self) -> BTreeMap<String, Count> {
         let lines = self.0.lock();
         let mut counts: BTreeMap<String, Count> = BTreeMap::new();
@@ -53,7 +52,7 @@ impl Census {
 
 impl Write for Census {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What only looks is of no interest, and there is much of it.
+        // Reads do not matter, and there are many.
         let event = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         let is_write = ["patch", "create", "delete"].iter().any(|verb| event.contains(&format!("\"verb\":\"{verb}\"")));
         if is_write {

@@ -1,4 +1,4 @@
-//! What must be true once a host has come to rest: a function of what people have made, and of nothing that happened on the way.
+//! The expected state of a cluster at rest: a function of the objects of people only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,38 +7,32 @@ use serde_json::{Value, json};
 use crate::kinds::{self, Kind, Name};
 use crate::people::{FOREIGN, People};
 
-/// What is wrong, and what there is, in a form that does not depend on the order of things.
+/// The wrongs and the end state of a cluster, independent of the order of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// What is wrong; empty if nothing is.
+    /// The deviations from the expected state.
     pub wrongs: Vec<String>,
     /// The end state.
     pub end: Vec<String>,
-    /// Whether something cannot be made, because its name is taken or its namespace is not there.
+    /// If true, a child cannot be created, because its name is taken or its namespace is missing.
     pub is_in_vain: bool,
 }
 
-/// What one parent wants.
 #[derive(Default)]
 struct Wanted {
-    /// Children, with what they hold at least.
     must: Vec<(Name, Value)>,
-    /// Children that may be there or not.
     may: Vec<Name>,
-    /// Whether it says that it is Ready.
     ready: Option<bool>,
-    /// Whether it carries a finalizer.
     held: bool,
-    /// What is not as it should be.
     wrongs: Vec<String>,
 }
 
 type World = BTreeMap<Name, Value>;
 
-/// Judges a cluster. What is to be of parents whose version is given here is that version.
+/// Compares a cluster with the expected state. `version` is that of the plugin `versioned`.
 pub async fn judge(people: &People, version: Option<u64>) -> Judgement {
     let kinds = kinds::PARENTS.into_iter().chain(kinds::CHILDREN).chain([kinds::WEBSITE_DEFAULTS, kinds::NAMESPACE]);
-    let world = people.look(kinds).await;
+    let world = people.snapshot(kinds).await;
     let mut judgement = Judgement::default();
     let mut uids = BTreeSet::new();
     for (name, parent) in world.iter().filter(|(name, _)| kinds::PARENTS.contains(&name.kind)) {
@@ -55,18 +49,18 @@ pub async fn judge(people: &People, version: Option<u64>) -> Judgement {
     judgement
 }
 
-/// Those that are not there as people made them, of what has nothing to do with any plugin.
+/// Returns the objects without a plugin that are missing or changed.
 pub async fn touched(people: &People, foreign: &[Name]) -> Vec<String> {
     let kinds: BTreeSet<Kind> = foreign.iter().map(|name| name.kind).collect();
-    let world = people.look(kinds).await;
+    let world = people.snapshot(kinds).await;
     let is_well = |object: &Value| is_foreign(object) && !object["metadata"].to_string().contains("gyre");
     let touched = foreign.iter().filter(|name| !world.get(name).is_some_and(is_well));
     touched.map(|name| format!("{name}, which is foreign, is {}", world.get(name).unwrap_or(&Value::Null))).collect()
 }
 
-/// Objects that carry a finalizer of the host's.
+/// Returns the objects with a finalizer of the host.
 pub async fn finalizers(people: &People) -> Vec<String> {
-    let world = people.look(kinds::PARENTS.into_iter().chain(kinds::CHILDREN)).await;
+    let world = people.snapshot(kinds::PARENTS.into_iter().chain(kinds::CHILDREN)).await;
     let held = world.iter().filter(|(_, object)| object["metadata"]["finalizers"].to_string().contains("gyre.dev/"));
     held.map(|(name, object)| format!("{name} carries {}", object["metadata"]["finalizers"])).collect()
 }
@@ -95,7 +89,7 @@ impl Judgement {
         let is_owned = |object: &Value| object["metadata"]["labels"]["gyre.dev/owner-uid"] == *owner;
         for (child, content) in &wanted.must {
             match world.get(child) {
-                // It is not touched, and the parent says so.
+                // It stays untouched, and the parent reports it.
                 Some(object) if is_foreign(object) => {}
                 Some(object) if !is_owned(object) => self.wrongs.push(format!("{child} is not owned by {name}")),
                 Some(object) => {
@@ -140,7 +134,7 @@ impl Judgement {
     }
 }
 
-/// The children that a parent lists, each as [`Name::listed`] names it. In the simulations a kind of parents has one plugin.
+/// Returns the children that a parent lists, as in [`Name::listed`].
 fn listed(parent: &Value) -> BTreeSet<String> {
     let annotations = parent["metadata"]["annotations"].as_object().into_iter().flatten();
     let lists = annotations.filter(|(annotation, _)| annotation.starts_with("children.gyre.dev/"));
@@ -161,7 +155,7 @@ fn is_foreign(object: &Value) -> bool {
     object["metadata"]["labels"][FOREIGN] == "yes"
 }
 
-/// The first field of `content` that an object does not hold.
+/// Returns the first field of `content` that differs in an object.
 fn lacks(content: &Value, object: &Value, path: &str) -> Option<String> {
     match (content, object) {
         (Value::Object(content), Value::Object(object)) => content
@@ -202,7 +196,7 @@ fn beside(parent: &Name, kind: Kind, suffix: &str) -> Name {
     Name { kind, name: format!("{}{suffix}", parent.name), ..parent.clone() }
 }
 
-/// A Job of an earlier message stays, and the Echo says so.
+/// A Job of an earlier message stays, and the Echo reports it.
 fn echo(world: &World, name: &Name, parent: &Value) -> Wanted {
     let job = beside(name, kinds::JOB, "");
     let has_run = parent["status"]["finished"]["uid"] == parent["metadata"]["uid"];
@@ -224,7 +218,6 @@ fn website(world: &World, name: &Name, parent: &Value) -> Wanted {
     let [content, deployment, service] = [(kinds::CONFIG_MAP, "-content"), (kinds::DEPLOYMENT, ""), (kinds::SERVICE, "")]
         .map(|(kind, suffix)| beside(name, kind, suffix));
     let Some(template) = world.get(&template) else {
-        // What was rendered before stays.
         return Wanted { may: vec![content, deployment, service], ready: Some(false), ..Wanted::default() };
     };
     let defaults = world.iter().filter(|(name, _)| name.kind == kinds::WEBSITE_DEFAULTS).map(|(_, defaults)| &defaults["spec"]);
@@ -255,12 +248,12 @@ fn cross_namespace(world: &World, name: &Name, parent: &Value) -> Wanted {
     let mut wanted = Wanted { must: vec![(beside(name, kinds::CONFIG_MAP, ""), json!({}))], ..Wanted::default() };
     let mut is_possible = true;
     if let Some(namespace) = parent["spec"]["namespace"].as_str() {
-        // Before it is known whether it can be made, the parent is held.
+        // The parent gets a finalizer before the host knows whether the child can be created.
         wanted.held |= namespace != own;
         if world.contains_key(&Name::cluster(kinds::NAMESPACE, namespace)) {
             wanted.must.push((Name::new(kinds::CONFIG_MAP, namespace, &far), json!({})));
         } else {
-            // It is listed before it is known that it cannot be made.
+            // It is listed before the host knows that it cannot be created.
             wanted.may.push(Name::new(kinds::CONFIG_MAP, namespace, &far));
             is_possible = false;
         }
@@ -277,7 +270,7 @@ fn strategies(name: &Name, parent: &Value) -> Wanted {
     let (config_map, job, secret) =
         (beside(name, kinds::CONFIG_MAP, ""), beside(name, kinds::JOB, ""), beside(name, kinds::SECRET, ""));
     let containers = json!([{ "image": spec["image"] }]);
-    // The Secret holds what was wanted when it was made.
+    // The Secret keeps its first content.
     let mut wanted = Wanted {
         must: vec![(job, json!({ "spec": { "template": { "spec": { "containers": containers } } } })), (secret, json!({}))],
         ready: Some(true),
@@ -291,7 +284,6 @@ fn strategies(name: &Name, parent: &Value) -> Wanted {
     wanted
 }
 
-/// What a reader sees.
 fn copy(world: &World, name: &Name, spec: &Value) -> Value {
     let mut data = json!({});
     let own = name.namespace.as_deref().unwrap_or_default();
@@ -325,7 +317,6 @@ fn copy(world: &World, name: &Name, spec: &Value) -> Value {
     data
 }
 
-/// As JSON, by key.
 fn pairs(value: &Value) -> String {
     if value.is_null() { "{}".to_owned() } else { value.to_string() }
 }

@@ -1,13 +1,13 @@
-//! The kinds that a simulation has to do with.
+//! The kinds in a simulation.
 
 use gyre_devcluster::store::Resource;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 
-/// A kind, as the API server serves it.
+/// A kind of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
-    /// Its name.
+    /// The name.
     pub kind: &'static str,
     group: &'static str,
     version: &'static str,
@@ -24,7 +24,7 @@ pub const ECHO: Kind = kind("mmontes.io", "v1alpha1", "Echo", "echos");
 pub const SCHEDULED_ECHO: Kind = kind("mmontes.io", "v1alpha1", "ScheduledEcho", "scheduledechos");
 /// Parents of the plugin `website`.
 pub const WEBSITE: Kind = kind("web.gyre.dev", "v1alpha1", "Website", "websites");
-/// Read by the plugin `website`; cluster-scoped.
+/// Read by the plugin `website`, cluster-scoped.
 pub const WEBSITE_DEFAULTS: Kind = kind("web.gyre.dev", "v1alpha1", "WebsiteDefaults", "websitedefaults");
 /// Parents of the probe `finalizing`.
 pub const FINALIZING: Kind = kind("guests.gyre.dev", "v1", "Finalizing", "finalizings");
@@ -71,17 +71,16 @@ pub const PARENTS: [Kind; 8] = [ECHO, SCHEDULED_ECHO, WEBSITE, FINALIZING, CROSS
 pub const CHILDREN: [Kind; 7] = [CONFIG_MAP, SECRET, SERVICE, JOB, CRON_JOB, DEPLOYMENT, CLUSTER_ROLE];
 
 impl Kind {
-    /// `GROUP/VERSION`, or the version of the core group.
+    /// Returns `GROUP/VERSION`, or the version of the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Where the cluster in memory keeps its objects.
     pub(crate) fn resource(&self) -> Resource {
         Resource::new(self.group, self.plural)
     }
 
-    /// The objects of a namespace; of all, or those that have none, without one.
+    /// Returns the objects of a namespace or, without one, all.
     pub fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
         let kind = GroupVersionKind::gvk(self.group, self.version, self.kind);
         let resource = ApiResource::from_gvk_with_plural(&kind, self.plural);
@@ -92,38 +91,38 @@ impl Kind {
     }
 }
 
-/// One object.
+/// The name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// Its namespace, if its kind has one.
+    /// The namespace, if it has one.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
 impl Name {
-    /// An object of a namespaced kind.
+    /// Returns the name of a namespaced object.
     pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
         Self { kind, namespace: Some(namespace.to_owned()), name: name.to_owned() }
     }
 
-    /// An object of a cluster-scoped kind.
+    /// Returns the name of a cluster-scoped object.
     pub fn cluster(kind: Kind, name: &str) -> Self {
         Self { kind, namespace: None, name: name.to_owned() }
     }
 }
 
 impl Name {
-    /// `Kind.group namespace/name`, with what a parent's list of children says of the object.
+    /// Returns `Kind.group namespace/name`, as in a parent's list of children.
     pub fn listed(&self) -> String {
         let Kind { kind, group, .. } = self.kind;
         let kind = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         format!("{kind} {}/{}", self.namespace.as_deref().unwrap_or_default(), self.name)
     }
 
-    /// Where the API server has the objects of its kind and namespace.
+    /// Returns the path of its kind and namespace on the API server.
     pub fn collection(&self) -> String {
         let Kind { group, version, plural, .. } = self.kind;
         let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };

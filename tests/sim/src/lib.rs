@@ -1,15 +1,16 @@
-//! Hosts and a cluster in one process, with a simulated clock and with faults between them. Everything follows from a seed.
+//! Hosts and a cluster in one process, with a simulated clock and faults, all from a seed.
 //!
 //! ```text
-//!  script (seed) ─▶ people ───────────────────────────▶ Service ─▶ Cluster (controllers) ──▶ judge
-//!                   hosts ──▶ Recorder ─▶ Faults (seed) ─▶ Service, audited ─▶  "   └──────▶ census
+//!  script (seed) ─▶ people ──────────────────────────▶ Service ─▶ Cluster (controllers) ──▶ judge
+//!                   hosts ─▶ Recorder ─▶ Faults (seed) ─▶ Service, audited ─▶  "   └──────▶ census
 //! ```
 //!
-//! There is one thread, and tokio's time is paused: it advances to the next timer when no task can run. Plugins are called on that thread.
-//! So the order of everything follows from the seed, and a failing seed fails again: the [`Record`]s of two runs are equal.
+//! There is one thread, which also calls the plugins, and tokio's time is paused: it advances when
+//! no task can run. So the seed determines the order of everything: the [`Record`]s of two runs are
+//! equal.
 //!
-//! What is absent: a model of the host. The expected final state is a function of what people have created ([`judge`]). Beyond that, a
-//! run with faults is compared with the same run without faults.
+//! What is absent: a model of the host. The expected end state is a function of the objects of
+//! people ([`judge`]). A run with faults is also compared with the same run without faults.
 
 #![expect(
     clippy::expect_used,

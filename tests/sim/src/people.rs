@@ -1,4 +1,4 @@
-//! People and other controllers: those who work with the cluster beside the host, without faults.
+//! People and other controllers, which use the cluster beside the host, without faults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,57 +12,56 @@ use serde_json::{Value, json};
 
 use crate::kinds::{self, Kind, Name};
 
-/// The longest that anybody waits for an object to be gone: longer than any back-off of a host.
+/// The timeout for a deletion: longer than any back-off of a host.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
-/// The label of objects that bear the names of children and are none.
+/// The label of objects that have the names of children but belong to nobody.
 pub const FOREIGN: &str = "foreign";
 
-/// See the module's documentation.
+/// The clients of people and other controllers.
 #[derive(Clone)]
 pub struct People {
     client: Client,
     cluster: Cluster,
 }
 
-/// One thing that is done.
+/// An action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Server-side apply of the object of that name.
+    /// Server-side apply of an object.
     Put(Name, Value),
-    /// Deletion of what one has made.
+    /// Deletion of an object of people.
     Delete(Name, Cascade),
-    /// Deletion of what a plugin has made, if it is there.
+    /// Deletion of a child, if it exists.
     DeleteChild(Name),
-    /// What a plugin has made, if it is there, is replaced by an object of the same name that has nothing to do with it, before anybody can
-    /// see that the name is free.
+    /// Atomic replacement of a child, if it exists, by an unrelated object of the same name.
     Usurp(Name),
-    /// A JSON merge patch of what a plugin has made, if it is there.
+    /// A JSON merge patch of a child, if it exists.
     Edit(Name, Value),
-    /// A JSON merge patch of the status, if it is there.
+    /// A JSON merge patch of a status, if the object exists.
     EditStatus(Name, Value),
-    /// The namespace is deleted as a whole.
+    /// Deletion of a namespace.
     DeleteNamespace(&'static str),
-    /// It is made again, once it is gone.
+    /// Creation of a namespace, once the old one is gone.
     CreateNamespace(&'static str),
 }
 
-/// What becomes of the dependents of what is deleted.
+/// The deletion of dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cascade {
-    /// They go afterwards.
+    /// After the object.
     Background,
-    /// They go first.
+    /// Before the object.
     Foreground,
 }
 
 impl People {
-    /// Those who use this client.
+    /// Returns people who use this client.
     pub fn new(client: Client, cluster: Cluster) -> Self {
         Self { client, cluster }
     }
 
-    /// Does one thing.
+    /// Performs an action.
     pub async fn act(&self, action: &Action) {
         match action {
             Action::Put(name, object) => {
@@ -86,13 +85,13 @@ impl People {
         }
     }
 
-    /// Creates an object as it is.
+    /// Creates an object unchanged.
     pub async fn create(&self, kind: Kind, object: &Value) {
         let object: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
         kind.api(&self.client, None).create(&PostParams::default(), &object).await.expect("created");
     }
 
-    /// Creates an object with that name.
+    /// Creates an object with this name.
     pub async fn create_in(&self, name: &Name, object: &Value) {
         let mut object = object.clone();
         object["apiVersion"] = json!(name.kind.api_version());
@@ -102,7 +101,7 @@ impl People {
         self.api(name).create(&PostParams::default(), &object).await.expect("created");
     }
 
-    /// Server-side apply.
+    /// Applies an object.
     pub async fn put(&self, name: &Name, object: &Value) {
         let mut object = object.clone();
         object["apiVersion"] = json!(name.kind.api_version());
@@ -118,7 +117,7 @@ impl People {
         absent_is_fine(self.api(name).patch(&name.name, &params, &Patch::Merge(patch)).await, "edited");
     }
 
-    /// Creates an object that bears the name of a child and is none, without waiting for anything. Returns whether the name was free.
+    /// Creates an unrelated object with the name of a child. Returns whether the name was free.
     pub fn take_name(&self, name: &Name, content: &Value) -> bool {
         let mut object = json!({
             "apiVersion": name.kind.api_version(),
@@ -160,7 +159,7 @@ impl People {
         absent_is_fine(self.api(name).delete(&name.name, &params).await, "deleted");
     }
 
-    /// Waits until an object is gone that is on its way. Those who wait see to it that it can go.
+    /// Waits until an object that is being deleted is gone. The caller must remove what blocks it.
     pub async fn wait_until_gone_if_going(&self, name: &Name) {
         let waiting = async {
             while let Some(object) = self.get(name).await {
@@ -176,7 +175,7 @@ impl People {
         }
     }
 
-    /// What its spec keeps from being torn down may go now: half of it by a change of mind, half of it by force.
+    /// Ends teardowns that wait for their spec: half by a change of the spec, half by force.
     pub async fn let_teardowns_end(&self) {
         for object in self.list(kinds::FINALIZING).await {
             let is_going = !object["metadata"]["deletionTimestamp"].is_null();
@@ -193,13 +192,13 @@ impl People {
         }
     }
 
-    /// An object, if it is there.
+    /// Returns an object, if it exists.
     pub async fn get(&self, name: &Name) -> Option<Value> {
         let found = self.api(name).get_opt(&name.name).await.expect("read");
         found.map(|object| serde_json::to_value(object).expect("JSON"))
     }
 
-    /// All objects of a kind, if it is served.
+    /// Returns all objects of a kind, if it is served.
     pub async fn list(&self, kind: Kind) -> Vec<Value> {
         match kind.api(&self.client, None).list(&ListParams::default()).await {
             Ok(list) => list.items.into_iter().map(|item| serde_json::to_value(item).expect("JSON")).collect(),
@@ -208,8 +207,8 @@ impl People {
         }
     }
 
-    /// Everything of some kinds.
-    pub async fn look(&self, kinds: impl IntoIterator<Item = Kind>) -> BTreeMap<Name, Value> {
+    /// Returns all objects of some kinds.
+    pub async fn snapshot(&self, kinds: impl IntoIterator<Item = Kind>) -> BTreeMap<Name, Value> {
         let mut all = BTreeMap::new();
         for kind in kinds {
             all.extend(self.list(kind).await.into_iter().map(|object| (name_of(kind, &object), object)));

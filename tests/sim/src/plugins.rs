@@ -1,4 +1,4 @@
-//! The plugins that are mounted.
+//! The mounted plugins.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -14,12 +14,12 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     Sandbox::new(gyre_sandbox::Options { cache_dir, ..gyre_sandbox::Options::default() }).expect("a sandbox")
 });
 
-/// Some plugins, each compiled once for all simulations.
+/// Plugins, each compiled once for all simulations.
 #[derive(Clone)]
 pub struct Plugins(Vec<Plugin>);
 
 impl Plugins {
-    /// Those that scripts are about.
+    /// Returns the plugins of the scripts.
     pub fn all() -> Self {
         let paths = [
             gyre_artifacts::ECHO,
@@ -33,12 +33,12 @@ impl Plugins {
         Self(paths.map(Self::load).to_vec())
     }
 
-    /// One.
+    /// Returns one plugin.
     pub fn one(path: &str) -> Self {
         Self(vec![Self::load(path)])
     }
 
-    /// The probe `versioned` in that version.
+    /// Returns this version of the probe `versioned`.
     pub fn versioned(version: u64) -> Self {
         let name = format!("versioned {version}");
         Self(vec![compiled(&name, || gyre_artifacts::versioned(version).expect("a version"))])
@@ -48,7 +48,7 @@ impl Plugins {
         compiled(path, || std::fs::read(path).expect("a plugin"))
     }
 
-    /// What a host runs of them.
+    /// Returns the programs of a host.
     pub fn programs(&self) -> Arc<[Program]> {
         let program = |plugin: &Plugin| Program {
             workers: 2,
@@ -59,7 +59,7 @@ impl Plugins {
         self.0.iter().map(program).collect()
     }
 
-    /// The CRDs that they bring.
+    /// Returns the CRDs.
     pub fn crds(&self) -> Vec<Value> {
         let crds = self.0.iter().flat_map(|plugin| &plugin.manifest().crds);
         crds.map(|crd| serde_json::to_value(crd).expect("JSON")).collect()
@@ -68,7 +68,7 @@ impl Plugins {
 
 fn compiled(name: &str, component: impl FnOnce() -> Vec<u8>) -> Plugin {
     static COMPILED: Mutex<BTreeMap<String, Plugin>> = Mutex::new(BTreeMap::new());
-    // Whoever needs one that is being compiled waits for it.
+    // Holds the lock, so that others wait for a running compilation.
     let mut compiled = COMPILED.lock();
     let plugin = compiled.entry(name.to_owned());
     plugin.or_insert_with(|| SANDBOX.load(&component()).expect("a sound plugin")).clone()

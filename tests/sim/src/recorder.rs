@@ -1,4 +1,4 @@
-//! What hosts send, and what they are answered; and the end of a host at a moment of its own choosing.
+//! Records the requests and answers of hosts, and can kill a host after a given write.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,20 +17,20 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// A request, with its answer.
+/// A request and its answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// Since the beginning of the simulation.
+    /// The time since the start of the simulation.
     pub at: Duration,
-    /// Which host: they are counted as they are started.
+    /// The number of the host, in the order of starts.
     pub host: usize,
     /// The method.
     pub method: Method,
-    /// Path and query.
+    /// The path and query.
     pub uri: String,
-    /// Who it says that it is: mounts name their plugin and its digest.
+    /// The user agent, which names the plugin and its digest.
     pub agent: String,
-    /// The code of the answer; 0 while there is none, or when the connection failed.
+    /// The code of the answer; 0 before it, and if the connection failed.
     pub code: u16,
 }
 
@@ -42,51 +42,48 @@ impl fmt::Debug for Sent {
 }
 
 impl Sent {
-    /// Whether it is a watch, which a host opens again from time to time without having anything to do.
+    /// Returns whether it is a watch, which a host reopens even if it has nothing to do.
     pub fn is_watch(&self) -> bool {
         self.method == Method::GET && self.uri.contains("watch=true")
     }
 
-    /// Whether it is to change something.
+    /// Returns whether it is a write.
     pub fn is_write(&self) -> bool {
         self.method != Method::GET
     }
 
-    /// Whether it changed something, and the host was told so.
+    /// Returns whether it is a write whose success the host knows.
     pub fn is_done(&self) -> bool {
         self.is_write() && (200..300).contains(&self.code)
     }
 
-    /// Whether it reads one object of this resource.
-    pub fn is_look_at(&self, resource: &str) -> bool {
+    /// Returns whether it reads one object of this resource.
+    pub fn is_get_of(&self, resource: &str) -> bool {
         let mut segments = self.path().rsplit('/');
         self.method == Method::GET && segments.next().is_some() && segments.next() == Some(resource)
     }
 
-    /// The path, without the query.
+    /// Returns the path.
     pub fn path(&self) -> &str {
         self.uri.split('?').next().unwrap_or_default()
     }
 }
 
-/// What all hosts have sent.
+/// The requests of all hosts.
 #[derive(Clone)]
 pub struct Record(Arc<Shared>);
 
-/// What somebody else does at a moment.
-type Happening = Box<dyn FnOnce() + Send>;
+type Interruption = Box<dyn FnOnce() + Send>;
 
 struct Shared {
     start: Instant,
     sent: Mutex<Vec<Sent>>,
-    /// What must never be.
     wrongs: Mutex<Vec<String>>,
-    /// What happens right before the request of that number, watches apart.
-    before: Mutex<Option<(usize, Happening)>>,
+    before: Mutex<Option<(usize, Interruption)>>,
 }
 
 impl Record {
-    /// Nothing yet.
+    /// Returns an empty record.
     pub fn new() -> Self {
         Self(Arc::new(Shared {
             start: Instant::now(),
@@ -96,40 +93,40 @@ impl Record {
         }))
     }
 
-    /// Has something happen right before hosts send their request of that number, counted from 1, watches apart.
-    pub fn before(&self, request: usize, happens: impl FnOnce() + Send + 'static) {
-        *self.0.before.lock() = Some((request, Box::new(happens)));
+    /// Runs `action` right before this request of a host, counted from 1 without watches.
+    pub fn before(&self, request: usize, action: impl FnOnce() + Send + 'static) {
+        *self.0.before.lock() = Some((request, Box::new(action)));
     }
 
-    fn is_due(&self) -> Option<Happening> {
-        let requests = self.look(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
+    fn is_due(&self) -> Option<Interruption> {
+        let requests = self.inspect(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
         let mut before = self.0.before.lock();
-        before.take_if(|(request, _)| requests == *request).map(|(_, happens)| happens)
+        before.take_if(|(request, _)| requests == *request).map(|(_, action)| action)
     }
 
-    /// Looks at everything so far.
-    pub fn look<T>(&self, look: impl FnOnce(&[Sent]) -> T) -> T {
-        look(&self.sent())
+    /// Calls `inspect` with all requests so far.
+    pub fn inspect<T>(&self, inspect: impl FnOnce(&[Sent]) -> T) -> T {
+        inspect(&self.sent())
     }
 
-    /// How much that is.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.sent().len()
     }
 
-    /// Whether that is nothing.
+    /// Returns whether there are no requests.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What was sent that must never be.
+    /// Returns the violations.
     pub fn wrongs(&self) -> Vec<String> {
         self.0.wrongs.lock().clone()
     }
 
-    /// How long it is since something was last changed.
+    /// Returns the time since the last successful write.
     pub fn quiet_for(&self) -> Duration {
-        let last = self.look(|sent| sent.iter().rev().find(|sent| sent.is_done()).map_or(Duration::ZERO, |sent| sent.at));
+        let last = self.inspect(|sent| sent.iter().rev().find(|sent| sent.is_done()).map_or(Duration::ZERO, |sent| sent.at));
         self.0.start.elapsed().saturating_sub(last)
     }
 
@@ -144,7 +141,7 @@ impl Default for Record {
     }
 }
 
-/// The life of one host: it may be ended from outside, or end when so many of its writes are done.
+/// The lifetime of a host, which ends on request or after a given write.
 #[derive(Clone)]
 pub struct Life(Arc<Lived>);
 
@@ -156,23 +153,22 @@ struct Lived {
 }
 
 impl Life {
-    /// Of the host of that number. Right after its write number `last_write`, counted from 1, it is over.
+    /// Returns the lifetime of a host, which ends right after write `last_write`, from 1.
     pub fn new(host: usize, last_write: Option<u64>) -> Self {
         Self(Arc::new(Lived { host, over: watch::Sender::new(false), writes: Mutex::default(), last_write }))
     }
 
-    /// It is over: nothing that is left of the host sends or receives anything.
+    /// Ends it: nothing of the host sends or receives any more.
     pub fn end(&self) {
         self.0.over.send_replace(true);
     }
 
-    /// Waits until it is over.
+    /// Waits for the end.
     pub async fn over(&self) {
-        // The sender is its own.
         let _ = self.0.over.subscribe().wait_for(|over| *over).await;
     }
 
-    /// How many writes were done in it.
+    /// Returns the number of writes.
     pub fn writes(&self) -> u64 {
         *self.0.writes.lock()
     }
@@ -193,7 +189,7 @@ impl Life {
     }
 }
 
-/// The way of one host to the cluster: it notes what goes there.
+/// The connection of one host to the cluster, which records its requests.
 #[derive(Clone)]
 pub struct Recorder {
     inner: faults::Service,
@@ -203,12 +199,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Notes what the host of this life sends, which may write while it has the claim.
+    /// Records the requests of a host, which may write only while it has the claim.
     pub fn new(inner: faults::Service, record: Record, life: Life, claim: Claim) -> Self {
         Self { inner, record, life, claim }
     }
 
-    fn note(&self, sent: Sent) -> usize {
+    fn record_request(&self, sent: Sent) -> usize {
         if sent.is_write() && self.claim.check().is_err() {
             let wrong = format!("written without the claim: {sent:?}");
             self.record.0.wrongs.lock().push(wrong);
@@ -236,7 +232,7 @@ where
         if self.life.is_over() {
             return Box::pin(std::future::pending());
         }
-        let index = self.note(Sent {
+        let index = self.record_request(Sent {
             at: self.record.0.start.elapsed(),
             host: self.life.0.host,
             method: request.method().clone(),
@@ -270,7 +266,7 @@ where
     }
 }
 
-/// An answer, for as long as there is somebody to read it.
+/// The body of an answer, which ends with the host.
 pub struct Body {
     inner: Option<faults::Body>,
     life: Life,

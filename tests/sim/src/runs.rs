@@ -1,4 +1,4 @@
-//! How often a child was created for each parent, as the history of the cluster has it: a Job for each Echo, for example.
+//! Counts how often a child was created for each parent, by the history of the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,38 +8,36 @@ use serde_json::Value;
 
 use crate::kinds::{self, Kind};
 
-/// Follows the history: it must be looked at before the cluster forgets.
+/// Follows the history. Call [`Self::read_history`] before the cluster forgets.
 pub struct Runs {
     cluster: Cluster,
     revision: u64,
     children: Resource,
     parents: Resource,
-    /// The children that were created, by the UID of their owner.
     created: BTreeMap<String, u32>,
-    /// Parents that are gone.
     gone: BTreeSet<String>,
     after_the_end: u32,
 }
 
 impl Runs {
-    /// Of the Jobs of Echos, from now on.
+    /// Counts the Jobs of Echos, from now on.
     pub fn new(cluster: Cluster) -> Self {
         Self::of(cluster, kinds::JOB, kinds::ECHO)
     }
 
-    /// Of children of one kind whose owners are of another one, from now on.
+    /// Counts children of a kind whose owners are of another kind, from now on.
     pub fn of(cluster: Cluster, children: Kind, parents: Kind) -> Self {
         let [children, parents] = [children, parents].map(|kind| kind.resource());
         let revision = cluster.revision();
         Self { cluster, revision, children, parents, created: BTreeMap::new(), gone: BTreeSet::new(), after_the_end: 0 }
     }
 
-    /// Takes in what has happened since the last time.
+    /// Reads the history since the last call.
     ///
     /// # Panics
     ///
-    /// If some of it is forgotten.
-    pub fn look(&mut self) {
+    /// If the cluster has forgotten a part.
+    pub fn read_history(&mut self) {
         let since = self.revision;
         let (children, parents) = (&self.children, &self.parents);
         let mut changes = self.cluster.with_server(|server| {
@@ -69,17 +67,17 @@ impl Runs {
         }
     }
 
-    /// How many children were created.
+    /// Returns the number of created children.
     pub fn children(&self) -> u32 {
         self.created.values().sum()
     }
 
-    /// How many of them were created when their parent was gone.
+    /// Returns the number of children created after their parent was gone.
     pub fn after_the_end(&self) -> u32 {
         self.after_the_end
     }
 
-    /// Echos that got more than one Job. A Job may only have been deleted after its Echo, or once its Echo says that it has run.
+    /// Returns the Echos with more than one Job. A Job is deleted only after its Echo or its run.
     pub fn wrongs(&self) -> Vec<String> {
         let again = self.created.iter().filter(|(_, created)| **created > 1);
         again.map(|(owner, created)| format!("{created} Jobs were created for the Echo of UID {owner}")).collect()

@@ -1,4 +1,4 @@
-//! What people do in a simulation, drawn from its seed before anything happens: so it is the same whatever goes wrong.
+//! The actions of people, drawn from the seed in advance, so that they do not depend on faults.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,18 +8,15 @@ use serde_json::{Value, json};
 use crate::kinds::{self, Kind, Name};
 use crate::people::{Action, Cascade};
 
-/// Namespaces that stay.
 const STAYING: [&str; 2] = ["default", "team-a"];
-/// A namespace that comes and goes.
+/// A namespace that is deleted and created again.
 pub const DOOMED: &str = "doomed";
-/// How many parents of a kind there are at most in a namespace.
 const NAMES: u64 = 2;
-/// A script is about so many kinds of parents: with fewer, more happens to each.
+/// The number of kinds of parents in a script. With few, more happens to each.
 const KINDS: usize = 2;
-/// How many things are done at once, at most, where the host comes to rest afterwards.
 const AT_ONCE: u64 = 6;
 
-/// The kinds of parents that a script is about, with what their names begin with.
+/// The kinds of parents in scripts, with the prefixes of their names.
 pub const PARENTS: [(Kind, &str); 7] = [
     (kinds::ECHO, "echo"),
     (kinds::SCHEDULED_ECHO, "scheduled"),
@@ -30,52 +27,49 @@ pub const PARENTS: [(Kind, &str); 7] = [
     (kinds::READER, "reader"),
 ];
 
-/// How long the host has afterwards.
+/// The time for the host to come to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rest {
-    /// Watches tell it what there is to do.
+    /// Watches report all changes.
     Short,
-    /// Some of it no watch tells: it has to look again by itself, and does so at the end of its longest back-off.
+    /// The host learns some changes only by a retry after its longest back-off.
     Long,
 }
 
-/// What is done at once. No two of the things touch the same objects, so their order makes no difference.
+/// Concurrent actions on different objects, so that their order does not matter.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// What is done.
+    /// The actions.
     pub actions: Vec<Action>,
-    /// What comes after.
+    /// The time that follows.
     pub rest: Rest,
 }
 
-/// Whether a name became free without anybody telling the host.
+/// Whether a name became free without a notification of the host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Freed {
     Yes,
     No,
 }
 
-/// Draws what is done.
+/// Draws actions.
 pub struct Author {
     random: Random,
-    /// The kinds of parents that it is about, with what their names begin with.
     parents: Vec<(Kind, &'static str)>,
-    /// Whether [`DOOMED`] is there.
     is_doomed_there: bool,
-    /// What bears the name of a child and is none.
+    /// Unrelated objects with the names of children.
     foreign: BTreeSet<Name>,
-    /// What is still to be done of what belongs together.
     next: VecDeque<Action>,
 }
 
-/// What the preparation makes.
+/// Returns the actions that prepare a cluster.
 pub fn set_up() -> Vec<Action> {
     let namespaces = ["team-a", DOOMED].map(Action::CreateNamespace);
     let templates = STAYING.into_iter().chain([DOOMED]).map(|namespace| template(namespace, "tpl-0", 0, "a"));
     namespaces.into_iter().chain(templates).collect()
 }
 
-/// Everything that hosts do, once: children of every kind and strategy are made, changed, pruned, replaced, put back and torn down.
+/// Returns a script in which hosts do everything once, with children of every kind and strategy.
 pub fn story() -> Vec<Batch> {
     let name = |kind, name: &str| Name::new(kind, "default", name);
     let put = |kind, of: &str, spec: Value| Action::Put(name(kind, of), json!({ "spec": spec }));
@@ -134,9 +128,9 @@ pub fn story() -> Vec<Batch> {
 }
 
 impl Author {
-    /// What follows from `seed`.
+    /// Returns the author for a seed.
     pub fn new(seed: u64) -> Self {
-        // Not the sequence that the cluster draws from.
+        // The cluster draws from another sequence.
         let mut random = Random::new(seed ^ 0x5eed);
         let mut parents = PARENTS.map(|(kind, _)| kind).to_vec();
         while parents.len() > KINDS {
@@ -146,7 +140,7 @@ impl Author {
         Self { random, ..Self::about(seed, &parents) }
     }
 
-    /// The same, about these kinds of parents.
+    /// Returns the author for a seed and these kinds of parents.
     pub fn about(seed: u64, kinds: &[Kind]) -> Self {
         let parents = PARENTS.into_iter().filter(|(kind, _)| kinds.contains(kind)).collect();
         Self {
@@ -158,17 +152,17 @@ impl Author {
         }
     }
 
-    /// A generator for what else there is to draw.
+    /// Returns the random generator, for other decisions.
     pub fn random(&mut self) -> &mut Random {
         &mut self.random
     }
 
-    /// What must be there in the end as people have made it, whatever its name.
+    /// Returns the unrelated objects that must be unchanged in the end.
     pub fn foreign(&self) -> Vec<Name> {
         self.foreign.iter().cloned().collect()
     }
 
-    /// Anything.
+    /// Draws an action.
     pub fn action(&mut self) -> Action {
         if self.next.is_empty() {
             self.next = match self.random.below(6) {
@@ -180,11 +174,11 @@ impl Author {
             };
         }
         let action = self.next.pop_front().expect("something to do");
-        self.keep_account(&action);
+        self.track_foreign(&action);
         action
     }
 
-    /// What people begin with: some parents of each kind.
+    /// Draws the first batch: some parents of each kind.
     pub fn beginning(&mut self) -> Batch {
         let mut actions = Vec::new();
         for (kind, prefix) in self.parents.clone() {
@@ -197,11 +191,11 @@ impl Author {
         Batch { actions, rest: Rest::Short }
     }
 
-    /// Things to do at once.
+    /// Draws a batch.
     pub fn batch(&mut self) -> Batch {
         if self.random.below(4) == 0 {
             let (action, rest) = self.surroundings();
-            self.keep_account(&action);
+            self.track_foreign(&action);
             return Batch { actions: vec![action], rest };
         }
         let (mut actions, mut rest) = (Vec::new(), Rest::Short);
@@ -211,7 +205,7 @@ impl Author {
             if !touched.contains(&parent) {
                 let (kind, namespace, name) = parent.clone();
                 for action in self.about_one(kind, namespace, &name) {
-                    if self.keep_account(&action) == Freed::Yes {
+                    if self.track_foreign(&action) == Freed::Yes {
                         rest = Rest::Long;
                     }
                     actions.push(action);
@@ -222,8 +216,7 @@ impl Author {
         Batch { actions, rest }
     }
 
-    /// Remembers what is foreign.
-    fn keep_account(&mut self, action: &Action) -> Freed {
+    fn track_foreign(&mut self, action: &Action) -> Freed {
         let was_foreign = match action {
             Action::Usurp(name) => {
                 self.foreign.insert(name.clone());
@@ -239,7 +232,7 @@ impl Author {
         if was_foreign { Freed::Yes } else { Freed::No }
     }
 
-    /// Some parent, which may or may not be there.
+    /// Draws a parent, which may not exist.
     fn parent(&mut self) -> (Kind, &'static str, String) {
         let index = self.pick(self.parents.len());
         let (kind, prefix) = self.parents[index];
@@ -247,7 +240,6 @@ impl Author {
         (kind, namespace, format!("{prefix}-{}", self.random.below(NAMES)))
     }
 
-    /// Something that concerns many parents.
     fn surroundings(&mut self) -> (Action, Rest) {
         let namespace = self.namespace();
         let number = self.random.below(2);
@@ -286,7 +278,6 @@ impl Author {
         }
     }
 
-    /// Something that is done to one parent, or to what exists because of it.
     fn about_one(&mut self, kind: Kind, namespace: &str, name: &str) -> Vec<Action> {
         let parent = Name::new(kind, namespace, name);
         let children = children(kind, namespace, name);
@@ -308,7 +299,7 @@ impl Author {
         }]
     }
 
-    /// A child is replaced by something else, and perhaps the parent no longer wants it just then.
+    /// Draws the replacement of a child, which the parent may stop wanting at the same time.
     fn usurpation(&mut self, parent: Name, children: &[Name]) -> Vec<Action> {
         let plain = |child: &&Name| child.kind == kinds::CONFIG_MAP;
         let children: Vec<&Name> = children.iter().filter(plain).collect();
@@ -332,7 +323,7 @@ impl Author {
         let some_namespace = [Some("team-a"), Some("default"), Some(DOOMED), None][self.pick(4)];
         match kind {
             kinds::ECHO => json!({ "message": text }),
-            // None comes due while the simulation lasts: what a CronJob starts is no fault of the host.
+            // No CronJob is due during the simulation, because its Jobs would not be the host's.
             kinds::SCHEDULED_ECHO => json!({ "message": text, "schedule": format!("{number} 0 1 6 *") }),
             kinds::WEBSITE => {
                 let template = if self.random.below(4) == 0 { "tpl-1" } else { "tpl-0" };
@@ -356,7 +347,7 @@ impl Author {
                 let read = match self.random.below(6) {
                     0 => "strat-0".to_owned(),
                     1 => "site-0-content".to_owned(),
-                    // In a line, lest they go round for ever.
+                    // Only in one direction, to avoid a cycle.
                     2 if name > "reader-0" => "reader-0-copy".to_owned(),
                     _ => format!("tpl-{}", self.random.below(2)),
                 };
@@ -400,7 +391,6 @@ fn template(namespace: &str, name: &str, number: u64, set: &str) -> Action {
     Action::Put(Name::new(kinds::CONFIG_MAP, namespace, name), object)
 }
 
-/// What may exist because of a parent.
 fn children(kind: Kind, namespace: &str, name: &str) -> Vec<Name> {
     let child = |kind: Kind, name: &str| Name::new(kind, namespace, name);
     match kind {
@@ -427,7 +417,7 @@ fn children(kind: Kind, namespace: &str, name: &str) -> Vec<Name> {
     }
 }
 
-/// What people do to the children of a parent, and what the host takes back.
+/// Returns edits of children that the host reverts.
 fn edits(kind: Kind, namespace: &str, name: &str) -> Vec<(Name, Value)> {
     let child = |kind: Kind, name: &str| Name::new(kind, namespace, name);
     let unlabelled = || json!({ "metadata": { "labels": { "gyre.dev/plugin": null } } });

@@ -25,26 +25,23 @@ use crate::people::People;
 use crate::plugins::Plugins;
 use crate::recorder::{Life, Record, Recorder};
 
-/// The time at which every simulation begins.
 const START: &str = "2026-01-01T00:00:00Z";
-/// So often it is looked whether the hosts have come to rest, at most; then something is wrong.
-const LOOKS: u32 = 200;
+const MOST_WAITS: u32 = 200;
 
-/// See the module's documentation. Clones are the same.
+/// A cluster with people, faults and records. Clones share it.
 #[derive(Clone)]
 pub struct World {
-    /// Those who work with the cluster beside the hosts.
+    /// People, beside the hosts.
     pub people: People,
-    /// What goes wrong between the hosts and the cluster.
+    /// Faults between the hosts and the cluster.
     pub faults: Faults,
-    /// What the hosts send.
+    /// The requests of the hosts.
     pub record: Record,
-    /// What came of it.
+    /// The creations and deletions of the hosts.
     pub census: Census,
-    /// Who listens to the calls of the hosts.
+    /// The recordings of calls of the hosts.
     pub recordings: Recordings,
     cluster: Cluster,
-    /// The API server that lags, if there is one.
     lagging: Option<Cluster>,
     service: Service,
     clock: HostClock,
@@ -52,21 +49,21 @@ pub struct World {
     hosts: Arc<AtomicUsize>,
 }
 
-/// A host that runs.
+/// A running host.
 pub struct Host {
     life: Life,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
-/// Runs a simulation, in time of its own.
+/// Runs a simulation with paused time.
 pub fn simulate<T>(simulation: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     runtime.block_on(simulation)
 }
 
 impl World {
-    /// A cluster with the CRDs of these plugins, without a host.
+    /// Returns a cluster with the CRDs of these plugins, without a host.
     pub async fn new(plugins: &Plugins, seed: u64, plan: Plan) -> Self {
         let start: Timestamp = START.parse().expect("a time");
         let cluster = Cluster::start(&Options { seed, ..Options::default() }, Clock::tokio(start));
@@ -91,7 +88,7 @@ impl World {
         }
     }
 
-    /// The same, with another API server whose watch cache lags so far behind; half of the requests of hosts go there.
+    /// Adds an API server whose watch cache lags; half of the requests of hosts go there.
     #[must_use]
     pub fn with_lag(mut self, lag: Duration) -> Self {
         let lagging = self.cluster.lagging(lag);
@@ -100,23 +97,23 @@ impl World {
         self
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// From now on nothing goes wrong between the hosts and the cluster.
+    /// Stops all faults.
     pub fn calm_down(&self) {
         self.faults.stop();
         self.lagging.iter().for_each(Cluster::catch_up);
     }
 
-    /// Starts a host that is alone.
+    /// Starts the only host.
     pub fn host(&self, plugins: &Plugins) -> Host {
         self.host_with(fixed(plugins.programs().to_vec()), Claim::always(), None)
     }
 
-    /// Starts a host that runs these programs and may write while it has the claim. After its write number `last_write` it is killed.
+    /// Starts a host that writes only with the claim, and is killed after write `last_write`.
     pub fn host_with(&self, programs: Programs, claim: Claim, last_write: Option<u64>) -> Host {
         let number = self.hosts.fetch_add(1, Ordering::SeqCst);
         let life = Life::new(number, last_write);
@@ -148,15 +145,15 @@ impl World {
         Host { life, stop, task }
     }
 
-    /// The cluster forgets what has happened: watches from before are told 410.
+    /// Compacts the history: older watches get 410.
     pub fn compact(&self) {
         self.cluster.with_server(Server::compact);
     }
 
-    /// Waits until no host has changed anything for that long; whether that came to be.
+    /// Waits until no host has changed anything for `quiet`. Returns `false` if that never happens.
     pub async fn rest(&self, quiet: Duration) -> bool {
         let began = tokio::time::Instant::now();
-        for _ in 0..LOOKS {
+        for _ in 0..MOST_WAITS {
             let passed = self.record.quiet_for().min(began.elapsed());
             if passed >= quiet {
                 return true;
@@ -168,25 +165,25 @@ impl World {
 }
 
 impl Host {
-    /// Asks the host to stop, and waits until it has ended.
+    /// Stops the host, and waits for its end.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let _ = self.task.await;
     }
 
-    /// As if its process had been killed: nothing of it is left.
+    /// Kills the host, as if its process were killed.
     pub async fn kill(self) {
         self.life.end();
         let _ = self.task.await;
     }
 
-    /// Waits until it was killed.
+    /// Waits until it is killed.
     pub async fn killed(self) {
         self.life.over().await;
         let _ = self.task.await;
     }
 
-    /// How many writes it has done.
+    /// Returns the number of its writes.
     pub fn writes(&self) -> u64 {
         self.life.writes()
     }

@@ -1,4 +1,4 @@
-//! `gyre` with its own allocator and a counter around it: the program answers how much is allocated in the file that `GYRE_BENCH_COUNT` names.
+//! `gyre` with a counter around its allocator; the file `GYRE_BENCH_COUNT` receives the bytes.
 
 use std::process::ExitCode;
 

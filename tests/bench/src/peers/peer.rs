@@ -7,18 +7,16 @@ use anyhow::{Context as _, ensure};
 
 use crate::process::program;
 
-/// An operator for Echos.
 pub(super) struct Peer {
     pub(super) name: &'static str,
     program: PathBuf,
-    /// The arguments beside the kubeconfig and the number of workers.
+    /// The arguments besides the kubeconfig and the number of workers.
     arguments: Vec<String>,
-    /// Whether it also reconciles what it has reconciled before.
+    /// If false, it does not reconcile objects again.
     pub(super) is_operator: bool,
 }
 
 impl Peer {
-    /// All of them. The one in Go is built first.
     pub(super) fn all(folder: &Path) -> anyhow::Result<Vec<Self>> {
         let peer = |name, program, is_operator| Self { name, program, arguments: Vec::new(), is_operator };
         let configuration = folder.join("gyre.yaml");
@@ -35,7 +33,6 @@ impl Peer {
         ])
     }
 
-    /// Runs it with this kubeconfig.
     pub(super) fn command(&self, kubeconfig: &Path, workers: usize) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg("--kubeconfig").arg(kubeconfig).args(["--workers", &workers.to_string()]);
@@ -43,7 +40,6 @@ impl Peer {
     }
 }
 
-/// Builds the operator in Go.
 fn controller_runtime(folder: &Path) -> anyhow::Result<PathBuf> {
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/controller-runtime");
     let program = folder.join("controller-runtime");

@@ -1,4 +1,4 @@
-//! The control plane, the Echos on it, and an operator that runs.
+//! The control plane, its Echos, and a running operator.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,9 +19,7 @@ use super::peer::Peer;
 use crate::process::{processor_seconds, resident_bytes};
 use crate::stage::{api, quantile};
 
-/// The user name of all operators at the API server.
 const USER: &str = "gyre-bench-peer";
-/// Requests of the load at once.
 const AT_ONCE: usize = 16;
 const PER_SECOND: u32 = 20;
 /// An operator is idle if it uses almost no CPU time in this interval; see [`Running::until_idle`].
@@ -36,17 +34,16 @@ pub(super) struct Server {
     audit: AuditReader,
 }
 
-/// A moment on the server.
-pub(super) struct Moment {
+/// A position in the audit log, and the CPU time until then.
+pub(super) struct Checkpoint {
     mark: Mark,
     processor_seconds: f64,
 }
 
-/// An operator that runs.
 pub(super) struct Running<'a> {
     server: &'a Server,
     process: Guarded,
-    start: Moment,
+    start: Checkpoint,
     started: SystemTime,
 }
 
@@ -69,13 +66,13 @@ impl Server {
         self.plane.folder()
     }
 
-    pub(super) fn mark(&self) -> anyhow::Result<Moment> {
+    pub(super) fn mark(&self) -> anyhow::Result<Checkpoint> {
         let processes = self.plane.process_ids();
         let processor_seconds = processes.into_iter().map(processor_seconds).sum::<anyhow::Result<f64>>()?;
-        Ok(Moment { mark: self.plane.audit_barrier()?, processor_seconds })
+        Ok(Checkpoint { mark: self.plane.audit_barrier()?, processor_seconds })
     }
 
-    pub(super) fn processor_seconds_since(&self, before: &Moment) -> anyhow::Result<f64> {
+    pub(super) fn processor_seconds_since(&self, before: &Checkpoint) -> anyhow::Result<f64> {
         Ok(self.mark()?.processor_seconds - before.processor_seconds)
     }
 
@@ -104,7 +101,7 @@ impl Server {
         stream::iter(numbers).map(create).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Annotates each Echo, which changes nothing that its plugin looks at.
+    /// Annotates each Echo, which does not matter to the plugin.
     pub(super) async fn touch_echos(&self, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
         let echos = self.echos();
         let touch = |number| {
@@ -118,7 +115,6 @@ impl Server {
         stream::iter(numbers).map(touch).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Deletes all Echos, Jobs and Events.
     pub(super) async fn clear(&self) -> anyhow::Result<()> {
         let kinds = [("mmontes.io", "v1alpha1", "Echo"), ("batch", "v1", "Job"), ("events.k8s.io", "v1", "Event")];
         for (group, version, kind) in kinds {
@@ -128,7 +124,6 @@ impl Server {
         Ok(())
     }
 
-    /// Starts an operator.
     pub(super) fn run(&self, peer: &Peer, workers: usize) -> anyhow::Result<Running<'_>> {
         let (start, log) = (self.mark()?, self.folder().join(format!("{}.log", peer.name)));
         let command = peer.command(&self.kubeconfig, workers);
@@ -139,12 +134,11 @@ impl Server {
 }
 
 impl Running<'_> {
-    /// Waits until the API server has answered so many writes of a status.
     pub(super) async fn until_statuses(&mut self, count: usize) -> anyhow::Result<()> {
         let mut file = File::open(self.server.plane.audit_log()?)?;
         file.seek(SeekFrom::End(0))?;
         let (mut found, mut rest, deadline) = (self.statuses()?.len(), String::new(), Instant::now() + PATIENCE);
-        // Searches the lines as text, because parsing them would take CPU time from the operator.
+        // Searches text, because parsing would take CPU time from the operator.
         while found < count {
             self.check(deadline, "statuses")?;
             sleep(Duration::from_millis(200)).await;
@@ -156,9 +150,9 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Waits until it has used at most `TIMERS` of CPU time in an interval of [`IDLE`].
+    /// Waits until it has used at most `TIMERS` of CPU time in [`IDLE`].
     pub(super) async fn until_idle(&mut self) -> anyhow::Result<()> {
-        /// The CPU time that metrics, leases and garbage collection may use in that interval, in seconds.
+        /// The seconds of CPU time that metrics, leases and garbage collection may use.
         const TIMERS: f64 = 0.02;
         let deadline = Instant::now() + PATIENCE;
         let mut before = self.processor_seconds()?;
@@ -173,7 +167,7 @@ impl Running<'_> {
         }
     }
 
-    /// Creates Echos at a steady rate; the median and the 99th percentile of the time from an Echo to its Job, in ms.
+    /// Creates Echos, and returns the median and 99th percentile until their Jobs, in ms.
     pub(super) async fn live(&mut self, seconds: u64) -> anyhow::Result<(f64, f64)> {
         let count = usize::try_from(seconds)? * PER_SECOND as usize;
         let mut ticks = tokio::time::interval(Duration::from_secs(1) / PER_SECOND);
@@ -200,7 +194,6 @@ impl Running<'_> {
         Ok((millis(quantile(&mut latencies, 0.5)), millis(quantile(&mut latencies, 0.99))))
     }
 
-    /// The time from the start of the process to its last write of a status.
     pub(super) fn last_status(&self) -> anyhow::Result<Duration> {
         let last = self.statuses()?.iter().map(|event| event.timestamp).max().context("no status was written")?;
         Ok(last.duration_since(self.started)?)
@@ -211,10 +204,9 @@ impl Running<'_> {
         self.server.audit.matching(self.start.mark, is_status)
     }
 
-    /// The number of its requests, by verb and resource.
     pub(super) fn requests(&self) -> anyhow::Result<BTreeMap<String, usize>> {
         let mut requests = BTreeMap::new();
-        for event in self.asked(&self.start)? {
+        for event in self.requests_since(&self.start)? {
             let AuditEvent { verb, resource, subresource, code, .. } = event;
             let subresource = if subresource.is_empty() { subresource } else { format!("/{subresource}") };
             *requests.entry(format!("{verb} {resource}{subresource} {code}")).or_default() += 1;
@@ -222,26 +214,24 @@ impl Running<'_> {
         Ok(requests)
     }
 
-    /// The number of its requests that are neither lists nor watches.
+    /// Returns the number of its requests other than lists and watches.
     pub(super) fn writes_and_gets(&self) -> anyhow::Result<usize> {
         self.writes_and_gets_since(&self.start)
     }
 
-    /// The same, since a moment.
-    pub(super) fn writes_and_gets_since(&self, moment: &Moment) -> anyhow::Result<usize> {
-        Ok(self.asked(moment)?.len())
+    pub(super) fn writes_and_gets_since(&self, since: &Checkpoint) -> anyhow::Result<usize> {
+        Ok(self.requests_since(since)?.len())
     }
 
-    /// What it asked for about objects, but for lists and watches.
-    fn asked(&self, moment: &Moment) -> anyhow::Result<Vec<AuditEvent>> {
+    /// Returns its requests about objects other than lists and watches.
+    fn requests_since(&self, since: &Checkpoint) -> anyhow::Result<Vec<AuditEvent>> {
         self.server.plane.audit_barrier()?;
         let is_meant = |event: &AuditEvent| {
             event.user == USER && !event.resource.is_empty() && !matches!(event.verb.as_str(), "list" | "watch")
         };
-        self.server.audit.matching(moment.mark, is_meant)
+        self.server.audit.matching(since.mark, is_meant)
     }
 
-    /// The CPU time that it has used since its start.
     pub(super) fn processor_seconds(&self) -> anyhow::Result<f64> {
         processor_seconds(self.process.id())
     }

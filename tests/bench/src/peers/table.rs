@@ -3,30 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Figure {
-    /// From the start of the process to the last status, in seconds.
+    /// The time from the start of the process to the last status, in seconds.
     BacklogSeconds,
-    /// CPU time of the operator for it, in seconds.
+    /// The CPU time of the operator until then, in seconds.
     Processor,
-    /// CPU time of kube-apiserver and etcd for it, in seconds.
+    /// The CPU time of kube-apiserver and etcd until then, in seconds.
     ServerProcessor,
-    /// Memory after it, in MB.
+    /// The memory of the operator then, in MB.
     Resident,
-    /// Requests for each Echo, by verb and resource.
+    /// The requests per Echo, by verb and resource.
     Requests(String),
-    /// Requests that are neither lists nor watches, after each Echo was annotated.
+    /// The requests after each Echo was annotated, without lists and watches.
     TouchRequests,
-    /// CPU time of a start when all Echos are as desired, in seconds.
+    /// The CPU time of a start when all Echos are as desired, in seconds.
     RestartProcessor,
-    /// Requests of such a start that are neither lists nor watches.
+    /// The requests of such a start, without lists and watches.
     RestartRequests,
-    /// Memory without an Echo, in MB.
+    /// The memory without Echos, in MB.
     IdleResident,
-    /// From an Echo to its Job, at 20 a second: the median, in ms.
+    /// The median time from an Echo to its Job, at 20 per second, in ms.
     LiveHalf,
-    /// The same, 99 of 100.
+    /// The 99th percentile of the same.
     LiveMost,
 }
 
@@ -49,7 +48,6 @@ impl fmt::Display for Figure {
     }
 }
 
-/// All measurements.
 #[derive(Debug, Default)]
 pub(super) struct Table(BTreeMap<(usize, Figure), BTreeMap<&'static str, Vec<f64>>>);
 
@@ -58,7 +56,7 @@ impl Table {
         self.0.entry((echos, figure)).or_default().entry(peer).or_default().push(value);
     }
 
-    /// The median of the rounds; NaN if there is none.
+    /// Returns the median of the rounds, or NaN without any.
     pub(super) fn median(&self, peer: &str, echos: usize, figure: &Figure) -> f64 {
         let values = self.0.get(&(echos, figure.clone())).and_then(|peers| peers.get(peer));
         let mut values = values.cloned().unwrap_or_default();
@@ -66,7 +64,6 @@ impl Table {
         values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Prints the medians as a table in Markdown.
     pub(super) fn print(&self) {
         let peers: BTreeSet<&str> = self.0.values().flat_map(|peers| peers.keys().copied()).collect();
         let header: Vec<&str> = peers.iter().copied().collect();

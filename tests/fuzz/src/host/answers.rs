@@ -1,4 +1,4 @@
-//! Answers of plugins, through the sandbox's reader into plans and statuses; some through a whole host, which also publishes events.
+//! Answers of plugins become plans and statuses; some pass through a whole host.
 
 mod hosted;
 mod plans;
@@ -15,15 +15,14 @@ use serde_json::{Map, Value};
 use super::plugin::{self, Answer, Nothing, Script};
 use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
-/// The most that is kept of one text of an answer.
+/// The maximum length of one text of an answer.
 const TEXT: usize = 4 << 10;
-/// The longest that the host says of an answer that it cannot use.
+/// The maximum length of the error for an unusable answer.
 const PROBLEM: usize = 2 << 10;
 
-/// For how many clusters and parents a plan and a status are made of one answer.
+/// The number of clusters and parents for each answer.
 const WORLDS: usize = 4;
 
-/// Reads the answer that follows from the seed, and decides what comes of it.
 pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut random = Random::new(seed);
     if random.chance(0.1) {
@@ -43,11 +42,11 @@ fn decide(random: &mut Random, answer: &Answer, limits: &Limits) -> Result<Tally
     law(result == ask(&plugin, limits), || "the same answer reads in two ways".to_owned())?;
     let response = match (&result, answer) {
         (Ok(response), Ok(raw)) => {
-            is_what_was_answered(response, raw, limits)?;
+            check_response(response, raw, limits)?;
             response
         }
         (Err(error), _) => {
-            is_blamed(error, answer)?;
+            check_error(error, answer)?;
             count(&mut tally, error.reason());
             statuses::of_failure(random, error)?;
             return Ok(tally);
@@ -68,8 +67,8 @@ fn ask(plugin: &Plugin, limits: &Limits) -> Result<Response, call::Error> {
     result
 }
 
-/// The response says what the plugin answered, within the limits.
-fn is_what_was_answered(response: &Response, raw: &types::Response, limits: &Limits) -> Result<(), Failure> {
+/// Checks that the response equals the plugin's answer, within the limits.
+fn check_response(response: &Response, raw: &types::Response, limits: &Limits) -> Result<(), Failure> {
     let count = |children: usize, conditions: usize, events: usize| (children, conditions, events);
     let raw_count = count(raw.children.as_ref().map_or(0, Vec::len), raw.conditions.len(), raw.events.len());
     let read = count(response.children.as_ref().map_or(0, Vec::len), response.conditions.len(), response.events.len());
@@ -115,14 +114,14 @@ fn depth<'a>(values: impl Iterator<Item = &'a Value>) -> usize {
     values.map(of).max().unwrap_or(0)
 }
 
-/// An error is the plugin's, and says so in few words.
-fn is_blamed(error: &call::Error, answer: &Answer) -> Result<(), Failure> {
+/// Checks that the error is short and attributed to the plugin.
+fn check_error(error: &call::Error, answer: &Answer) -> Result<(), Failure> {
     let text = error.to_string();
     let expected = if answer.is_err() { Fault::Neither } else { Fault::Plugin };
     law(error.fault() == expected || matches!(error, call::Error::OutputTooLarge { .. }), || {
         format!("{:?} is to blame: {error:?}", error.fault())
     })?;
-    // A failure has the plugin's words, which may be none.
+    // A failure has the text of the plugin, which may be empty.
     let (least, most) = if answer.is_err() { (0, TEXT) } else { (1, PROBLEM) };
     law((least..=most).contains(&text.len()), || format!("{} bytes are said of an answer: {}", text.len(), shown(&text)))
 }

@@ -1,4 +1,4 @@
-//! Configuration files, as `gyre run` reads them.
+//! Configuration files, read like `gyre run`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -24,9 +24,7 @@ macro_rules! seeds {
     };
 }
 
-/// Files of the host's own tests that are right.
 const RIGHT: &[&str] = seeds!["anchors", "directory", "everything", "host", "json", "least", "shadow"];
-/// And those that are wrong.
 const WRONG: &[&str] = seeds![
     "duplicate-key",
     "host-times",
@@ -46,7 +44,7 @@ const WRONG: &[&str] = seeds![
     "wrong-types",
 ];
 
-/// The plugins that the files name: each by the name of its file, which is its identity, and its own name.
+/// The plugins that the files name: the file, which is the identity, the name and the parent.
 const PLUGINS: &[(&str, &str, &str)] = &[
     ("echo.wasm", "echo", "mmontes.io/v1alpha1/Echo"),
     ("plugins/scheduled_echo.wasm", "scheduled-echo", "mmontes.io/v1alpha1/ScheduledEcho"),
@@ -55,15 +53,12 @@ const PLUGINS: &[(&str, &str, &str)] = &[
     ("elsewhere.wasm", "echo", "mmontes.no/v1alpha1/Echo"),
 ];
 
-/// The maximum length of the message about one problem.
 const PROBLEM: usize = 3 << 10;
-/// The longest file that is written here.
 const LARGEST: usize = 1 << 20;
 
-/// The characters that end a line, for one reader or another.
+/// The line terminators of any reader.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// The state that is kept from case to case.
 struct Stage {
     sandbox: Sandbox,
     known: Vec<Program>,
@@ -89,7 +84,7 @@ fn stage() -> Result<&'static Stage, Failure> {
     made.as_ref().map_err(|error| Failure(error.clone()))
 }
 
-/// Loads the file that follows from the seed, twice.
+/// Loads the file of this seed twice.
 pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut random = Random::new(seed);
     let bytes = file(&mut random);
@@ -103,13 +98,12 @@ pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     check(directory.path(), &bytes, &loaded, &mut tally)
         .and_then(|()| {
             log.step(&|| "the same file again".to_owned());
-            is_the_same(&loaded, &load())
+            check_same(&loaded, &load())
         })
         .map_err(|failure| Failure(format!("{failure}\n  {}", shown(&String::from_utf8_lossy(&bytes)))))?;
     Ok(tally)
 }
 
-/// Puts the file into a folder with the plugins that it may name.
 fn furnish(directory: &Path, bytes: &[u8]) -> std::io::Result<std::path::PathBuf> {
     fs::create_dir(directory.join("plugins"))?;
     for (file, ..) in PLUGINS {
@@ -133,7 +127,7 @@ fn file(random: &mut Random) -> Vec<u8> {
         3..8 => match serde_saphyr::from_str::<Value>(seed) {
             Ok(mut value) => {
                 mutate::structure(random, &mut value);
-                // JSON is YAML, but for halves of surrogate pairs.
+                // JSON is YAML, except for unpaired surrogates.
                 if random.chance(0.9) { value.to_string().into_bytes() } else { mutate::json_text(random, &value) }
             }
             Err(_) => seed.as_bytes().to_vec(),
@@ -148,7 +142,6 @@ fn file(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Lines that are left out, repeated, moved and shifted.
 fn lines(random: &mut Random, seed: &str) -> String {
     let mut lines: Vec<String> = seed.lines().map(str::to_owned).collect();
     for _ in 0..=random.below(4) {
@@ -175,12 +168,12 @@ fn lines(random: &mut Random, seed: &str) -> String {
     lines.join(end)
 }
 
-/// YAML that takes more than it looks like, or that few know.
+/// Returns YAML with expensive or rare features.
 fn yaml(random: &mut Random) -> String {
     let mut text = String::new();
     match random.below(9) {
         0 => {
-            // Each line has the one before it twice or more often.
+            // Each line contains the previous one several times.
             let (depth, width) = (random.below(40), 1 + random.below(9));
             text.push_str("a0: &a0 [x]\n");
             for level in 1..=depth {
@@ -256,21 +249,20 @@ fn check(directory: &Path, bytes: &[u8], loaded: &Loaded, tally: &mut Tally) -> 
     match loaded {
         Ok(programs) => {
             count(tally, "loaded");
-            is_in_bounds(programs)
+            check_bounds(programs)
         }
         Err(problems) => {
             count(tally, "refused");
             law(!problems.0.is_empty(), || "it is refused, and nothing is wrong".to_owned())?;
             let prefix = format!("{}/", directory.display());
-            // Only a file of which no line can be read is wrong as a whole.
+            // Only a file without a readable line is wrong as a whole.
             let lines = std::str::from_utf8(bytes).ok().map(|text| text.split(LINE_ENDS).count());
-            problems.0.iter().try_for_each(|problem| has_a_place(&prefix, lines, &problem.to_string()))
+            problems.0.iter().try_for_each(|problem| check_place(&prefix, lines, &problem.to_string()))
         }
     }
 }
 
-/// Checks that loaded programs can be run.
-fn is_in_bounds(programs: &[Program]) -> Result<(), Failure> {
+fn check_bounds(programs: &[Program]) -> Result<(), Failure> {
     let mut names: Vec<&str> = programs.iter().map(|program| &*program.name).collect();
     for program in programs {
         let Program { name, settings, limits, workers, max_retries, quarantine_after, .. } = program;
@@ -287,8 +279,8 @@ fn is_in_bounds(programs: &[Program]) -> Result<(), Failure> {
     law(names.len() == programs.len(), || format!("{} programs are called {names:?}", programs.len()))
 }
 
-/// A problem begins with a file and one of its lines, or with a file as a whole, and is one line of some length.
-fn has_a_place(prefix: &str, lines: Option<usize>, text: &str) -> Result<(), Failure> {
+/// Checks that a problem is one short line, which begins with a file and one of its lines, if any.
+fn check_place(prefix: &str, lines: Option<usize>, text: &str) -> Result<(), Failure> {
     law(text.len() <= PROBLEM, || format!("{} bytes are said of a problem: {}", text.len(), shown(text)))?;
     law(!text.contains(char::is_control), || format!("control characters in {text:?}"))?;
     let rest = text.strip_prefix(prefix).ok_or_else(|| Failure(format!("it names no file: {text}")))?;
@@ -303,8 +295,7 @@ fn has_a_place(prefix: &str, lines: Option<usize>, text: &str) -> Result<(), Fai
     }
 }
 
-/// The same file means the same.
-fn is_the_same(one: &Loaded, other: &Loaded) -> Result<(), Failure> {
+fn check_same(one: &Loaded, other: &Loaded) -> Result<(), Failure> {
     let is_same = match (one, other) {
         (Ok(one), Ok(other)) => one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same(other)),
         (Err(one), Err(other)) => one == other,

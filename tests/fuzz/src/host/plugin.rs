@@ -1,5 +1,4 @@
-//! A plugin whose answers follow from a seed. It is native code, so that its answers take the same way as those of a component, from the
-//! contract's types on.
+//! A native plugin whose answers follow from a seed, converted like those of a component.
 
 use std::sync::OnceLock;
 
@@ -13,10 +12,9 @@ use serde_json::{Value, json};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::Failure;
 
-/// The kind of the parents.
 pub(crate) const PARENT: &str = "example.com/v1/Thing";
 
-/// A kind of children, and whether its objects live in namespaces; none: no API server serves it.
+/// A kind of children. Its scope is `None` if no API server serves it.
 pub(crate) struct ChildKind {
     pub(crate) kind: &'static str,
     strategy: types::Strategy,
@@ -24,7 +22,6 @@ pub(crate) struct ChildKind {
     pub(crate) scope: Option<Scope>,
 }
 
-/// The child kinds of the manifest.
 pub(crate) const CHILDREN: &[ChildKind] = &[
     ChildKind {
         kind: "v1/ConfigMap",
@@ -58,10 +55,9 @@ pub(crate) const CHILDREN: &[ChildKind] = &[
     },
 ];
 
-/// Kinds that plugins want without having declared them.
 const UNDECLARED: &[&str] = &["v1/Pod", "batch/v1beta1/Job", "v1/Namespace", "no/such/v9/Kind", "//"];
 
-/// `apiVersion` and `kind` with a slash between them.
+/// Parses `apiVersion/kind`.
 pub(crate) fn kind(text: &str) -> GroupVersionKind {
     let (api_version, kind) = text.rsplit_once('/').unwrap_or(("v1", text));
     GroupVersionKind::from_api_version(api_version, kind)
@@ -71,35 +67,29 @@ fn raw(kind: GroupVersionKind) -> types::GroupVersionKind {
     types::GroupVersionKind { group: kind.group, version: kind.version, kind: kind.kind }
 }
 
-/// The answer of a plugin to a call.
 pub(crate) type Answer = Result<types::Response, types::Failure>;
 
-/// The answers of a plugin to calls about this parent.
 pub(crate) type Answers = Box<dyn Fn(&[u8]) -> Answer + Send + Sync>;
 
-/// The manifest and the answers of a plugin.
 pub(crate) struct Script {
     pub(crate) name: &'static str,
     pub(crate) parent: &'static str,
     pub(crate) settings_schema: Option<Value>,
     pub(crate) crds: Vec<Value>,
-    /// The answers to calls about this parent.
     pub(crate) answer: Answers,
 }
 
 impl Script {
-    /// A plugin of that name and parent that wants nothing.
+    /// Returns a plugin that wants nothing.
     pub(crate) fn new(name: &'static str, parent: &'static str) -> Self {
         Self { name, parent, settings_schema: None, crds: Vec::new(), answer: Box::new(|_| Ok(empty())) }
     }
 
-    /// The plugin. Its digest is that of `identity`.
     pub(crate) fn plugin(self, identity: &str) -> Result<Plugin, Failure> {
         Plugin::native(identity, self).map_err(|error| Failure(format!("the plugin: {error}")))
     }
 }
 
-/// An answer that wants nothing to change.
 fn empty() -> types::Response {
     types::Response { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms: None }
 }
@@ -143,7 +133,7 @@ impl Native for Script {
     }
 }
 
-/// The definition of [`PARENT`]. Its status has room for different things.
+/// Returns the CRD of [`PARENT`], with a random schema of the status.
 pub(crate) fn definition(random: &mut Random, is_namespaced: bool) -> Value {
     static CONDITIONS: OnceLock<Value> = OnceLock::new();
     let conditions = CONDITIONS.get_or_init(|| {
@@ -170,7 +160,7 @@ pub(crate) fn definition(random: &mut Random, is_namespaced: bool) -> Value {
     })
 }
 
-/// An answer, right or nearly so; one of eight is none.
+/// Draws a valid or nearly valid answer; one of eight is a failure.
 pub(crate) fn answer(random: &mut Random) -> Answer {
     if random.chance(0.12) {
         let message = mutate::text(random);
@@ -180,7 +170,7 @@ pub(crate) fn answer(random: &mut Random) -> Answer {
             _ => types::Failure::RetryAfter(types::RetryAfter { delay_ms: delay(random), message }),
         });
     }
-    // One text that cannot be read spoils the answer, and most answers have several.
+    // An unreadable text spoils the whole answer, so most answers have none.
     let is_clean = random.chance(0.8);
     let children =
         if random.chance(0.05) { None } else { Some((0..random.size(9)).map(|_| child(random, is_clean)).collect()) };
@@ -208,7 +198,6 @@ fn text(random: &mut Random, value: &Value, is_clean: bool) -> Vec<u8> {
     }
 }
 
-/// A namespace that a child names.
 pub(crate) fn namespace(random: &mut Random) -> Option<String> {
     match random.below(16) {
         0..5 => None,
@@ -218,7 +207,6 @@ pub(crate) fn namespace(random: &mut Random) -> Option<String> {
     }
 }
 
-/// A name that a child has.
 pub(crate) fn name(random: &mut Random) -> String {
     match random.below(10) {
         0 => mutate::text(random),
@@ -232,7 +220,6 @@ fn child_kind(random: &mut Random) -> GroupVersionKind {
     if random.chance(0.1) { kind(random.pick::<&str>(UNDECLARED)) } else { kind(random.pick(CHILDREN).kind) }
 }
 
-/// An object of a kind that the plugin declares, or nearly so.
 pub(crate) fn object(random: &mut Random) -> Value {
     let kind = child_kind(random);
     let mut object = match kind.kind.as_str() {
@@ -293,7 +280,6 @@ fn event(random: &mut Random) -> types::Event {
     types::Event { severity, reason: word(random), message: mutate::text(random) }
 }
 
-/// Limits that some answers exceed.
 pub(crate) fn limits(random: &mut Random) -> Limits {
     let defaults = Limits::default();
     if random.chance(0.8) {
@@ -310,7 +296,7 @@ pub(crate) fn limits(random: &mut Random) -> Limits {
     }
 }
 
-/// A cluster of which a plugin sees nothing.
+/// A cluster without visible objects.
 pub(crate) struct Nothing;
 
 impl HostImports for Nothing {

@@ -1,4 +1,4 @@
-//! Recordings: what the host writes reads back as it was, and what was changed or damaged is refused in so many words.
+//! Recordings read back unchanged, and damaged ones are rejected with a clear error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,12 +20,11 @@ use super::plugin::{self, CHILDREN, Script};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
-/// The maximum length of the message about a line that cannot be read.
 const PROBLEM: usize = 2 << 10;
-/// Values of Secrets that are as long as this are kept out of a recording.
+/// A Secret value that is long enough to be redacted.
 const SECRET: &str = "a value that nobody may see";
 
-/// Records what follows from the seed, and reads it as it is and as it is damaged.
+/// Records the case of this seed, and reads it intact and damaged.
 pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut random = Random::new(seed);
     let mut tally = Tally::new();
@@ -36,7 +35,7 @@ pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     log.step(&|| format!("record, secrets {secrets:?}"));
     let (recording, given) = record(&mut random, &plugin, secrets)?;
     log.step(&|| format!("read {}", shown(&String::from_utf8_lossy(&recording))));
-    reads_back(&plugin, &recording, &given, secrets, &mut tally)
+    check_round_trip(&plugin, &recording, &given, secrets, &mut tally)
         .map_err(|failure| Failure(format!("{failure}\n  {}", shown(&String::from_utf8_lossy(&recording)))))?;
     for _ in 0..4 {
         let damaged = damage(&mut random, &recording);
@@ -47,7 +46,6 @@ pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     Ok(tally)
 }
 
-/// A recording of some calls, and what each of them was given.
 fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec<u8>, Vec<CallInputs>), Failure> {
     let mut writer = Writer::new(Bounds { calls: 100, bytes: 64 << 20 }, secrets);
     let mut recording = writer.head(Timestamp::UNIX_EPOCH);
@@ -86,7 +84,6 @@ fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec
     Ok((recording, recorded))
 }
 
-/// Returns the inputs of a call. Objects from an API server are JSON.
 fn given(random: &mut Random, program: &Program) -> CallInputs {
     let mut children = BTreeMap::new();
     for kind in CHILDREN.iter().filter(|child| child.scope.is_some()) {
@@ -149,8 +146,8 @@ fn bytes(random: &mut Random, value: &Value) -> Bytes {
     Arc::from(mutate::spelled(random, value, false).into_bytes())
 }
 
-/// Each line that was written is the one that is read, and each call can be made again.
-fn reads_back(
+/// Checks that each line reads back unchanged, and each call can be replayed.
+fn check_round_trip(
     plugin: &Plugin,
     recording: &[u8],
     given: &[CallInputs],
@@ -175,7 +172,6 @@ fn reads_back(
     while let Some((program, call)) = reader.call().map_err(|error| Failure(format!("what was written: {error}")))? {
         let read = call.inputs(&program);
         if let (Secrets::Kept, Some(given)) = (secrets, given.get(calls)) {
-            // Calls are made again in fresh instances.
             let mut expected = given.clone();
             expected.limits.reuse = read.limits.reuse;
             law(read == expected, || format!("call {calls} reads as given {read:?}"))?;
@@ -194,7 +190,6 @@ fn lines(recording: &[u8]) -> impl Iterator<Item = &[u8]> {
     recording.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
-/// Changes a recording in a place or a few.
 fn damage(random: &mut Random, recording: &[u8]) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = lines(recording).map(<[u8]>::to_vec).collect();
     for _ in 0..=random.below(3) {
@@ -234,14 +229,14 @@ fn damage(random: &mut Random, recording: &[u8]) -> Vec<u8> {
     damaged
 }
 
-/// Reads to the end, past lines that cannot be read. What can be read can be called.
+/// Reads to the end, past unreadable lines, and replays readable calls.
 fn read(plugin: &Plugin, recording: &[u8], tally: &mut Tally) -> Result<(), Failure> {
     let most = recording.split(|byte| *byte == b'\n').count() as u64 + 1;
     let mut reader = match Reader::open(recording) {
         Ok(reader) => reader,
         Err(error) => {
             count(tally, "no-recording");
-            return is_told(&error, most);
+            return check_message(&error, most);
         }
     };
     let mut told = BTreeSet::new();
@@ -258,7 +253,7 @@ fn read(plugin: &Plugin, recording: &[u8], tally: &mut Tally) -> Result<(), Fail
                 return law(reader.ending().is_some(), || "it has no ending".to_owned());
             }
             Err(error) => {
-                is_told(&error, most)?;
+                check_message(&error, most)?;
                 count(tally, "wrong-line");
                 law(told.insert(error.to_string()), || format!("told twice: {error}"))?;
             }
@@ -274,8 +269,7 @@ fn answers_read_back(answer: &AnswerLine) -> Result<(), Failure> {
     law(read == *answer, || format!("{answer:?} reads as {read:?}"))
 }
 
-/// An error names the line, and says in few words what is wrong.
-fn is_told(error: &Error, most: u64) -> Result<(), Failure> {
+fn check_message(error: &Error, most: u64) -> Result<(), Failure> {
     let text = error.to_string();
     law(text.len() <= PROBLEM, || format!("{} bytes are said of a line: {}", text.len(), shown(&text)))?;
     law(!text.contains(char::is_control), || format!("control characters are said of a line: {text:?}"))?;

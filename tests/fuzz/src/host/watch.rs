@@ -1,7 +1,7 @@
-//! Objects of an API server, through kube's watcher into the host's store.
+//! Objects pass from a scripted API server through kube's watcher into the host's store.
 //!
-//! A scripted API server lists and streams mutated objects. A model says what the store has to hold afterwards. In some cases the server
-//! first sends what no API server should: then the watch has to recover.
+//! The server lists and streams mutated objects, and a model predicts the content of the store. In
+//! some cases the server first sends invalid answers; then the watch has to recover.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -37,27 +37,22 @@ use crate::corpus;
 use crate::mutate::{self, Draw as _, ODD_KEY};
 use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
-/// The timeout of the watch in simulated time, which passes while nothing happens: more than any number of back-offs in a case.
+/// The timeout in simulated time: more than all back-offs of a case.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
-/// The maximum number of objects in a list, and in a stream.
 const MOST: usize = 12;
-/// The largest object, in bytes: small enough to come byte by byte.
+/// The maximum size of an object, small enough for single bytes.
 const LARGEST: usize = 64 << 10;
-/// The name of the object that ends each case.
 const LAST: &str = "the-last-one";
 const LAST_VERSION: u64 = 1 << 60;
-/// The bytes that the store may use besides the texts of its objects, for each of them and for itself: spans, counters and slots of
-/// indexes.
+/// The bytes of the store per object and in total besides the texts: spans, counters, index slots.
 const PER_OBJECT: usize = 1_024;
 const PER_STORE: usize = 16 * 1_024;
 
-/// An object, as it is sent and as it is meant.
 struct Sent {
     value: Value,
     text: String,
 }
 
-/// The change of an object in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Added,
@@ -75,20 +70,16 @@ impl Kind {
     }
 }
 
-/// All that a case consists of.
 struct Case {
     strategy: InitialListStrategy,
     projection: Projection,
-    /// The pages of the list.
     pages: Vec<Vec<Sent>>,
     changes: Vec<(Kind, Sent)>,
-    /// The wrong answers that the server gives before the right ones.
+    /// Invalid answers before the valid ones.
     broken: Vec<Answer>,
-    /// The size of the pieces of a body.
     piece: usize,
 }
 
-/// An answer of the server.
 #[derive(Clone)]
 struct Answer {
     status: StatusCode,
@@ -96,7 +87,6 @@ struct Answer {
     stays_open: bool,
 }
 
-/// Watches what follows from the seed.
 pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut random = Random::new(seed);
     let case = draw(&mut random);
@@ -141,7 +131,8 @@ fn draw(random: &mut Random) -> Case {
     case
 }
 
-/// An object of the next version or so. A watch drops an event whose object has no version, and no API server sends one: `is_versioned`.
+/// Returns an object of a later version. Unless `is_versioned`, it may lack a version, which no API
+/// server omits; a watch ignores such an event.
 fn object(random: &mut Random, version: &mut u64, is_versioned: bool) -> Sent {
     *version += 1 + random.below(3);
     let mut value = match random.below(3) {
@@ -196,7 +187,6 @@ fn odd_uid(random: &mut Random) -> Value {
     }
 }
 
-/// Returns an answer that no API server should give.
 fn broken(random: &mut Random, case: &Case) -> Answer {
     let server = Script::of(case);
     let uri = *random.pick(&[
@@ -236,7 +226,6 @@ fn broken(random: &mut Random, case: &Case) -> Answer {
     answer
 }
 
-/// The behaviour of the server.
 struct Script {
     is_streamed: bool,
     pages: Vec<String>,
@@ -275,7 +264,6 @@ impl Script {
         }
     }
 
-    /// Returns the answer of a correct API server.
     fn right(&self, uri: &str) -> Answer {
         let body = if uri.contains("sendInitialEvents=true") {
             format!("{}{}", self.initial, self.changes)
@@ -289,7 +277,6 @@ impl Script {
         Answer { status: StatusCode::OK, body: body.into_bytes(), stays_open: uri.contains("watch=true") }
     }
 
-    /// Returns the minimum number of requests to list and to watch.
     fn least_requests(&self) -> usize {
         if self.is_streamed { 1 } else { self.pages.len() + 1 }
     }
@@ -333,8 +320,7 @@ impl Service<Request<Body>> for Server {
     }
 }
 
-/// The objects that the informer has reported.
-type Told = BTreeMap<ObjectKey, SharedObject>;
+type Reported = BTreeMap<ObjectKey, SharedObject>;
 
 async fn watch(case: &Case) -> Result<Tally, Failure> {
     let server = Server(Arc::new(Mutex::new(Script::of(case))));
@@ -344,14 +330,14 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let api = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "ConfigMap"), "configmaps");
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
     let informer = informers.get(&resource, WatchScope { projection: case.projection, ..WatchScope::default() });
-    let (told, (ended, mut last)) = (Arc::<Mutex<Told>>::default(), tokio::sync::watch::channel(false));
-    let telling = Arc::clone(&told);
-    let subscription = informer.subscribe(move |notice| {
-        let object = notice.object();
-        let mut told = telling.lock();
-        match notice {
-            WatchEvent::Stored { .. } => drop(told.insert(object.key(), Arc::clone(object))),
-            WatchEvent::Deleted(_) => drop(told.remove(&object.key())),
+    let (reported, (ended, mut last)) = (Arc::<Mutex<Reported>>::default(), tokio::sync::watch::channel(false));
+    let reporting = Arc::clone(&reported);
+    let subscription = informer.subscribe(move |event| {
+        let object = event.object();
+        let mut reported = reporting.lock();
+        match event {
+            WatchEvent::Stored { .. } => drop(reported.insert(object.key(), Arc::clone(object))),
+            WatchEvent::Deleted(_) => drop(reported.remove(&object.key())),
         }
         if object.name() == LAST && object.resource_version() == LAST_VERSION {
             ended.send_replace(true);
@@ -360,12 +346,12 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let is_over = tokio::time::timeout(PATIENCE, last.wait_for(|last| *last)).await.is_ok();
     law(is_over, || "the watch does not come to its last object".to_owned())?;
     drop(subscription);
-    let told = std::mem::take(&mut *told.lock());
-    is_what_was_told(&informer, &told)?;
+    let reported = std::mem::take(&mut *reported.lock());
+    check_reported(&informer, &reported)?;
     let mut tally = Tally::new();
     if case.broken.is_empty() {
         let model = Model::of(case);
-        is_undisturbed(&server, &informer, &metrics, &model)?;
+        check_undisturbed(&server, &informer, &metrics, &model)?;
         model.holds(case.projection, &informer, &mut tally)?;
         count(&mut tally, "undisturbed");
         tally.insert("left-out".to_owned(), model.left_out as u64);
@@ -375,20 +361,20 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     Ok(tally)
 }
 
-/// Checks that the informer has reported the objects that it has.
-fn is_what_was_told(informer: &Informer, told: &Told) -> Result<(), Failure> {
+/// Checks that the reported objects are the stored ones.
+fn check_reported(informer: &Informer, reported: &Reported) -> Result<(), Failure> {
     let stored = informer.store().list();
-    let is_same = stored.len() == told.len() && stored.iter().all(|object| told.get(&object.key()) == Some(object));
+    let is_same = stored.len() == reported.len() && stored.iter().all(|object| reported.get(&object.key()) == Some(object));
     law(is_same, || {
         let keys = |objects: Vec<ObjectKey>| objects.iter().map(|key| format!("{:?}", key.to_string())).collect::<Vec<_>>();
         let stored = keys(stored.iter().map(|object| object.key()).collect());
-        format!("what was told is not what is stored: {:?} and {stored:?}", keys(told.keys().cloned().collect()))
+        format!("what was told is not what is stored: {:?} and {stored:?}", keys(reported.keys().cloned().collect()))
     })?;
     law(informer.store().len() == stored.len(), || format!("the store counts {} of {}", informer.store().len(), stored.len()))
 }
 
-/// The watch never failed, and what cannot be read is counted.
-fn is_undisturbed(server: &Server, informer: &Informer, metrics: &Metrics, model: &Model<'_>) -> Result<(), Failure> {
+/// Checks that the watch never failed, and unreadable objects are counted.
+fn check_undisturbed(server: &Server, informer: &Informer, metrics: &Metrics, model: &Model<'_>) -> Result<(), Failure> {
     let (requests, least) = {
         let script = server.script();
         (script.requests.clone(), script.least_requests())
@@ -405,7 +391,6 @@ fn is_undisturbed(server: &Server, informer: &Informer, metrics: &Metrics, model
     law(left_out == model.left_out, || format!("{left_out} objects were left out, not {}", model.left_out))
 }
 
-/// The expected content of the store.
 #[derive(Default)]
 struct Model<'a> {
     objects: BTreeMap<(Option<String>, String), &'a Sent>,
@@ -436,7 +421,7 @@ impl<'a> Model<'a> {
                 self.objects.remove(&key);
             }
             (Kind::Deleted, _) => {}
-            // Where versions are no numbers, what comes later counts.
+            // Without numeric versions, the later event counts.
             (_, Some((known, before))) if known >= version && (version > 0 || before.value == sent.value) => {}
             _ => {
                 self.objects.insert(key, sent);
@@ -444,7 +429,6 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Compares the store.
     fn holds(&self, projection: Projection, informer: &Informer, tally: &mut Tally) -> Result<(), Failure> {
         let store = informer.store();
         let mut bytes = 0;
@@ -452,7 +436,7 @@ impl<'a> Model<'a> {
             let found = store.get(&ObjectKey::new(namespace.clone(), name));
             let found = found.ok_or_else(|| Failure(format!("{namespace:?} {name:?} is not in the store")))?;
             bytes += 2 * sent.text.len() + PER_OBJECT;
-            says_what_was_sent(projection, sent, &found, tally)
+            check_stored(projection, sent, &found, tally)
                 .map_err(|failure| Failure(format!("{failure}\n  found {}", shown(found.json()))))?;
             if let Some(owner) = found.owner_uid() {
                 let is_owned = store.owned_by(owner).iter().any(|object| Arc::ptr_eq(object, &found));
@@ -479,8 +463,8 @@ fn version(value: &Value) -> u64 {
     value["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
-/// The stored object reads as the one that was sent.
-fn says_what_was_sent(projection: Projection, sent: &Sent, found: &Object, tally: &mut Tally) -> Result<(), Failure> {
+/// Checks that the stored object equals the sent one.
+fn check_stored(projection: Projection, sent: &Sent, found: &Object, tally: &mut Tally) -> Result<(), Failure> {
     let metadata = &sent.value["metadata"];
     let same =
         |what: &str, found: String, expected: String| law(found == expected, || format!("{what} is {found}, not {expected}"));
@@ -498,7 +482,7 @@ fn says_what_was_sent(projection: Projection, sent: &Sent, found: &Object, tally
     same("the annotation", format!("{:?}", found.annotation("gyre.dev/release")), format!("{release:?}"))?;
     let finalizers: Vec<String> = metadata["finalizers"].as_array().into_iter().flatten().filter_map(text).collect();
     same("the finalizers", format!("{:?}", found.finalizers()), format!("{finalizers:?}"))?;
-    // What serde_json does not take, because it nests too deep or holds half of a surrogate pair, it does not take afterwards either.
+    // serde_json rejects the stored text only if it also rejects the sent one.
     let Ok(mut read) = serde_json::from_str::<Value>(found.json()) else {
         count(tally, "odd");
         return law(serde_json::from_str::<Value>(&sent.text).is_err(), || "what is stored is no JSON".to_owned());

@@ -12,10 +12,10 @@ use crate::outcome::Failure;
 
 const MANAGERS: &[&str] = &["one", "two", "three"];
 
-/// Fields whose values the server writes in another way, or into another field.
+/// Fields whose values the server normalizes or moves.
 const REWRITTEN: &[&str] = &["limits", "stringData", "renewTime"];
 
-/// One of several managers applies a part of a manifest: what it applied is there, and applying it again changes nothing.
+/// Applies a part of a manifest twice: the content is there, and the second changes nothing.
 pub(crate) fn step(random: &mut Random, session: &mut Session<'_>) -> Result<(), Failure> {
     let mut manifest = random.pick(corpus::manifests()).clone();
     let Some(kind) = request::of(&manifest) else { return Ok(()) };
@@ -33,8 +33,8 @@ pub(crate) fn step(random: &mut Random, session: &mut Session<'_>) -> Result<(),
     if !contains(&manifest, &object) {
         return Err(Failure(format!("not all that was applied is there\n  {}\n  {object}", describe(&apply))));
     }
-    // Where nothing but the name was applied, the next apply finds fields without an owner, and writes down that they have one.
-    // An empty map that took the place of a full one is null after the first apply and there after the second.
+    // After an apply of only a name, the next one adds ownership. An empty map that replaces a full
+    // one is null until the second apply.
     if object["metadata"]["managedFields"].is_null() || has_empty_map(&manifest) {
         return Ok(());
     }
@@ -50,7 +50,6 @@ pub(crate) fn step(random: &mut Random, session: &mut Session<'_>) -> Result<(),
     }
 }
 
-/// Leaves out some of the fields and items.
 fn thin(random: &mut Random, value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -72,13 +71,13 @@ fn thin(random: &mut Random, value: &mut Value) {
     }
 }
 
-/// Returns whether everything of `part` is in `whole`. Items may stand elsewhere in their list.
+/// Returns whether `whole` contains `part`. The order of items does not matter.
 fn contains(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Null, _) => true,
-        // Where it may not be left out, Go writes an empty list that it has stored as null.
+        // Go writes a required empty list, which is stored as null.
         (Value::Array(part), Value::Null) => part.is_empty(),
-        // A map that loses its last field becomes null, as structured-merge-diff's `removingWalker.doMap` has it.
+        // A map without fields becomes null, as in structured-merge-diff's `removingWalker.doMap`.
         (Value::Object(part), Value::Null) => part.values().all(is_nothing),
         (Value::Object(part), Value::Object(whole)) => part.iter().all(|(key, inner)| {
             REWRITTEN.contains(&key.as_str())

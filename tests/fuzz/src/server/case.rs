@@ -1,4 +1,4 @@
-//! One case: a server, and what is done to it. All of it follows from the case's seed.
+//! A case: a server and the steps that follow from a seed.
 
 use gyre_devcluster::random::Random;
 use gyre_devcluster::{Options, Server};
@@ -13,10 +13,10 @@ use crate::mutate::Draw as _;
 use crate::outcome::{Failure, Log, Tally};
 use crate::{corpus, mutate};
 
-/// The number of steps in a case: enough for objects to meet, and few enough to read.
+/// The number of steps: enough for interactions, few enough to read.
 const STEPS: usize = 80;
 
-/// Does everything that follows from `seed`, and counts the answers by their status.
+/// Runs the case of this seed, and counts the answers by status.
 pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut random = Random::new(seed);
     if random.chance(0.1) {
@@ -30,7 +30,7 @@ pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     for _ in 0..STEPS {
         session.step(&mut random)?;
     }
-    session.follow()?;
+    session.read_watches()?;
     Ok(session.tally)
 }
 
@@ -62,7 +62,7 @@ impl Session<'_> {
             70..82 => apply::step(random, self),
             82..85 => self.redefine(random),
             85..95 => self.advance(random),
-            95..99 => self.follow(),
+            95..99 => self.read_watches(),
             _ => {
                 self.server.compact();
                 Ok(())

@@ -6,23 +6,20 @@ use serde_json::Value;
 
 use crate::outcome::Failure;
 
-/// An answer that has been looked at.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) status: StatusCode,
-    /// Its body, if it is JSON.
     pub(crate) value: Option<Value>,
 }
 
-/// Client errors that the real server answers with `500 Internal error`, too.
+/// Client errors for which the real server, too, answers `500 Internal error`.
 const REAL_INTERNAL_ERRORS: &[&str] = &["the spec replicas field"];
 
-/// Checks an answer: JSON is what says so, errors are a Status with the code, and nothing is the server's fault.
+/// Checks that JSON is valid, errors are a Status with the code, and none is the server's fault.
 pub(crate) fn answer(answer: &Answer) -> Result<Checked, Failure> {
     let status = answer.status;
     let Body::Full(bytes) = &answer.body else { return Ok(Checked { status, value: None }) };
     let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    // A HEAD has headers alone.
     let value: Option<Value> = if content_type.starts_with("application/json") && !bytes.is_empty() {
         let shown = || String::from_utf8_lossy(bytes).chars().take(500).collect::<String>();
         Some(parse(bytes).map_err(|error| Failure(format!("{status}: no JSON: {error}: {}", shown())))?)
@@ -35,7 +32,7 @@ pub(crate) fn answer(answer: &Answer) -> Result<Checked, Failure> {
     {
         return Err(Failure(format!("{status} with another Status: {value}")));
     }
-    // Without this reason it is an error of a library that the real server passes on in the same way, as apply's are.
+    // Other reasons are errors of libraries, which the real server passes on, too.
     if status.is_server_error() && value.as_ref().is_none_or(|value| value["reason"] == "InternalError") {
         let text = String::from_utf8_lossy(bytes);
         if !REAL_INTERNAL_ERRORS.iter().any(|known| text.contains(known)) {
@@ -45,7 +42,6 @@ pub(crate) fn answer(answer: &Answer) -> Result<Checked, Failure> {
     Ok(Checked { status, value })
 }
 
-/// Checks what a watch sends: a line for each event.
 pub(crate) fn events(frame: &[u8]) -> Result<(), Failure> {
     for line in frame.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let event = parse(line).map_err(|error| Failure(format!("an event that is no JSON: {error}")))?;
@@ -58,7 +54,7 @@ pub(crate) fn events(frame: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Objects may be nested more deeply than the parser goes; that it stops there says nothing against them.
+/// The parser's recursion limit is no violation.
 fn parse(bytes: &[u8]) -> Result<Value, String> {
     match serde_json::from_slice(bytes) {
         Err(error) if error.to_string().starts_with("recursion limit") => Ok(Value::Null),

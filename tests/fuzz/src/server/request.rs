@@ -1,4 +1,4 @@
-//! Requests as clients send them, and a little besides.
+//! Requests of clients, and invalid ones.
 
 use bytes::Bytes;
 use gyre_devcluster::random::Random;
@@ -33,7 +33,7 @@ const BODIES: &[&str] =
     &["application/json", "application/json; charset=utf-8", "application/yaml", "text/plain", "application/cbor"];
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// The parts of earlier answers that later requests use.
+/// Parts of earlier answers for later requests.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) tokens: Vec<String>,
@@ -41,18 +41,17 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Keeps a few.
     pub(crate) fn learn(&mut self, random: &mut Random, answer: &Value) {
         if let Some(token) = answer["metadata"]["continue"].as_str() {
-            keep(random, &mut self.tokens, token.to_owned());
+            keep_at_random(random, &mut self.tokens, token.to_owned());
         }
         if answer["metadata"]["uid"].is_string() && answer["kind"].is_string() {
-            keep(random, &mut self.objects, answer.clone());
+            keep_at_random(random, &mut self.objects, answer.clone());
         }
     }
 }
 
-fn keep<T>(random: &mut Random, all: &mut Vec<T>, new: T) {
+fn keep_at_random<T>(random: &mut Random, all: &mut Vec<T>, new: T) {
     if all.len() < 16 {
         all.push(new);
     } else {
@@ -61,10 +60,10 @@ fn keep<T>(random: &mut Random, all: &mut Vec<T>, new: T) {
     }
 }
 
-/// A request, mostly one that could be meant.
+/// Draws a request, usually a plausible one.
 pub(crate) fn draw(random: &mut Random, memory: &Memory) -> Request<Bytes> {
     let kind = random.pick(corpus::kinds());
-    // The kinds of the manifests are those with most behind them.
+    // These kinds have the most behaviour.
     let manifest = random.pick(corpus::manifests());
     let kind = if random.chance(0.7) { of(manifest).unwrap_or(kind) } else { kind };
     let method = match random.below(20) {
@@ -102,7 +101,6 @@ pub(crate) fn draw(random: &mut Random, memory: &Memory) -> Request<Bytes> {
     request
 }
 
-/// The kind of an object.
 pub(crate) fn of(object: &Value) -> Option<&'static Kind> {
     let (version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
     corpus::kinds().iter().find(|candidate| candidate.kind == kind && candidate.api_version() == version)
@@ -185,7 +183,6 @@ fn parameter(random: &mut Random, memory: &Memory) -> (&'static str, String) {
     }
 }
 
-/// An object of this kind, right or nearly so.
 fn object(random: &mut Random, kind: &Kind, memory: &Memory) -> Value {
     let is_meant = |value: &&Value| value["kind"] == kind.kind && value["apiVersion"] == kind.api_version();
     let written: Vec<&Value> = corpus::manifests().iter().chain(corpus::definitions()).filter(is_meant).collect();

@@ -1,4 +1,4 @@
-//! A server, and what is done to it and checked whatever the case does.
+//! A server, its clients, and the checks of every answer.
 
 use bytes::Bytes;
 use gyre_devcluster::Server;
@@ -15,14 +15,12 @@ use crate::mutate::Draw as _;
 use crate::outcome::{Failure, Log, Tally};
 use crate::{corpus, mutate};
 
-/// The media type of a server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
-/// The maximum number of answers of a watch before it has to wait; no case has as many changes.
+/// The maximum number of answers of a watch at once; no case has as many changes.
 const FRAMES: usize = 10_000;
 const WATCHES: usize = 8;
 
-/// A server and what its clients know.
 pub(crate) struct Session<'a> {
     pub(super) server: Server,
     pub(super) now: Timestamp,
@@ -33,7 +31,6 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Sends a request, and checks what must hold of every answer.
     pub(crate) fn send(&mut self, request: &Request<Bytes>) -> Result<check::Checked, Failure> {
         let now = self.now;
         self.log.step(&|| format!("{now} {}", describe(request)));
@@ -41,11 +38,11 @@ impl Session<'_> {
         *self.tally.entry(answer.status.as_str().to_owned()).or_default() += 1;
         let about = |failure: Failure| Failure(format!("{failure}\n  {}", describe(request)));
         let checked = check::answer(&answer).map_err(about)?;
-        self.keep_watch(answer);
+        self.add_watch(answer);
         Ok(checked)
     }
 
-    fn keep_watch(&mut self, answer: Answer) {
+    fn add_watch(&mut self, answer: Answer) {
         if let Body::Watch(watch) = answer.body
             && self.watches.len() < WATCHES
         {
@@ -53,7 +50,7 @@ impl Session<'_> {
         }
     }
 
-    /// An apply that has succeeded changes nothing when it comes again.
+    /// Repeats a successful apply, which must change nothing.
     pub(super) fn repeat(&mut self, request: &Request<Bytes>, answer: &check::Checked) -> Result<(), Failure> {
         let is_apply = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == APPLY);
         let is_dry = request.uri().query().is_some_and(|query| query.contains("dryRun"));
@@ -65,7 +62,7 @@ impl Session<'_> {
             return Ok(());
         }
         let Some(first) = answer.value.as_ref().and_then(identity) else { return Ok(()) };
-        // Whoever applies without the last finalizer of an object that is being deleted deletes it.
+        // An apply without the last finalizer of a deleted object removes it.
         let read = Request::get(request.uri().path()).body(Bytes::new()).map_err(|error| Failure(error.to_string()))?;
         if self.send(&read)?.value.as_ref().and_then(identity) != Some(first.clone()) {
             return Ok(());
@@ -73,7 +70,7 @@ impl Session<'_> {
         let again = self.send(request)?;
         match again.value.as_ref().and_then(identity) {
             Some(second) if second == first => Ok(()),
-            // The body may name the version that was.
+            // The body may name the old version.
             _ if again.status == StatusCode::CONFLICT => Ok(()),
             _ => Err(Failure(format!(
                 "an apply that is repeated changes the object, or fails\n  {}\n  first {:?}\n  again {} {:?}",
@@ -85,7 +82,6 @@ impl Session<'_> {
         }
     }
 
-    /// Changes a definition under the objects that follow it.
     pub(super) fn redefine(&mut self, random: &mut Random) -> Result<(), Failure> {
         let mut definition = random.pick(corpus::definitions()).clone();
         mutate::structure(random, &mut definition["spec"]);
@@ -120,8 +116,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Reads all watches to where they wait.
-    pub(super) fn follow(&mut self) -> Result<(), Failure> {
+    /// Reads all watches until they wait.
+    pub(super) fn read_watches(&mut self) -> Result<(), Failure> {
         let (now, count) = (self.now, self.watches.len());
         self.log.step(&|| format!("{now} {count} watches"));
         for mut watch in std::mem::take(&mut self.watches) {
@@ -145,10 +141,9 @@ impl Session<'_> {
     }
 }
 
-/// Returns the identity and the version of the object.
 fn identity(object: &Value) -> Option<(String, String)> {
     let text = |key: &str| object["metadata"][key].as_str().map(ToOwned::to_owned);
-    // Without these, the next apply writes down an owner of all fields.
+    // Without managed fields, the next apply adds an owner of all fields.
     object["metadata"]["managedFields"].as_array()?;
     Some((text("uid")?, text("resourceVersion")?))
 }
@@ -161,7 +156,6 @@ pub(crate) fn write(method: Method, path: &str, content_type: &'static str, body
     request
 }
 
-/// The request in a few lines.
 pub(crate) fn describe(request: &Request<Bytes>) -> String {
     let headers: Vec<String> = request.headers().iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
     let (method, uri, headers) = (request.method(), request.uri(), headers.join(", "));

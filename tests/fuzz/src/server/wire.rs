@@ -14,12 +14,10 @@ use super::request::{self, Memory};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::{Failure, Log, Tally};
 
-/// The timeout of a connection in simulated time, which passes while nothing happens: more than any limit of the server.
+/// The timeout of a connection in simulated time: more than any limit of the server.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
-/// The text of the server about a panic that it has caught.
 const PANIC: &[u8] = b"caused the server to panic";
 
-/// A few connections to one server.
 pub(crate) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.map_err(|error| Failure(error.to_string()))?;
@@ -41,7 +39,6 @@ pub(crate) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failu
     })
 }
 
-/// Requests as they are written.
 fn connection(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..=random.below(3) {
@@ -78,7 +75,6 @@ fn write(random: &mut Random, request: &Request<Bytes>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Sends, and reads until the server closes the connection.
 async fn exchange(random: &mut Random, service: Service, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     let (client, server) = tokio::io::duplex(64 * 1024);
     let serving = tokio::spawn(serve_connection(server, None, service, Limits::default(), CancellationToken::new()));
@@ -86,7 +82,7 @@ async fn exchange(random: &mut Random, service: Service, bytes: &[u8]) -> Result
     let piece = *random.pick(&[usize::MAX, 1_000, 7]);
     let sending = async {
         for piece in bytes.chunks(piece) {
-            // What is refused at its beginning need not be taken to its end.
+            // A request that is rejected early is not read completely.
             if writing.write_all(piece).await.is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! A relist of very many parents does not delay a fresh change.
+//! A relist of many parents does not delay a new change.
 
 use std::time::Duration;
 
@@ -10,22 +10,18 @@ use tokio::time::sleep;
 
 use crate::faults::rule;
 
-/// How many parents there are, all of which change while the watch is down.
 const PARENTS: usize = 10_000;
-/// How long a write takes, so that there is a backlog.
 const WRITE: Duration = Duration::from_millis(10);
-/// So many writes of the backlog are done when the fresh change comes.
+/// The writes of the backlog before the new change.
 const UNDER_WAY: usize = 100;
-/// How many objects are worked on at once.
 const WORKERS: usize = 2;
-/// A watch works for so long, and then says nothing for as long again: together less than the 290 s after which the host begins anew.
+/// A watch works and then is silent for this time each: in total less than the host's 290 s.
 const WATCH: Duration = Duration::from_secs(100);
 
 fn name(of: &str) -> Name {
     Name::new(BARE, "default", of)
 }
 
-/// The parents that were written, in order.
 fn written(sent: &[Sent]) -> Vec<String> {
     let of = |sent: &Sent| Some(sent.path().split("/bares/").nth(1)?.split('/').next()?.to_owned());
     sent.iter().filter(|sent| sent.is_write()).filter_map(of).collect()
@@ -58,31 +54,30 @@ async fn backlog(plugins: &Plugins, plan: Plan) {
     world.people.act(&Action::Put(name("fresh"), json!({ "spec": { "text": "one" } }))).await;
     let host = world.host(plugins);
     assert!(world.rest(Duration::from_secs(5)).await);
-    assert!(world.record.look(written).len() > PARENTS);
+    assert!(world.record.inspect(written).len() > PARENTS);
     sleep(WATCH).await;
 
-    // The watch is down by now.
     let mark = world.record.len();
     for number in 0..PARENTS {
         world.people.act(&Action::Edit(name(&format!("old-{number}")), json!({ "spec": { "text": "two" } }))).await;
     }
     world.compact();
-    assert_eq!(world.record.look(|sent| written(&sent[mark..])).len(), 0, "the watch is not down");
-    while world.record.look(|sent| written(&sent[mark..])).len() < UNDER_WAY {
+    assert_eq!(world.record.inspect(|sent| written(&sent[mark..])).len(), 0, "the watch is not down");
+    while world.record.inspect(|sent| written(&sent[mark..])).len() < UNDER_WAY {
         sleep(WRITE).await;
     }
-    // What it had last seen is forgotten, so that it is told 410 (in the watch, as an event), and lists anew.
+    // Its last version is forgotten, so the watch gets 410 as an event, and the host lists again.
     let is_listed_anew = |sent: &[Sent]| sent[mark..].iter().any(|sent| sent.uri.contains("sendInitialEvents=true"));
-    assert!(world.record.look(is_listed_anew), "there was no relist");
+    assert!(world.record.inspect(is_listed_anew), "there was no relist");
 
     let mark = world.record.len();
     world.people.act(&Action::Edit(name("fresh"), json!({ "spec": { "text": "two" } }))).await;
     assert!(world.rest(Duration::from_secs(5)).await);
-    let order = world.record.look(|sent| written(&sent[mark..]));
+    let order = world.record.inspect(|sent| written(&sent[mark..]));
     let before = order.iter().position(|of| of == "fresh").expect("the fresh change is reconciled");
     eprintln!("backlog: {} of {PARENTS} parents still to come, {before} of them before the fresh change", order.len() - 1);
     assert!(order.len() > PARENTS / 2, "there is no backlog");
-    // Those that are being worked on, and one that has been passed over often enough.
+    // Those in progress, and one that was passed over too often.
     assert!(before <= WORKERS + 1, "{before} writes of the backlog come before the fresh change");
     host.kill().await;
 }

@@ -1,4 +1,4 @@
-//! Hosts that lose the claim and get it back, alone and in turns: no write is sent by one that does not hold it, and the end is the same.
+//! Hosts lose and regain the claim: none writes without it, and the end state is the same.
 
 use std::time::Duration;
 
@@ -12,14 +12,12 @@ use tokio::time::{Instant, sleep};
 use crate::faults::{QUIET, compared, drawn, rule, scripted};
 use crate::seeds::{Tried, try_seeds};
 
-/// For so long the claim goes from one to the other; then one keeps it.
 const UNREST: Duration = Duration::from_secs(900);
-/// What is as good as for ever.
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);
-/// The longest that nobody holds the claim, and that hosts rest therefore without being at rest.
+/// The longest time without a holder, in which hosts are quiet but not at rest.
 const VACANT: Duration = Duration::from_secs(40);
 
-/// Starts so many hosts, of which one at a time holds the claim, or none.
+/// Starts `hosts` hosts, of which at most one at a time has the claim.
 pub(crate) fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u64) {
     let holders: Vec<ClaimSender> = (0..hosts)
         .map(|_| {
@@ -34,7 +32,7 @@ pub(crate) fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u
         let mut turn = 0;
         while began.elapsed() < UNREST {
             turn = usize::try_from(random.below(hosts as u64)).expect("an index");
-            // Renewed now and then, as a lease is, and in the end let go or let lapse. Sometimes so short that a reconcile does not end.
+            // Renewed sometimes, then released or expired, sometimes in the middle of a reconcile.
             for _ in 0..=random.below(3) {
                 let milliseconds = if random.below(2) == 0 { random.below(50) } else { random.below(40_000) };
                 let until = Instant::now() + Duration::from_millis(milliseconds);
@@ -54,7 +52,7 @@ pub(crate) fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u
             sleep(Duration::from_millis(vacant)).await;
         }
         holders[turn].hold_until(Instant::now() + FOR_EVER);
-        // A holder that is dropped loses the claim.
+        // A dropped holder loses the claim.
         sleep(FOR_EVER).await;
         drop(holders);
     });
@@ -62,7 +60,7 @@ pub(crate) fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u
 
 fn in_turns(name: &str, seeds: u64, hosts: usize) {
     let plugins = Plugins::all();
-    // Requests take their time, so that the claim is lost between those of one reconcile.
+    // Slow requests let the claim end within a reconcile.
     let slow = [(Fault::LatencyBefore, 0.5), (Fault::LatencyAfter, 0.5)];
     let rules = vec![rule(&["get", "create", "update", "patch", "delete"], &slow)];
     let latency = Duration::from_millis(1)..=Duration::from_secs(3);

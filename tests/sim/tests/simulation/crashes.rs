@@ -1,4 +1,4 @@
-//! A host that is killed right after any of its writes, before it has seen the answer, and another that takes over.
+//! A host is killed after any of its writes, before the answer, and another takes over.
 
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
@@ -10,7 +10,6 @@ use gyre_sim::{Plugins, World};
 use crate::faults::{QUIET, Run, Script, compared, drawn, scripted};
 use crate::seeds::{Tried, try_each, try_seeds};
 
-/// At how many of its writes a drawn script is tried.
 const MOMENTS: u64 = 3;
 
 fn story() -> Script {
@@ -21,7 +20,6 @@ fn undisturbed(plugins: &Plugins, seed: u64, script: Script) -> Run {
     scripted(plugins, (seed, Plan::default()), script, QUIET, |world| drop(world.host(plugins)))
 }
 
-/// The first host is killed after its write of that number, counted from 1, and another starts.
 fn killed_after(plugins: &Plugins, seed: u64, script: Script, write: u64) -> Run {
     scripted(plugins, (seed, Plan::default()), script, QUIET, |world| {
         let first = world.host_with(fixed(plugins.programs().to_vec()), Claim::always(), Some(write));

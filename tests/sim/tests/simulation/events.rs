@@ -1,4 +1,4 @@
-//! Events are published beside the reconciles, which do not wait for them.
+//! Events are published without delaying reconciles.
 
 use std::time::Duration;
 
@@ -12,12 +12,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::faults::rule;
 
-/// Each has a CronJob and an Event.
 const PARENTS: usize = 100;
 const EVENTS: &str = "/apis/events.k8s.io/";
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);
 
-/// A cluster with the parents, and these faults.
 async fn world(plugins: &Plugins, latency: Duration, rules: Vec<Rule>) -> World {
     let plan = Plan { rules, latency: latency..=latency, ..Plan::default() };
     let world = World::new(plugins, 0, plan).await;
@@ -38,7 +36,7 @@ fn is_event(sent: &Sent) -> bool {
 }
 
 fn count(world: &World, is_meant: impl Fn(&Sent) -> bool) -> usize {
-    world.record.look(|sent| sent.iter().filter(|sent| is_meant(sent)).count())
+    world.record.inspect(|sent| sent.iter().filter(|sent| is_meant(sent)).count())
 }
 
 #[test]
@@ -60,12 +58,12 @@ fn reconciles_do_not_wait_for_events_that_the_api_server_does_not_answer() {
 fn during_a_backlog_one_event_per_second_is_published() {
     simulate(async {
         let plugins = Plugins::one(gyre_artifacts::SCHEDULED_ECHO);
-        // Two workers, two writes for each parent: 20 s.
+        // Two workers, two writes per parent: 20 s.
         let write = Duration::from_millis(200);
         let world = world(&plugins, write, vec![rule(&["create", "patch"], &[(Fault::LatencyBefore, 1.0)])]).await;
         let host = world.host(&plugins);
         assert!(world.rest(Duration::from_secs(60)).await);
-        let (last_write, events) = world.record.look(|sent| {
+        let (last_write, events) = world.record.inspect(|sent| {
             let last = sent.iter().filter(|sent| sent.is_write() && !is_event(sent)).map(|sent| sent.at).max();
             let events = sent.iter().filter(|sent| is_event(sent)).map(|sent| sent.at).collect::<Vec<_>>();
             (last.expect("a write"), events)

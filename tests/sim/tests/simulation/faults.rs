@@ -1,5 +1,5 @@
-//! Each kind of fault by itself, and people who wait for the host to come to rest between two things that depend on each other: then not
-//! only the end is the same as without faults, but also how often each object was created and deleted on the way.
+//! Each kind of fault alone, with rest between dependent actions. So the end state is the same as
+//! without faults, and also how often each object was created and deleted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,26 +12,22 @@ use gyre_sim::{Count, Judgement, Plugins, World, simulate, touched};
 use crate::seeds::{Tried, try_seeds};
 use crate::storms::{differences, settle};
 
-/// How many times people come back.
 const BATCHES: usize = 8;
-/// How long hosts change nothing, where nothing goes wrong, before people take them to be at rest: the last change of one controller of
-/// the cluster may be 30 s after the one that caused it.
+/// Time without changes that counts as rest: controllers of the cluster may react after 30 s.
 pub(crate) const QUIET: Duration = Duration::from_secs(60);
-/// The same, where a watch may say nothing for as long as it lasts (295 s), or a request for 60 s.
+/// The same with faults: a watch may be silent for its 295 s, or a request for 60 s.
 const QUIET_UNDER_FAULTS: Duration = Duration::from_secs(400);
-/// The same, where the host has to look again by itself: its longest back-off is 1000 s.
+/// The same where only a retry helps: the longest back-off is 1000 s.
 const QUIET_AFTER_BACKOFF: Duration = Duration::from_secs(1100);
 
-/// What a simulation came to.
 pub(crate) struct Run {
     pub(crate) judgement: Judgement,
     pub(crate) counts: BTreeMap<String, Count>,
     pub(crate) faults: u64,
-    /// Writes that were done, and hosts were told so.
+    /// Successful writes whose answer the host received.
     pub(crate) writes: u64,
 }
 
-/// What people do each time that they come, as the seed has it.
 pub(crate) fn drawn(seed: u64) -> Script {
     let mut author = Author::new(seed);
     let beginning = author.beginning();
@@ -39,13 +35,13 @@ pub(crate) fn drawn(seed: u64) -> Script {
     Script { batches, foreign: author.foreign() }
 }
 
-/// What people do each time that they come, and what of it must be there in the end as they made it.
+/// Batches of actions, and the unrelated objects that must remain unchanged.
 pub(crate) struct Script {
     pub(crate) batches: Vec<Batch>,
     pub(crate) foreign: Vec<Name>,
 }
 
-/// People come, and go away until the hosts have come to rest; `hosts` sees to the hosts.
+/// Runs a script, waiting for rest after each batch. `hosts` starts the hosts.
 pub(crate) fn scripted(
     plugins: &Plugins,
     (seed, plan): (u64, Plan),
@@ -73,23 +69,23 @@ pub(crate) fn scripted(
         judgement.wrongs.extend(wrongs);
         judgement.wrongs.extend(world.record.wrongs());
         judgement.wrongs.extend(touched(&world.people, &script.foreign).await);
-        let writes = world.record.look(|sent| sent.iter().filter(|sent| sent.is_done()).count() as u64);
+        let writes = world.record.inspect(|sent| sent.iter().filter(|sent| sent.is_done()).count() as u64);
         Run { judgement, counts: world.census.counts(), faults: world.faults.trace().len() as u64, writes }
     })
 }
 
-/// What is wrong with a run, and how it differs from the one without faults.
+/// Returns the violations of a run, and its differences from the run without faults.
 pub(crate) fn compared(calm: &Run, run: Run) -> Vec<String> {
     let mut wrongs = run.judgement.wrongs;
     wrongs.extend(calm.judgement.wrongs.iter().map(|wrong| format!("without faults: {wrong}")));
     wrongs.extend(differences(&calm.judgement.end, &run.judgement.end));
-    let told = |counts: &BTreeMap<String, Count>| -> Vec<String> {
+    let lines = |counts: &BTreeMap<String, Count>| -> Vec<String> {
         counts
             .iter()
             .map(|(object, Count { created, deleted })| format!("{object} {created} times created, {deleted} times deleted"))
             .collect()
     };
-    wrongs.extend(differences(&told(&calm.counts), &told(&run.counts)));
+    wrongs.extend(differences(&lines(&calm.counts), &lines(&run.counts)));
     wrongs
 }
 
@@ -110,7 +106,6 @@ fn under(name: &str, seeds: u64, plan: &Plan) {
     });
 }
 
-/// Watches tell late of what happens, or not for a while.
 pub(crate) fn late_caches() -> Plan {
     let rules = vec![
         rule(&["watch"], &[(Fault::EventDelayed, 0.3), (Fault::EventDuplicated, 0.1), (Fault::WatchHung, 0.1)]),
@@ -119,20 +114,19 @@ pub(crate) fn late_caches() -> Plan {
     Plan { rules, event_delay: Duration::from_millis(1)..=Duration::from_secs(30), ..Plan::default() }
 }
 
-/// Watches end, and what was to come is listed instead.
+/// Watches end, and lists skip states.
 pub(crate) fn skipped_states() -> Plan {
     let rules = vec![rule(&["watch"], &[(Fault::WatchCut, 0.4), (Fault::WatchExpired, 0.5), (Fault::WatchHung, 0.3)])];
     let watch_life = Duration::ZERO..=Duration::from_secs(60);
-    // Several in a row are no longer than people wait.
+    // Several in a row are shorter than people wait.
     let hang = Duration::from_secs(1)..=Duration::from_secs(60);
     Plan { rules, watch_life, watch_events: 0..=5, hang, ..Plan::default() }
 }
 
-/// Writes are done, and who sent them is not told.
 pub(crate) fn lost_answers() -> Plan {
     let lost = [(Fault::ConnectionLost, 0.15), (Fault::AnswerLost, 0.15), (Fault::LatencyAfter, 0.15)];
     let rules = vec![rule(&["create", "update", "patch", "delete"], &lost)];
-    // Some answers come when nobody waits for them any more.
+    // Some answers come after the client's timeout.
     let latency = Duration::from_secs(50)..=Duration::from_secs(90);
     Plan { rules, latency, ..Plan::default() }
 }

@@ -1,5 +1,4 @@
-//! API servers that lag: of two, one knows late of what has happened, and half of all requests go there. Nobody's Job runs twice, neither when
-//! a host starts nor when one takes over.
+//! One of two API servers lags. No Job runs twice when a host starts or takes over.
 
 use std::time::Duration;
 
@@ -14,21 +13,17 @@ use crate::faults::late_caches;
 use crate::seeds::{Tried, try_seeds};
 use crate::storms::settle;
 
-/// For so long Echos come and go.
 const UNREST: Duration = Duration::from_secs(800);
-/// The longest that an API server lags.
 const LAG: u64 = 40;
 const ECHOS: u64 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hosts {
-    /// One after the other, each killed at some moment.
     OneAfterTheOther,
-    /// Two, of which one at a time holds the claim, or none.
+    /// Two, of which at most one at a time has the claim.
     InTurns,
 }
 
-/// Echos come and go, and with them their Jobs; the history says how often each ran.
 fn come_and_go(plugins: &Plugins, seed: u64, hosts: Hosts) -> Tried {
     simulate(async {
         let plan = if seed.is_multiple_of(2) { late_caches() } else { Plan::default() };
@@ -50,7 +45,7 @@ fn come_and_go(plugins: &Plugins, seed: u64, hosts: Hosts) -> Tried {
             let echo = world.people.get(&name).await.unwrap_or_default();
             let has_run = !echo.is_null() && echo["status"]["finished"]["uid"] == echo["metadata"]["uid"];
             let action = match is_there[number] {
-                // Its Job is not needed any more, and does not come back.
+                // Its Job is no longer needed and does not come back.
                 true if has_run && random.below(2) == 0 => Action::DeleteChild(Name { kind: kinds::JOB, ..name }),
                 true => {
                     is_there[number] = false;
@@ -69,13 +64,13 @@ fn come_and_go(plugins: &Plugins, seed: u64, hosts: Hosts) -> Tried {
                 killed.kill().await;
                 host = Some(world.host(plugins));
             }
-            runs.look();
+            runs.read_history();
         }
         let mut wrongs = settle(&world, None).await.wrongs;
-        runs.look();
+        runs.read_history();
         wrongs.extend(world.record.wrongs());
         wrongs.extend(runs.wrongs());
-        let looks = world.record.look(|sent| sent.iter().filter(|sent| sent.is_look_at("echos")).count() as u64);
+        let looks = world.record.inspect(|sent| sent.iter().filter(|sent| sent.is_get_of("echos")).count() as u64);
         Tried { wrongs, counts: vec![("Jobs", u64::from(runs.children())), ("looks at an Echo", looks)] }
     })
 }
@@ -92,7 +87,7 @@ fn no_job_runs_twice_when_a_host_takes_over_behind_an_api_server_that_lags() {
     try_seeds("takes over behind a lagging server", 15, |seed| come_and_go(&plugins, seed, Hosts::InTurns));
 }
 
-/// Parents are torn down by two hosts in turns. Whoever takes over behind a lagging server may still see a parent that the other host let go.
+/// A host that takes over behind a lagging server may still see a parent that is gone.
 #[test]
 fn a_teardown_creates_nothing_for_a_parent_that_is_gone() {
     let plugins = Plugins::one(gyre_artifacts::probes::FINALIZING);
@@ -108,7 +103,7 @@ fn a_teardown_creates_nothing_for_a_parent_that_is_gone() {
                 let action = match random.below(3) {
                     0 => Action::Put(name, json!({ "spec": { "finalize": "" } })),
                     1 => Action::Delete(name, Cascade::Background),
-                    // The teardown wants it again.
+                    // The teardown creates it again.
                     _ => {
                         let child = format!("{}-b", name.name);
                         Action::DeleteChild(Name::new(kinds::CONFIG_MAP, "default", &child))
@@ -116,10 +111,10 @@ fn a_teardown_creates_nothing_for_a_parent_that_is_gone() {
                 };
                 world.people.act(&action).await;
                 tokio::time::sleep(Duration::from_millis(random.below(8_000))).await;
-                children.look();
+                children.read_history();
             }
             let mut wrongs = settle(&world, None).await.wrongs;
-            children.look();
+            children.read_history();
             if children.after_the_end() > 0 {
                 wrongs.push(format!("{} children were created for parents that were gone", children.after_the_end()));
             }
@@ -128,7 +123,6 @@ fn a_teardown_creates_nothing_for_a_parent_that_is_gone() {
     });
 }
 
-/// What one host, which holds the claim, sends about Echos that come while it is there, and about those that were there before.
 #[test]
 fn an_echo_that_is_new_is_not_looked_at_before_its_job_is_created() {
     let plugins = Plugins::one(gyre_artifacts::ECHO);
@@ -143,12 +137,12 @@ fn an_echo_that_is_new_is_not_looked_at_before_its_job_is_created() {
         tokio::time::sleep(Duration::from_secs(60)).await;
         put("after").await;
         tokio::time::sleep(Duration::from_secs(60)).await;
-        let looks = || world.record.look(|sent| sent.iter().filter(|sent| sent.is_look_at("echos")).count());
+        let looks = || world.record.inspect(|sent| sent.iter().filter(|sent| sent.is_get_of("echos")).count());
         assert_eq!(world.people.list(kinds::JOB).await.len(), 2);
         assert_eq!(looks(), 0, "a host that is alone lists under the claim");
         host.kill().await;
 
-        // A standby has its lists from before its claim.
+        // A standby listed before its claim.
         put("between").await;
         let (holder, claim) = gyre_engine::leadership::claim::ClaimSender::new();
         let _host = world.host_with(gyre_engine::program::fixed(plugins.programs().to_vec()), claim, None);

@@ -1,6 +1,6 @@
-//! The host converges under every fault between it and the cluster, and then sends nothing more.
+//! The host converges under every fault, and then sends nothing more.
 //!
-//! `GYRE_SIM_SEEDS=2` tries twice as many seeds as usual, `GYRE_SIM_SEED` only the given one.
+//! `GYRE_SIM_SEEDS=2` tries twice as many seeds, `GYRE_SIM_SEED` only the given one.
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! A person takes the name of a child at any moment: right before any request of the host, so also between two that belong together.
+//! A person takes the name of a child right before any request of the host.
 
 use std::time::Duration;
 
@@ -12,14 +12,13 @@ use crate::faults::QUIET;
 use crate::seeds::{Tried, try_each};
 use crate::storms::settle;
 
-/// Longer than it takes the host to look again at a name that is taken: 5 minutes.
+/// Longer than the interval of 5 minutes at which the host checks a taken name.
 const LONGER_THAN_A_RECHECK: Duration = Duration::from_secs(400);
 
 fn child(kind: Kind) -> Name {
     Name::new(kind, "default", "strat-0")
 }
 
-/// Children of each strategy are created, changed or replaced, deleted, and created again.
 fn story() -> Vec<Batch> {
     let put =
         |text: &str, image: &str| Action::Put(child(kinds::STRATEGIES), json!({ "spec": { "text": text, "image": image } }));
@@ -33,7 +32,7 @@ fn story() -> Vec<Batch> {
     ]
 }
 
-/// How many requests the host sends, watches apart; whether the person got the name; and what is wrong in the end.
+/// Returns the number of requests, whether the person got the name, and the violations.
 fn run(plugins: &Plugins, taken: Option<(usize, Kind, Value)>) -> (usize, bool, Vec<String>) {
     simulate(async {
         let world = World::new(plugins, 0, Plan::default()).await;
@@ -49,7 +48,7 @@ fn run(plugins: &Plugins, taken: Option<(usize, Kind, Value)>) -> (usize, bool, 
         drop(world.host(plugins));
         let mut wrongs = Vec::new();
         for batch in story() {
-            // What people have taken is theirs: they do not delete it.
+            // People do not delete their own object.
             let is_theirs = |action: &Action| kind.is_some_and(|kind| *action == Action::DeleteChild(child(kind)));
             for action in batch.actions.iter().filter(|action| !is_theirs(action)) {
                 world.people.act(action).await;
@@ -58,7 +57,7 @@ fn run(plugins: &Plugins, taken: Option<(usize, Kind, Value)>) -> (usize, bool, 
                 wrongs.push(format!("no rest after {batch:?}"));
             }
         }
-        let requests = world.record.look(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
+        let requests = world.record.inspect(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
         tokio::time::sleep(LONGER_THAN_A_RECHECK).await;
         let has_got_it = tells.try_recv().unwrap_or(false);
         wrongs.extend(settle(&world, None).await.wrongs);

@@ -1,4 +1,4 @@
-//! Programs that change while parents do: plugins are replaced, unmounted and mounted again, under every fault and by hosts that are killed.
+//! Programs change while parents do: plugins are replaced and unmounted under faults and kills.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +18,9 @@ use tokio::time::sleep;
 use crate::seeds::{Tried, try_seeds};
 use crate::storms::{TO_REST, settle};
 
-/// How many versions of one plugin there are.
 const VERSIONS: u64 = 6;
-/// The probability of each fault, for each request or event.
 const PROBABILITY: f64 = 0.02;
-/// How many things happen.
 const ACTIONS: u64 = 60;
-/// How long hosts have in the midst of it to come to rest, without faults.
 const IN_BETWEEN: Duration = Duration::from_secs(120);
 
 type Sender = watch::Sender<Arc<[Program]>>;
@@ -37,13 +33,13 @@ fn start(world: &World, programs: &Sender) -> Host {
 fn a_plugin_that_is_replaced_under_load_leaves_no_parent_behind() {
     let versions: Vec<Plugins> = (0..VERSIONS).map(Plugins::versioned).collect();
     try_seeds("hot swaps", 40, |seed| {
-        // Half of the seeds without faults: then it is known when there is rest.
+        // Half of the seeds have no faults, so that rest can be awaited.
         let plan = if seed % 2 == 0 { Plan::default() } else { Plan::everything(PROBABILITY) };
         simulate(swaps(&versions, seed, plan, Shadows::None))
     });
 }
 
-/// What a shadow wants is of no version that is mounted: if it were written, it would be found out.
+/// The shadow is a version that is never mounted, so that a write of it would be found.
 #[test]
 fn a_shadow_that_comes_and_goes_makes_no_difference() {
     let versions: Vec<Plugins> = (0..VERSIONS).map(Plugins::versioned).collect();
@@ -53,14 +49,12 @@ fn a_shadow_that_comes_and_goes_makes_no_difference() {
     });
 }
 
-/// Whether mounts have shadows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shadows {
     Some,
     None,
 }
 
-/// What a host runs of a plugin, with a shadow.
 fn shadowed(mounted: &Plugins, shadow: Option<&Plugins>) -> Arc<[Program]> {
     let shadow = shadow.map(|shadow| Arc::new(shadow.programs()[0].clone()));
     mounted.programs().iter().map(|program| Program { shadow: shadow.clone(), ..program.clone() }).collect()
@@ -97,7 +91,7 @@ async fn swaps(versions: &[Plugins], seed: u64, plan: Plan, shadows: Shadows) ->
                 wrongs.extend(judgement.wrongs.iter().map(|wrong| format!("in between: {wrong}")));
                 rests += 1;
             }
-            // Forwards, and now and then one that is already out of date when the host looks.
+            // A newer version, sometimes outdated before the host sees it.
             _ => {
                 if shadows == Shadows::Some {
                     let index = usize::try_from(random.below(VERSIONS + 2)).expect("an index");
@@ -117,14 +111,14 @@ async fn swaps(versions: &[Plugins], seed: u64, plan: Plan, shadows: Shadows) ->
     }
     let judgement = settle(&world, Some(newest)).await;
     wrongs.extend(judgement.wrongs);
-    wrongs.extend(world.record.look(|sent| out_of_order(versions, &history, sent)));
+    wrongs.extend(world.record.inspect(|sent| out_of_order(versions, &history, sent)));
     let faults = world.faults.trace().len() as u64;
     let (objects, swaps) = (judgement.end.len() as u64, history.len() as u64);
     host.kill().await;
     Tried { wrongs, counts: vec![("swaps", swaps), ("rests", rests), ("faults", faults), ("objects judged", objects)] }
 }
 
-/// Writes about one parent that are not of one version after the other, as they were mounted.
+/// Returns writes about a parent that do not follow the order of mounted versions.
 fn out_of_order(versions: &[Plugins], history: &[usize], sent: &[Sent]) -> Vec<String> {
     let digests: Vec<String> = versions.iter().map(|version| version.programs()[0].plugin.digest().to_string()).collect();
     let mut wrongs = Vec::new();
@@ -195,7 +189,7 @@ async fn unmounts(plugins: &Plugins, seed: u64, plan: Plan) -> Tried {
     let held = finalizers(&world.people).await.len() as u64;
     programs.send_replace(some(&[]));
     if author.random().below(2) == 0 {
-        // What it was about to do is left to one that has never had them.
+        // Another host, which never had the plugins, finishes the work.
         host.kill().await;
         host = start(&world, &programs);
     }
@@ -209,9 +203,8 @@ async fn unmounts(plugins: &Plugins, seed: u64, plan: Plan) -> Tried {
     Tried { wrongs, counts: vec![("unmounts", unmounts), ("finalizers before the last", held), ("faults", faults)] }
 }
 
-/// What is stuck in deletion.
 async fn going(world: &World) -> Vec<String> {
-    let all = world.people.look(kinds::PARENTS.into_iter().chain(kinds::CHILDREN).chain([kinds::NAMESPACE])).await;
+    let all = world.people.snapshot(kinds::PARENTS.into_iter().chain(kinds::CHILDREN).chain([kinds::NAMESPACE])).await;
     let going = all.iter().filter(|(_, object)| !object["metadata"]["deletionTimestamp"].is_null());
     going.map(|(name, object)| format!("{name} is stuck in deletion: {}", object["metadata"])).collect()
 }

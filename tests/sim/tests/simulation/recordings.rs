@@ -1,4 +1,4 @@
-//! What is recorded of a host's calls can be replayed, byte for byte, whatever went wrong meanwhile, and holds no value of a Secret.
+//! Recorded calls replay byte for byte, despite faults, and contain no value of a Secret.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,12 @@ use gyre_sim::{Action, Cascade, Plugins, World, simulate};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// So many calls of each plugin are replayed.
 const CALLS: u64 = 1_000;
-/// How many parents there are.
 const PARENTS: u64 = 25;
-/// Who would need more than that has a plugin that is not called.
+/// The maximum number of rounds; a plugin that needs more is never called.
 const MOST_ROUNDS: u64 = 300;
-/// The probability of each fault, for each request or event.
 const PROBABILITY: f64 = 0.03;
 
-/// A plugin that ships, and what is done with it.
 struct Shipped {
     path: &'static str,
     kind: Kind,
@@ -56,7 +52,6 @@ const SHIPPED: [Shipped; 6] = [
     },
 ];
 
-/// What calls a host makes while people make, change and delete parents.
 fn calls(
     plugins: &Plugins,
     kind: Kind,
@@ -86,7 +81,7 @@ fn calls(
             for parent in 0..PARENTS {
                 let is_its_end = (round + parent) % 7 == 6;
                 let metadata = json!({ "annotations": { "round": round.to_string() } });
-                // A Pod's spec stays as it is.
+                // A Pod's spec is immutable.
                 let put = || Action::Put(name(parent), json!({ "metadata": metadata, "spec": spec(round) }));
                 let action = if is_its_end { Action::Delete(name(parent), Cascade::Background) } else { put() };
                 world.people.act(&action).await;
@@ -98,7 +93,6 @@ fn calls(
     std::mem::take(&mut *records.lock())
 }
 
-/// The file of a recording.
 fn written(records: &[Arc<CallRecord>], bounds: Bounds, secrets: Secrets) -> Vec<u8> {
     let mut writer = Writer::new(bounds, secrets);
     let mut file = writer.head("2026-01-01T00:00:00Z".parse().unwrap());
@@ -120,7 +114,6 @@ fn everything() -> Bounds {
     Bounds { calls: u64::MAX, bytes: u64::MAX }
 }
 
-/// All calls of a file.
 fn read(file: &[u8]) -> Vec<(Arc<ProgramLine>, CallLine)> {
     let mut reader = Reader::open(file).unwrap();
     let calls = std::iter::from_fn(|| reader.call().unwrap()).collect();
@@ -133,7 +126,7 @@ fn plugin(path: &str) -> Plugin {
     sandbox.load(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Replays a file, in a sandbox of its own, and returns how many answers were the same.
+/// Replays a file in a sandbox, and returns the number of identical answers.
 fn replayed(plugin: &Plugin, file: &[u8]) -> u64 {
     let mut identical = 0;
     for (program, call) in read(file) {
@@ -154,7 +147,6 @@ fn a_thousand_calls_replay(plan: impl Fn() -> Plan + Sync) {
                 assert!(records.len() as u64 >= CALLS, "{path} was called {} times", records.len());
                 let file = written(&records, everything(), Secrets::Redacted);
                 assert_eq!(replayed(&plugin(path), &file), records.len() as u64, "{path}");
-                // The records themselves are in the file, not something like them.
                 for (record, (_, call)) in records.iter().zip(read(&file)) {
                     assert_eq!((&*record.parent, record.now), (&*call.parent.0, call.time.into()));
                 }
@@ -173,8 +165,7 @@ fn a_thousand_calls_that_were_recorded_amid_faults_replay_to_the_byte() {
     a_thousand_calls_replay(|| Plan::everything(PROBABILITY));
 }
 
-/// What is not to be found, in the forms in which it was put down: a text that stands by itself, one within other words, one that is
-/// short, and one of two lines.
+/// The secret values: alone, within other words, short, and of two lines.
 const VALUES: [&str; 4] =
     ["correct horse battery staple", "swordfish-1234567", "hunter2", "first line of it\nsecond line of it"];
 
@@ -185,7 +176,7 @@ fn secretive(enough: u64) -> Vec<Arc<CallRecord>> {
             "secret": "sec-0",
             "refuses": round % 5 == 3,
             "panics": round % 5 == 4,
-            // What somebody has copied by hand.
+            // A copy of a value made by a person.
             "note": format!("see {} in {round}", VALUES[round as usize % VALUES.len()]),
         })
     };
@@ -216,7 +207,7 @@ fn secretive(enough: u64) -> Vec<Arc<CallRecord>> {
     std::mem::take(&mut *records.lock())
 }
 
-/// The forms of the values, and of their parts, that are in a file, as it is and with all that JSON escapes.
+/// Returns the values and their parts that a file contains, raw or escaped.
 fn found(file: &[u8]) -> Vec<String> {
     let text = String::from_utf8(file.to_vec()).unwrap();
     let forms = VALUES.iter().flat_map(|value| {
@@ -228,7 +219,6 @@ fn found(file: &[u8]) -> Vec<String> {
     forms.filter(|form| text.contains(form.as_str())).collect()
 }
 
-/// In the standard alphabet.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = bytes.chunks(3).flat_map(|chunk| {
@@ -254,12 +244,12 @@ fn a_recording_holds_no_value_of_a_secret_unless_it_is_asked_for() {
     let calls = read(&redacted);
     assert_eq!(calls.len(), records.len());
     assert!(calls.iter().all(|(_, call)| call.redacted.is_some()), "each of them saw values");
-    // What a plugin makes of a value nobody can search for, but for those who know what it does: it has not seen any.
+    // Redaction cannot find a value that a plugin reversed, so the plugin must not have seen it.
     let backwards: Vec<String> = VALUES.iter().map(|value| value.chars().rev().collect()).collect();
     let tells = |call: &CallLine| backwards.iter().any(|value| format!("{:?}", call.answer).contains(value.as_str()));
     assert!(!calls.iter().any(|(_, call)| tells(call)));
     assert!(read(&kept).iter().any(|(_, call)| tells(call)));
-    // Both replay, as what was redacted was asked of the plugin, too.
+    // Both replay, because the plugin was called with the redacted values too.
     let plugin = plugin(gyre_artifacts::probes::INDISCREET);
     assert_eq!(replayed(&plugin, &redacted), records.len() as u64);
     assert_eq!(replayed(&plugin, &kept), records.len() as u64);
@@ -284,7 +274,6 @@ fn a_recording_is_never_larger_than_its_bounds() {
     }
 }
 
-/// What a line says it says again when it is written again: nothing of it is lost in between.
 #[test]
 fn each_line_survives_a_round_trip() {
     let file = written(&secretive(20), everything(), Secrets::Kept);

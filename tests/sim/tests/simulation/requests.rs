@@ -1,4 +1,4 @@
-//! The requests for a new parent, counted: nothing is asked for twice, whether the parent was there before the host or came later.
+//! Counts the requests for a new parent, which exists before the host or is created later.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,14 +8,13 @@ use gyre_sim::kinds::{self, Kind, Name};
 use gyre_sim::{Plugins, World, simulate};
 use serde_json::{Value, json};
 
-/// Parents of each plugin before the host, and as many after its start.
 const PARENTS: usize = 10;
 const QUIET: Duration = Duration::from_secs(120);
 
-/// The numbers of the host's requests about objects in namespaces, `METHOD resource`, but for lists, watches and the inventory.
+/// Counts requests for namespaced objects as `METHOD resource`, without lists and the inventory.
 fn requests(world: &World, mark: usize) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    world.record.look(|sent| {
+    world.record.inspect(|sent| {
         for sent in &sent[mark..] {
             let Some((_, object)) = sent.path().split_once("/namespaces/") else { continue };
             let segments: Vec<&str> = object.split('/').skip(1).collect();
@@ -44,7 +43,7 @@ fn check(plugin: &str, kind: Kind, spec: &Value, expected: &[(&str, usize)]) {
         };
         let team = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team-a" } });
         world.people.create(kinds::NAMESPACE, &team).await;
-        // It creates the inventory.
+        // The first host creates the inventory.
         let first = world.host(&plugins);
         assert!(world.rest(QUIET).await, "{plugin}");
         first.kill().await;

@@ -1,19 +1,15 @@
-//! Trying many seeds, on all cores.
+//! Tries many seeds on all cores.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// What is counted, by name.
 type Counts = Vec<(&'static str, u64)>;
 
-/// What came of one seed.
 #[derive(Default)]
 pub(crate) struct Tried {
-    /// What is wrong; empty if nothing is.
     pub(crate) wrongs: Vec<String>,
-    /// What is counted over all seeds.
     pub(crate) counts: Counts,
 }
 
@@ -21,11 +17,6 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// Tries so many seeds, and fails if any does.
-///
-/// # Panics
-///
-/// As [`try_each`].
 pub(crate) fn try_seeds(name: &str, seeds: u64, attempt: impl Fn(u64) -> Tried + Sync) {
     match number("GYRE_SIM_SEED") {
         Some(only) => try_each(name, only..=only, attempt),
@@ -33,11 +24,7 @@ pub(crate) fn try_seeds(name: &str, seeds: u64, attempt: impl Fn(u64) -> Tried +
     }
 }
 
-/// Tries all of these, and fails if any does.
-///
-/// # Panics
-///
-/// If something is wrong with one, or if one of the counts is 0: then nothing was tried.
+/// Fails if a seed has violations, or if a counter stays 0, because then nothing was tested.
 pub(crate) fn try_each(name: &str, seeds: RangeInclusive<u64>, attempt: impl Fn(u64) -> Tried + Sync) {
     let (next, last) = (AtomicU64::new(*seeds.start()), *seeds.end());
     let all = last + 1 - seeds.start();

@@ -1,4 +1,4 @@
-//! A host that has nothing to do sends nothing.
+//! An idle host sends nothing.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use gyre_sim::{Plugins, Sent, World, simulate};
 use serde_json::json;
 
 const ECHOS: usize = 1000;
-/// Longer than any period of the host: renewing watches, looking again, back-off (1000 s).
+/// Longer than any period of the host: renewed watches, rechecks, back-off (1000 s).
 const SILENCE: Duration = Duration::from_secs(3600);
 
 #[test]
@@ -23,12 +23,12 @@ fn a_host_of_a_thousand_echos_sends_nothing_for_an_hour() {
         let host = world.host(&plugins);
         assert!(world.rest(Duration::from_secs(60)).await);
         let mark = world.record.len();
-        let written = world.record.look(|sent| sent.iter().filter(|sent| sent.is_done()).count());
+        let written = world.record.inspect(|sent| sent.iter().filter(|sent| sent.is_done()).count());
         assert!(written >= 2 * ECHOS, "a Job and a status each: {written} writes");
 
         tokio::time::sleep(SILENCE).await;
         let is_noise = |sent: &&Sent| !sent.is_watch();
-        let noise: Vec<Sent> = world.record.look(|sent| sent[mark..].iter().filter(is_noise).cloned().collect());
+        let noise: Vec<Sent> = world.record.inspect(|sent| sent[mark..].iter().filter(is_noise).cloned().collect());
         assert!(noise.is_empty(), "{} requests: {:?}", noise.len(), noise.first());
         host.kill().await;
     });

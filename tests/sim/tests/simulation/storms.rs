@@ -1,4 +1,4 @@
-//! Everything at once: people who do not wait, every fault, and hosts that are killed.
+//! Everything at once: people who do not wait, all faults, and killed hosts.
 
 use std::time::Duration;
 
@@ -11,28 +11,23 @@ use crate::claims::take_turns;
 use crate::faults::{late_caches, lost_answers};
 use crate::seeds::{Tried, try_each, try_seeds};
 
-/// How many things happen between two restarts.
 const ACTIONS: u64 = 30;
-/// The probability of each fault, for each request or event.
 const PROBABILITY: f64 = 0.02;
-/// How long the host has to come to rest after the last fault: longer than its longest back-off (1000 s) and than a watch that hangs.
+/// The time to come to rest: longer than the longest back-off (1000 s) and a silent watch.
 pub(crate) const TO_REST: Duration = Duration::from_secs(2000);
-/// How long nothing may be sent after that.
 const SILENCE: Duration = Duration::from_secs(1800);
 
-/// What a simulation came to.
 struct Run {
     sent: Vec<Sent>,
     faults: u64,
     judgement: Judgement,
 }
 
-/// What becomes of hosts in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hosts {
-    /// There is one, which is killed now and then; another takes its place.
+    /// One, which is sometimes killed and replaced.
     Killed,
-    /// There are two, of which one at a time holds the claim, or none.
+    /// Two, of which at most one at a time has the claim.
     InTurns,
 }
 
@@ -71,11 +66,11 @@ fn storm(plugins: &Plugins, seed: u64, plan: Plan, hosts: Hosts) -> Run {
         if let Some(host) = host {
             host.kill().await;
         }
-        Run { sent: world.record.look(<[Sent]>::to_vec), faults: world.faults.trace().len() as u64, judgement }
+        Run { sent: world.record.inspect(<[Sent]>::to_vec), faults: world.faults.trace().len() as u64, judgement }
     })
 }
 
-/// Ends the faults, and judges what the host comes to; `version` as in [`judge`].
+/// Ends the faults, and judges the end state; `version` as in [`judge`].
 pub(crate) async fn settle(world: &World, version: Option<u64>) -> Judgement {
     world.calm_down();
     world.people.let_teardowns_end().await;
@@ -83,19 +78,19 @@ pub(crate) async fn settle(world: &World, version: Option<u64>) -> Judgement {
     let mark = world.record.len();
     tokio::time::sleep(SILENCE).await;
     let mut judgement = judge(&world.people, version).await;
-    // What cannot be made is tried again from time to time.
+    // Impossible children are retried.
     let is_vain = |sent: &Sent| {
         let is_not_there = sent.code == 404 && sent.path().contains(&format!("/namespaces/{DOOMED}/"));
         let is_taken = sent.code == 409 && sent.method == Method::POST;
         judgement.is_in_vain && (is_not_there || is_taken || sent.method == Method::GET)
     };
     let afterwards: Vec<Sent> =
-        world.record.look(|sent| sent[mark..].iter().filter(|sent| !sent.is_watch() && !is_vain(sent)).cloned().collect());
+        world.record.inspect(|sent| sent[mark..].iter().filter(|sent| !sent.is_watch() && !is_vain(sent)).cloned().collect());
     judgement.wrongs.extend(afterwards.iter().map(|sent| format!("afterwards the host sent {sent:?}")));
     judgement
 }
 
-/// A little of everything, or much of what makes caches differ from the cluster.
+/// All faults, or those that make caches differ from the cluster.
 fn weather(seed: u64) -> Plan {
     if seed.is_multiple_of(2) {
         return Plan::everything(PROBABILITY);
@@ -104,7 +99,6 @@ fn weather(seed: u64) -> Plan {
     Plan { rules, latency: lost_answers().latency, ..late_caches() }
 }
 
-/// A storm beside the same without faults.
 fn stormy(plugins: &Plugins, seed: u64, hosts: Hosts) -> Tried {
     let calm = storm(plugins, seed, Plan::default(), Hosts::Killed);
     let stormy = storm(plugins, seed, weather(seed), hosts);
@@ -132,9 +126,9 @@ fn the_host_converges_under_faults_and_then_rests() {
 }
 
 #[test]
-fn a_storm_that_found_something_finds_nothing_any_more() {
+fn seeds_that_found_bugs_pass() {
     let plugins = Plugins::all();
-    // A deletion meets a conflict, and a creation beside it is refused for good: nothing else brings the parent back.
+    // A deletion conflicts and a creation is refused: only a retry brings the parent back.
     let refused_beside_a_conflict = 132;
     try_each("storms of the past", refused_beside_a_conflict..=refused_beside_a_conflict, |seed| {
         stormy(&plugins, seed, Hosts::Killed)
@@ -146,7 +140,6 @@ fn hosts_that_take_turns_converge_under_faults_and_then_rest() {
     storms("storms over two hosts", 30, Hosts::InTurns);
 }
 
-/// What is in one end state and not in the other.
 pub(crate) fn differences(calm: &[String], other: &[String]) -> Vec<String> {
     let lost = calm.iter().filter(|thing| !other.contains(thing)).map(|thing| format!("without faults there is {thing}"));
     let more = other.iter().filter(|thing| !calm.contains(thing)).map(|thing| format!("without faults there is no {thing}"));

@@ -1,4 +1,4 @@
-//! Answers of a plugin that a whole host calls, on devcluster.
+//! A whole host on devcluster calls the plugin.
 
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
@@ -17,17 +17,16 @@ use crate::host::plugin::{self, CHILDREN, Script};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
-/// The longest texts of an event that the API server takes.
+/// The API server's limits for texts of an event.
 const NOTE: usize = 1_024;
 const REASON: usize = 128;
-/// The longest message of a condition.
 const MESSAGE: usize = 1_024;
 
-/// Has a host call the plugin until it rests, and a second host start after it.
+/// Runs a host until it rests, and then a second host.
 pub(super) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut answer = plugin::answer(random);
     if let Ok(response) = &mut answer {
-        // Called every second, the host would try every second to create what the API server rejects.
+        // With a requeue every second, the host would retry rejected children every second.
         response.requeue_after_ms = response.requeue_after_ms.filter(|delay| *delay >= 60_000);
     }
     log.step(&|| format!("host, {}", describe(&answer)));
@@ -50,7 +49,7 @@ pub(super) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failu
     let adoption = if random.chance(0.5) { Adoption::Allowed } else { Adoption::Refused };
     let grants = Grants::new(plugin.manifest(), namespaces.clone()).with_write_namespaces(write_namespaces);
     let grants = grants.with_kinds(kinds).with_adoption(adoption);
-    // A host that starts again has forgotten whom the host before it had quarantined, and says something else.
+    // A new host forgets quarantines, and would write other statuses.
     let program =
         Program { grants, limits: plugin::limits(random), quarantine_after: None, ..Program::new(plugin, namespaces) };
     let objects = objects(random, is_namespaced);
@@ -62,7 +61,6 @@ fn wrong(error: anyhow::Error) -> Failure {
     Failure(format!("{error:#}"))
 }
 
-/// The parents, and objects that are in the way of their children.
 fn objects(random: &mut Random, is_namespaced: bool) -> Vec<Value> {
     let mut objects = vec![
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "default" } }),
@@ -88,7 +86,6 @@ async fn work(program: Program, is_namespaced: bool, objects: Vec<Value>) -> Res
     let options = Options { controllers: Controllers::Absent, pod_run_time: None, ..Options::default() };
     let simulation = Simulation::with(&programs, start, &options).map_err(wrong)?;
     for object in objects {
-        // Namespaces that are always there may be there already.
         let is_namespace = object["kind"] == "Namespace";
         if let (Err(error), false) = (simulation.put(object), is_namespace) {
             return Err(wrong(error));
@@ -108,7 +105,7 @@ async fn work(program: Program, is_namespaced: bool, objects: Vec<Value>) -> Res
         let is_short = |condition: &Value| condition["message"].as_str().is_none_or(|message| message.len() <= MESSAGE);
         law(conditions.all(is_short), || format!("a long message in {parent}"))?;
     }
-    // A host that starts again changes nothing. It may write once what the API server does not keep as it is written, to learn that.
+    // A new host changes nothing, except to learn what the API server changes in an object.
     let (_, again) = host(&simulation, &programs).await?;
     let is_change = |action: &Action| {
         let [before, after] = action.states.each_ref().map(without_bookkeeping);
@@ -133,7 +130,6 @@ fn list(actions: &[Action]) -> String {
     lines.concat()
 }
 
-/// A host that works until it rests, and then ends.
 async fn host(simulation: &Simulation, programs: &[Program; 1]) -> Result<(End, Vec<Action>), Failure> {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let stopped = async {
@@ -150,7 +146,7 @@ async fn host(simulation: &Simulation, programs: &[Program; 1]) -> Result<(End, 
     Ok((end, actions))
 }
 
-/// Checks that the host's action is granted, and within the API server's bounds.
+/// Checks that the action is granted, and within the limits of the API server.
 fn check(program: &Program, is_namespaced: bool, action: &Action) -> Result<(), Failure> {
     let subject = &action.subject;
     let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);

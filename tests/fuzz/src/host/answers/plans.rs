@@ -1,4 +1,4 @@
-//! Laws of every plan, whatever the plugin answers and the caches contain.
+//! Laws of all plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,31 +21,28 @@ use crate::outcome::{Failure, Tally, count, law};
 
 const PLUGIN: &str = "thing";
 const PARENT_UID: &str = "11111111-1111-4111-8111-111111111111";
-/// The maximum length of the note of an event.
 const MESSAGE: usize = 1_024;
-/// The fields that only the API server sets.
 const SERVER_FIELDS: &[&str] =
     &["creationTimestamp", "deletionTimestamp", "generateName", "generation", "managedFields", "resourceVersion", "selfLink"];
 
-/// An object of a cache.
-struct Live {
+struct CachedObject {
     object: Object,
     kind: GroupVersionKind,
     value: Value,
     accepted: Option<AcceptedForm>,
 }
 
-/// All that a plan depends on, but for what is desired.
+/// The inputs of a plan except the desired children.
 struct World {
     parent: Parent,
     grants: Grants,
     scopes: BTreeMap<GroupVersionKind, Scope>,
-    observed: Vec<Live>,
+    observed: Vec<CachedObject>,
 }
 
 impl World {
     fn with_input<T>(&self, desired: Option<&[Child]>, use_input: impl FnOnce(&Input<'_>) -> T) -> T {
-        let named = |live: &Live| (live.object.key(), live.object.resource_version().to_string());
+        let named = |live: &CachedObject| (live.object.key(), live.object.resource_version().to_string());
         let names: Vec<_> = self.observed.iter().map(named).collect();
         let observed = self.observed.iter().zip(&names).map(|(live, (key, version))| Observed {
             kind: &live.kind,
@@ -61,7 +58,6 @@ impl World {
     }
 }
 
-/// Plans for a world that follows from the random numbers, and returns the refusals.
 pub(super) fn check(random: &mut Random, children: Option<&[Child]>, tally: &mut Tally) -> Result<Vec<Refusal>, Failure> {
     let mut world = draw(random)?;
     if random.chance(0.8) {
@@ -78,11 +74,11 @@ pub(super) fn check(random: &mut Random, children: Option<&[Child]>, tally: &mut
     for refusal in &decided.refusals {
         count(tally, refusal.reason.as_str());
     }
-    is_deterministic(&mut world, children, &decided)?;
+    check_deterministic(&mut world, children, &decided)?;
     if world.observed.is_empty() {
-        is_done_once(&mut world, children, &decided)?;
+        check_idempotent(&mut world, children, &decided)?;
     }
-    Ok(told(&decided)?.reported())
+    Ok(check_refusals(&decided)?.reported())
 }
 
 fn manifest() -> Result<Manifest, Failure> {
@@ -121,7 +117,6 @@ fn draw(random: &mut Random) -> Result<World, Failure> {
     Ok(World { parent, grants, scopes, observed: Vec::new() })
 }
 
-/// Returns a list of children, as the parent's annotation has it.
 fn list(random: &mut Random) -> ChildList {
     let has_finalizer = random.chance(0.8);
     match random.below(3) {
@@ -135,7 +130,7 @@ fn list(random: &mut Random) -> ChildList {
     }
 }
 
-/// Fills the caches: with what the plugin wants, as it was written once or nearly so, and with objects of others.
+/// Fills the caches with desired children, partly changed, and with objects of others.
 fn observe(random: &mut Random, world: &mut World, children: Option<&[Child]>) {
     let mut objects: Vec<Value> =
         world.with_input(children, desired).into_iter().map(|desired| Value::Object(desired.object)).collect();
@@ -171,20 +166,19 @@ fn observe(random: &mut Random, world: &mut World, children: Option<&[Child]>) {
     let mut seen = BTreeSet::new();
     for (value, accepted) in objects.into_iter().zip(accepted) {
         let odd = random.chance(0.1);
-        // As the cache reads it: what has no name is not there.
+        // Like the cache, ignores objects without a name.
         let Ok(object) = Object::parse(mutate::spelled(random, &value, odd)) else { continue };
         let kind = match (value["apiVersion"].as_str(), value["kind"].as_str()) {
             (Some(version), Some(kind)) => GroupVersionKind::from_api_version(version, kind),
             _ => plugin::kind(random.pick(CHILDREN).kind),
         };
-        // A cluster has one object of a name.
         if seen.insert((kind.group.clone(), kind.kind.clone(), object.key())) {
-            world.observed.push(Live { object, kind, value, accepted });
+            world.observed.push(CachedObject { object, kind, value, accepted });
         }
     }
 }
 
-fn told(decided: &Plan) -> Result<Refusals, Failure> {
+fn check_refusals(decided: &Plan) -> Result<Refusals, Failure> {
     let mut refusals = Refusals::default();
     refusals.extend(decided.refusals.iter().cloned());
     for refusal in refusals.reported() {
@@ -217,7 +211,7 @@ fn check_plan(world: &World, children: Option<&[Child]>, decided: &Plan) -> Resu
         }
         if let Step::Create { desired } | Step::Apply { desired, .. } | Step::Replace { desired, .. } = step {
             let uid = if let Step::Apply { uid, .. } = step { Some(uid.as_str()) } else { None };
-            is_marked(world, desired, uid).map_err(|failure| Failure(format!("{failure}: {step:?}")))?;
+            check_marks(world, desired, uid).map_err(|failure| Failure(format!("{failure}: {step:?}")))?;
         }
     }
     let list = world.with_input(children, |input| child_list(input, decided));
@@ -240,8 +234,8 @@ fn check_grants(world: &World, step: &Step) -> Result<(), Failure> {
     law(is_granted, || format!("{step:?} is not granted by {grants:?}"))
 }
 
-/// Returns whether the object names the parent as its owner, by a reference or by both labels. `adopts` is whether an object that nobody
-/// owns counts as well. An object that another controller has is never the parent's.
+/// Returns whether the object names the parent as its owner, by a reference or by both labels. With
+/// `adopts`, an object without an owner counts, too; one with another controller never does.
 fn is_linked(object: &Value, adopts: bool) -> bool {
     let metadata = &object["metadata"];
     let references: Vec<&Value> = metadata["ownerReferences"].as_array().into_iter().flatten().collect();
@@ -254,8 +248,8 @@ fn is_linked(object: &Value, adopts: bool) -> bool {
     is_referenced || (plugin == PLUGIN && owner == PARENT_UID) || (adopts && plugin.is_null() && owner.is_null())
 }
 
-/// Checks that a written object names its owner, and has nothing that only the API server sets.
-fn is_marked(world: &World, desired: &Desired, uid: Option<&str>) -> Result<(), Failure> {
+/// Checks that a written object names its owner, and has no fields of the API server.
+fn check_marks(world: &World, desired: &Desired, uid: Option<&str>) -> Result<(), Failure> {
     let Desired { child, object, digest } = desired;
     let metadata = &object["metadata"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -277,7 +271,7 @@ fn is_marked(world: &World, desired: &Desired, uid: Option<&str>) -> Result<(), 
     law(is_owned, || format!("the owners {owners:?}"))
 }
 
-/// An object that has the name of a child that is to be created.
+/// Checks the decision about an existing object with the name of a new child.
 fn check_existing(random: &mut Random, world: &World, children: Option<&[Child]>, desired: &Desired) -> Result<(), Failure> {
     let mut live = Value::Object(desired.object.clone());
     live["metadata"]["uid"] = json!("live");
@@ -301,8 +295,7 @@ fn check_existing(random: &mut Random, world: &World, children: Option<&[Child]>
     law(is_linked(&live, adopts), || format!("{step:?} takes what is not the parent's: {live}"))
 }
 
-/// The same input gives the same plan, in whatever order the caches hold the objects.
-fn is_deterministic(world: &mut World, children: Option<&[Child]>, decided: &Plan) -> Result<(), Failure> {
+fn check_deterministic(world: &mut World, children: Option<&[Child]>, decided: &Plan) -> Result<(), Failure> {
     let text = |plan: &Plan| serde_json::to_string(plan).map_err(|error| Failure(format!("a plan is no JSON: {error}")));
     let first = text(decided)?;
     world.observed.reverse();
@@ -310,8 +303,8 @@ fn is_deterministic(world: &mut World, children: Option<&[Child]>, decided: &Pla
     law(first == second, || format!("two plans\n  {first}\n  {second}"))
 }
 
-/// Checks that an object that was created as planned is not written again.
-fn is_done_once(world: &mut World, children: Option<&[Child]>, decided: &Plan) -> Result<(), Failure> {
+/// Checks that a created object is not written again.
+fn check_idempotent(world: &mut World, children: Option<&[Child]>, decided: &Plan) -> Result<(), Failure> {
     world.parent.children = world.parent.children.union(&world.with_input(children, |input| child_list(input, decided)));
     for (index, step) in decided.steps.iter().enumerate() {
         let mut value = Value::Object(match step {
@@ -321,7 +314,7 @@ fn is_done_once(world: &mut World, children: Option<&[Child]>, decided: &Plan) -
         value["metadata"]["uid"] = json!(format!("created-{index}"));
         value["metadata"]["resourceVersion"] = json!("1");
         let object = Object::parse(value.to_string()).map_err(|error| Failure(format!("{error}: {value}")))?;
-        world.observed.push(Live { object, kind: step.child().kind.clone(), value, accepted: None });
+        world.observed.push(CachedObject { object, kind: step.child().kind.clone(), value, accepted: None });
     }
     let again = world.with_input(children, plan);
     law(again.steps.is_empty(), || format!("after all has been created: {:?}", again.steps))

@@ -1,4 +1,4 @@
-//! Laws of every status, whatever the plugin answers and the parent contains.
+//! Laws of all statuses.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::{Failure, Tally, count, law, shown};
 
-/// The API's limits of a condition.
 const REASON_LIMIT: usize = 1_024;
 const KIND_LIMIT: usize = 316;
 
-/// The status after an answer that could be used.
 pub(super) fn of_response(
     random: &mut Random,
     response: &Response,
@@ -33,7 +31,6 @@ pub(super) fn of_response(
     Ok(())
 }
 
-/// The status after an answer that could not be used.
 pub(super) fn of_failure(random: &mut Random, error: &call::Error) -> Result<(), Failure> {
     let message = error.to_string();
     let next_attempt = *random.pick(&[NextAttempt::Later, NextAttempt::OnChange]);
@@ -50,8 +47,7 @@ fn capabilities(random: &mut Random) -> StatusCapabilities {
     }
 }
 
-/// The status that the parent has.
-fn live(random: &mut Random) -> Option<Value> {
+fn live_status(random: &mut Random) -> Option<Value> {
     if random.chance(0.2) {
         return None;
     }
@@ -65,7 +61,7 @@ fn live(random: &mut Random) -> Option<Value> {
     if live["conditions"].is_array() {
         mutate::structure(random, &mut live["conditions"]);
     }
-    // As the host reads it: what nests too deep for that is not there.
+    // Like the host, ignores too deeply nested objects.
     serde_json::from_str(&json!({ "status": live }).to_string()).ok().map(|mut parent: Value| parent["status"].take())
 }
 
@@ -75,7 +71,7 @@ fn check(
     conditions: &[Condition],
     readiness: Readiness<'_>,
 ) -> Result<bool, Failure> {
-    let (live, capabilities) = (live(random), capabilities(random));
+    let (live, capabilities) = (live_status(random), capabilities(random));
     let generation = random.chance(0.8).then(|| *random.pick(&[0, 3, i64::MIN, i64::MAX]));
     let input = StatusInput {
         live: live.as_ref(),
@@ -103,7 +99,7 @@ fn check(
         law(is_valid(condition), || about(format!("the condition {condition}")))?;
         law(kinds.insert(condition["type"].to_string()), || about(format!("a second condition {condition}")))?;
     }
-    // What neither the plugin nor the host sets stays.
+    // Conditions of others stay.
     let is_set = |kind: &Value| {
         ["Ready", "Stalled", "Reconciling"].iter().any(|host| kind == host) || kinds.contains(&kind.to_string()) || {
             conditions.iter().any(|condition| {
@@ -116,7 +112,7 @@ fn check(
     Ok(true)
 }
 
-/// Returns whether the API server takes it.
+/// Returns whether the API server accepts it.
 fn is_valid(condition: &Value) -> bool {
     let text = |field: &str| condition[field].as_str().unwrap_or_default();
     let (kind, reason, message) = (text("type"), text("reason"), text("message"));
