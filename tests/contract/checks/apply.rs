@@ -338,7 +338,7 @@ async fn apply_of_rubbish_is_refused(server: &Probe) {
     for text in ["{", "[]", "just a text", "a: b: c"] {
         let request = server.request("PATCH", A).header("content-type", "application/apply-patch+yaml");
         let answer = request.query("fieldManager=one").text(text).unrecorded().expect(400).await;
-        server.note(text, &json!([answer.status, answer["reason"]]));
+        server.record_value(text, &json!([answer.status, answer["reason"]]));
     }
 }
 
@@ -367,7 +367,7 @@ async fn an_applied_null_is_not_a_field(server: &Probe) {
     body["spec"]["paused"] = Value::Null;
     body["metadata"]["labels"] = Value::Null;
     let answer = server.apply("apps/v1/deployments/a", "one", body).expect(201).await;
-    server.note("owned", answer.owned("one", "Apply"));
+    server.record_value("owned", answer.owned("one", "Apply"));
 }
 
 async fn apply_of_labels_and_annotations_owns_each_key(server: &Probe) {

@@ -103,7 +103,7 @@ async fn a_generated_name_has_five_more_characters(server: &Probe) {
     // A long prefix is cut, so that the name fits.
     let long = "p".repeat(80);
     let answer = server.post("v1/configmaps").body(json!({"metadata": {"generateName": long}})).unrecorded().expect(201).await;
-    server.note("length", &answer.str("/metadata/name").len().into());
+    server.record_value("length", &answer.str("/metadata/name").len().into());
 }
 
 async fn a_name_wins_over_a_generated_name(server: &Probe) {
@@ -251,7 +251,7 @@ async fn a_node_port_or_address_that_is_taken_is_refused(server: &Probe) {
     let address = server.get("v1/services/c").unrecorded().expect(200).await.str("/spec/clusterIP").to_owned();
     let taken = json!({"metadata": {"name": "d"}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});
     let answer = server.post(services).body(taken).unrecorded().expect(422).await;
-    server.note("message", &answer.message().replace(&address, "(ip)").into());
+    server.record_value("message", &answer.message().replace(&address, "(ip)").into());
     assert!(answer.message().contains("provided IP is already allocated"), "{}", answer.message());
 }
 

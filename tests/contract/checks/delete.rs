@@ -130,7 +130,7 @@ async fn a_delete_with_a_stale_resource_version_conflicts(server: &Probe) {
     // The message has both resource versions.
     let answer = server.delete(A).body(body).unrecorded().expect(409).await;
     assert!(answer.message().contains("the ResourceVersion in the precondition"), "{}", answer.message());
-    server.note("reason", &answer["reason"]);
+    server.record_value("reason", &answer["reason"]);
 }
 
 async fn a_foreground_delete_waits_with_a_finalizer(server: &Probe) {
@@ -147,7 +147,7 @@ async fn an_orphaning_delete_waits_with_a_finalizer(server: &Probe) {
     assert_eq!(answer["metadata"]["finalizers"], json!(["orphan"]));
     // A later policy replaces the finalizer of an earlier one.
     let answer = server.delete(A).body(options(json!({"propagationPolicy": "Foreground"}))).expect(200).await;
-    server.note("finalizers", &answer["metadata"]["finalizers"]);
+    server.record_value("finalizers", &answer["metadata"]["finalizers"]);
 }
 
 async fn a_background_delete_is_done_at_once(server: &Probe) {

@@ -41,7 +41,7 @@ const GROUPS: [&str; 9] = [
 async fn the_core_group_has_version_v1(server: &Probe) {
     let answer = server.get("/api").unrecorded().expect(200).await;
     assert_eq!((&answer["kind"], &answer["versions"]), (&json!("APIVersions"), &json!(["v1"])));
-    server.note("kind and versions", &json!([answer["kind"], answer["versions"]]));
+    server.record_value("kind and versions", &json!([answer["kind"], answer["versions"]]));
 }
 
 fn group<'a>(answer: &'a Answer, name: &str) -> &'a Value {
@@ -55,7 +55,7 @@ async fn the_groups_are_listed(server: &Probe) {
     for name in GROUPS.iter().filter(|name| !name.starts_with('{')) {
         let name = name.split('/').next().unwrap();
         assert!(!group(&answer, name).is_null(), "{name}");
-        server.note(name, group(&answer, name));
+        server.record_value(name, group(&answer, name));
     }
 }
 
@@ -65,7 +65,7 @@ async fn the_resources_of_the_core_group_are_listed(server: &Probe) {
     let pods = resources.iter().find(|resource| resource["name"] == "pods").unwrap();
     assert_eq!((&pods["shortNames"], &pods["namespaced"]), (&json!(["po"]), &json!(true)));
     for resource in resources {
-        server.note("resource", resource);
+        server.record_value("resource", resource);
     }
 }
 
@@ -132,18 +132,18 @@ fn discovered<'a>(answer: &'a Answer, name: &str) -> &'a Value {
 async fn aggregated_discovery_of_the_core_group(server: &Probe) {
     let answer = server.get("/api").accept(AGGREGATED).unrecorded().expect(200).await;
     assert_eq!((&answer["kind"], &answer["apiVersion"]), (&json!("APIGroupDiscoveryList"), &json!("apidiscovery.k8s.io/v2")));
-    server.note("content type", &json!(answer.headers["content-type"]));
+    server.record_value("content type", &json!(answer.headers["content-type"]));
     let resources = answer.at("/items/0/versions/0/resources").as_array().unwrap();
     let pods = resources.iter().find(|resource| resource["resource"] == "pods").unwrap();
     assert_eq!(pods["responseKind"]["kind"], "Pod");
     for resource in resources {
-        server.note("resource", resource);
+        server.record_value("resource", resource);
     }
     let answer = server.get("/apis").accept(AGGREGATED).unrecorded().expect(200).await;
     for name in GROUPS.iter().filter(|name| !name.starts_with('{')) {
         let name = name.split('/').next().unwrap();
         assert!(!discovered(&answer, name).is_null(), "{name}");
-        server.note(name, discovered(&answer, name));
+        server.record_value(name, discovered(&answer, name));
     }
 }
 
@@ -156,7 +156,7 @@ async fn aggregated_discovery_of_a_definitions_group(server: &Probe) {
     let mut group = group.clone();
     // It is when the server learned of the group.
     group["metadata"].as_object_mut().unwrap().remove("creationTimestamp");
-    server.note("group", &group);
+    server.record_value("group", &group);
 }
 
 async fn the_openapi_index_names_each_group_version(server: &Probe) {
@@ -168,13 +168,13 @@ async fn the_openapi_index_names_each_group_version(server: &Probe) {
         serde_json::from_str::<Value>(answer.body.as_str().unwrap_or_default()).unwrap_or_else(|_| answer.body.clone())
     };
     let answer = server.until("/openapi/v3", |answer| !index(answer)["paths"][&own].is_null()).await;
-    server.note("content type", &json!(answer.headers["content-type"]));
+    server.record_value("content type", &json!(answer.headers["content-type"]));
     let answer = index(&answer);
     for name in GROUPS {
         let entry = answer["paths"][&path(name)]["serverRelativeURL"].as_str().unwrap();
         let (url, hash) = entry.split_once("?hash=").unwrap();
         assert!(url.ends_with(&path(name)) && !hash.is_empty());
-        server.note("path", &json!(url));
+        server.record_value("path", &json!(url));
     }
     assert!(!answer["paths"]["api/v1"].is_null());
 }
@@ -187,21 +187,21 @@ async fn the_openapi_document_of_a_definition_has_its_schema_and_paths(server: &
     let schemas = answer.at("/components/schemas").as_object().unwrap();
     let (name, schema) = schemas.iter().find(|(name, _)| name.ends_with(".v1.Widget")).unwrap();
     assert_eq!(schema["properties"]["spec"]["properties"]["size"]["minimum"], 1);
-    server.note("name of the schema", &json!(name));
-    server.note("schema", schema);
+    server.record_value("name of the schema", &json!(name));
+    server.record_value("schema", schema);
     let mut paths: Vec<&String> = answer["paths"].as_object().unwrap().keys().collect();
     paths.sort();
-    server.note("paths", &json!(paths));
+    server.record_value("paths", &json!(paths));
     let post = format!("/apis/{}/v1/namespaces/{{namespace}}/widgets", server.group());
-    server.note("operation", &answer["paths"][&post]["post"]["x-kubernetes-group-version-kind"]);
+    server.record_value("operation", &answer["paths"][&post]["post"]["x-kubernetes-group-version-kind"]);
 }
 
 async fn the_openapi_document_of_a_group_has_its_kinds(server: &Probe) {
     let answer = server.get("/openapi/v3/apis/batch/v1").unrecorded().expect(200).await;
     let job = answer.at("/components/schemas/io.k8s.api.batch.v1.Job");
     assert_eq!(job["x-kubernetes-group-version-kind"], json!([{"group": "batch", "kind": "Job", "version": "v1"}]));
-    server.note("Job", job);
-    server.note("JobSpec", answer.at("/components/schemas/io.k8s.api.batch.v1.JobSpec"));
+    server.record_value("Job", job);
+    server.record_value("JobSpec", answer.at("/components/schemas/io.k8s.api.batch.v1.JobSpec"));
 }
 
 async fn the_version_has_its_usual_fields(server: &Probe) {
@@ -209,7 +209,7 @@ async fn the_version_has_its_usual_fields(server: &Probe) {
     assert!(answer.str("/gitVersion").starts_with("v1."));
     let mut keys: Vec<&String> = answer.body.as_object().unwrap().keys().collect();
     keys.sort();
-    server.note("major and minor", &json!([answer["major"], answer["minor"]]));
+    server.record_value("major and minor", &json!([answer["major"], answer["minor"]]));
     for key in ["gitVersion", "platform", "goVersion", "gitCommit", "buildDate", "compiler", "gitTreeState"] {
         assert!(keys.iter().any(|found| *found == key), "{key}");
     }

@@ -70,7 +70,7 @@ fn condition<'a>(answer: &'a Answer, kind: &str) -> &'a Value {
 /// Returns the stable parts of a finished Job's status: the counts, and the conditions in order.
 async fn finished(server: &Probe, kind: &str) -> Answer {
     let answer = server.until(A, |answer| !condition(answer, kind).is_null()).await;
-    server.note("status", answer.at("/status"));
+    server.record_value("status", answer.at("/status"));
     answer
 }
 
@@ -83,14 +83,14 @@ async fn a_job_gets_a_pod_that_it_owns(server: &Probe) {
     assert_eq!(suffix.len(), 5);
     let mut shown = metadata.clone();
     shown.as_object_mut().unwrap().remove("managedFields");
-    server.note("metadata of the Pod", &shown);
-    server.note("restart policy", &pod["spec"]["restartPolicy"]);
+    server.record_value("metadata of the Pod", &shown);
+    server.record_value("restart policy", &pod["spec"]["restartPolicy"]);
 }
 
 async fn a_job_counts_its_active_pods(server: &Probe) {
     start(server, json!({})).await;
     let answer = server.until(A, |answer| answer.at("/status/active") == 1).await;
-    server.note("status", answer.at("/status"));
+    server.record_value("status", answer.at("/status"));
     assert!(answer.at("/status/startTime").is_string());
 }
 
@@ -152,8 +152,8 @@ async fn an_indexed_job_gives_each_pod_its_index(server: &Probe) {
         let label = "batch.kubernetes.io/job-completion-index";
         assert_eq!(pod["metadata"]["annotations"][label], index.to_string());
         assert!(pod["metadata"]["name"].as_str().unwrap().starts_with(&format!("a-{index}-")));
-        server.note("labels", &pod["metadata"]["labels"]);
-        server.note("hostname", &pod["spec"]["hostname"]);
+        server.record_value("labels", &pod["metadata"]["labels"]);
+        server.record_value("hostname", &pod["spec"]["hostname"]);
         finish(server, pod, "Succeeded").await;
     }
     let answer = finished(server, "Complete").await;
@@ -163,7 +163,7 @@ async fn an_indexed_job_gives_each_pod_its_index(server: &Probe) {
 async fn a_suspended_job_has_no_pods_until_it_is_resumed(server: &Probe) {
     start(server, json!({"suspend": true})).await;
     let answer = server.until(A, |answer| !condition(answer, "Suspended").is_null()).await;
-    server.note("status", answer.at("/status"));
+    server.record_value("status", answer.at("/status"));
     assert!(answer.at("/status/startTime").is_null());
     assert_eq!(server.get("v1/pods").expect(200).await["items"], json!([]));
     server.patch(A, MERGE_PATCH, json!({"spec": {"suspend": false}})).unrecorded().expect(200).await;
@@ -213,7 +213,7 @@ async fn orphaning_a_job_leaves_its_pods(server: &Probe) {
     server.delete(A).query("propagationPolicy=Orphan").unrecorded().expect(200).await;
     server.until(A, |answer| answer.status == 404).await;
     let pods = active(server, 1).await;
-    server.note("owners", &pods[0]["metadata"]["ownerReferences"]);
+    server.record_value("owners", &pods[0]["metadata"]["ownerReferences"]);
     assert!(pods[0]["metadata"]["ownerReferences"].is_null());
 }
 

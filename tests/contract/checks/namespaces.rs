@@ -57,7 +57,7 @@ async fn a_namespace_with_held_content_says_what_remains(server: &Probe) {
     let mut kinds: Vec<String> =
         conditions.iter().map(|c| format!("{} {} {} {}", c["type"], c["status"], c["reason"], c["message"])).collect();
     kinds.sort();
-    server.note("conditions", &json!(kinds));
+    server.record_value("conditions", &json!(kinds));
 }
 
 async fn a_terminating_namespace_lets_deletes_and_updates_through(server: &Probe) {
@@ -93,6 +93,6 @@ async fn a_pod_is_given_the_default_service_account_and_its_token(server: &Probe
     let mut volume = answer.at("/spec/volumes/0").clone();
     assert!(volume["name"].as_str().unwrap().starts_with("kube-api-access-"));
     volume["name"] = "kube-api-access-(suffix)".into();
-    server.note("volume", &volume);
-    server.note("mount path", &answer.at("/spec/containers/0/volumeMounts/0")["mountPath"]);
+    server.record_value("volume", &volume);
+    server.record_value("mount path", &answer.at("/spec/containers/0/volumeMounts/0")["mountPath"]);
 }

@@ -62,7 +62,7 @@ async fn a_method_that_a_resource_does_not_have_is_not_allowed(server: &Probe) {
 async fn a_body_that_is_no_json_is_refused(server: &Probe) {
     for text in ["{", "nonsense", "{\"metadata\": }", "{} {}", "\u{1}"] {
         let answer = server.post("v1/configmaps").text(text).unrecorded().expect(400).await;
-        server.note(text, &json!(answer.reason()));
+        server.record_value(text, &json!(answer.reason()));
     }
     let answer = server.post("v1/configmaps").text("{\"metadata\":").unrecorded().expect(400).await;
     assert_eq!(answer["status"], "Failure");
@@ -84,7 +84,7 @@ async fn a_body_that_is_too_large_is_refused(server: &Probe) {
     let body = config_map("a", json!({"k": "v".repeat(4 * 1024 * 1024)}));
     let answer = server.post("v1/configmaps").body(body).unrecorded().expect(413).await;
     assert_eq!(answer.reason(), "RequestEntityTooLarge");
-    server.note("answer", &answer.body);
+    server.record_value("answer", &answer.body);
 }
 
 async fn an_accept_header_that_cannot_be_served_is_refused(server: &Probe) {
@@ -131,7 +131,7 @@ async fn deeply_nested_json_is_refused(server: &Probe) {
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
     let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"data\": {deep}}}");
     let answer = server.post("v1/configmaps").text(&text).unrecorded().expect(400).await;
-    server.note("reason", &json!(answer.reason()));
+    server.record_value("reason", &json!(answer.reason()));
 }
 
 async fn a_not_found_object_has_a_status_with_details(server: &Probe) {

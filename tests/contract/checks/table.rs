@@ -111,8 +111,8 @@ async fn custom_resource_definitions_as_table(server: &Probe) {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldSelector=metadata.name=widgets.{group}";
     let answer = server.get(path).accept(TABLE).unrecorded().expect(200).await;
     assert_eq!(columns(&answer), ["Name", "Created At"]);
-    server.note("columns", &answer["columnDefinitions"]);
-    server.note("cells", &answer["rows"][0]["cells"]);
+    server.record_value("columns", &answer["columnDefinitions"]);
+    server.record_value("cells", &answer["rows"][0]["cells"]);
 }
 
 async fn other_kinds_as_table(server: &Probe) {
@@ -169,13 +169,13 @@ async fn custom_resources_as_table_have_their_columns(server: &Probe) {
         .await;
     server.create("{group}/v1/widgets", widget("b", json!({"size": "three"}))).await;
     let answer = server.get("{group}/v1/widgets").accept(TABLE).unrecorded().expect(200).await;
-    server.note("columns", &answer["columnDefinitions"]);
+    server.record_value("columns", &answer["columnDefinitions"]);
     // The age of an object is a matter of seconds.
     let mut rows: Vec<Value> = answer["rows"].as_array().unwrap().iter().map(|row| row["cells"].clone()).collect();
     for row in &mut rows {
         row[5] = json!("(age)");
     }
-    server.note("cells", &rows.clone().into());
+    server.record_value("cells", &rows.clone().into());
     assert_eq!(rows[0], json!(["a", 3, "red", true, "2", "(age)", 0.5]));
 }
 

@@ -166,7 +166,7 @@ async fn a_change_of_metadata_leaves_the_generation(server: &Probe) {
     assert_eq!(answer.at("/metadata/generation"), 1);
     let patch = json!({"metadata": {"annotations": {"x": "y"}}});
     let answer = server.patch("apps/v1/deployments/a", MERGE_PATCH, patch).expect(200).await;
-    server.note("annotations count for a Deployment", answer.at("/metadata/generation"));
+    server.record_value("annotations count for a Deployment", answer.at("/metadata/generation"));
     server.create("v1/configmaps", config_map("a", json!({}))).await;
     let answer = server.patch(A, MERGE_PATCH, json!({"data": {"k": "v"}})).expect(200).await;
     assert_eq!(answer.at("/metadata/generation"), &Value::Null);
@@ -263,7 +263,7 @@ async fn the_spec_of_a_pod_is_immutable_but_for_the_image(server: &Probe) {
     assert_eq!(answer.str("/spec/containers/0/image"), "other");
     let answer = server.patch("v1/pods/a", MERGE_PATCH, json!({"spec": {"hostNetwork": true}})).unrecorded().expect(422).await;
     assert!(answer.message().contains("pod updates may not change fields other than"), "{}", answer.message());
-    server.note("reason", &answer["reason"]);
+    server.record_value("reason", &answer["reason"]);
 }
 
 async fn the_role_of_a_binding_is_immutable(server: &Probe) {

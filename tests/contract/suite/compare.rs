@@ -1,4 +1,4 @@
-//! Comparing two transcripts, request by request, as JSON values.
+//! Compares two transcripts, request by request, as JSON values.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::differences::{self, Difference};
 use super::transcript::Transcript;
 
-/// The maximum number of differences of one answer that are shown: with more, people read the transcripts themselves.
+/// The maximum number of differences of one answer in a report; with more, people read the
+/// transcripts.
 const MAX_SHOWN: usize = 40;
 
 /// Describes the differences; empty if there are none.
@@ -23,7 +24,7 @@ pub(crate) fn diff(check: &str, expected: &Transcript, found: &Transcript) -> St
             continue;
         }
         let _ = writeln!(report, "request {}: {}", index + 1, expected.request);
-        for Place { path, expected, found } in places.iter().take(MAX_SHOWN) {
+        for Mismatch { path, expected, found } in places.iter().take(MAX_SHOWN) {
             let _ =
                 writeln!(report, "  {path}\n    expected {}\n    found    {}", shown(expected.as_ref()), shown(found.as_ref()));
         }
@@ -38,14 +39,14 @@ pub(crate) fn diff(check: &str, expected: &Transcript, found: &Transcript) -> St
     report
 }
 
-/// One place where two answers differ; a side that has nothing there is `None`.
-struct Place {
+/// One place where two answers differ; `None` if a side has nothing there.
+struct Mismatch {
     path: String,
     expected: Option<Value>,
     found: Option<Value>,
 }
 
-fn compare(path: &str, expected: &Value, found: &Value, places: &mut Vec<Place>) {
+fn compare(path: &str, expected: &Value, found: &Value, places: &mut Vec<Mismatch>) {
     match (expected, found) {
         (Value::Object(left), Value::Object(right)) => {
             let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
@@ -62,7 +63,7 @@ fn compare(path: &str, expected: &Value, found: &Value, places: &mut Vec<Place>)
     }
 }
 
-fn step(path: &str, expected: Option<&Value>, found: Option<&Value>, places: &mut Vec<Place>) {
+fn step(path: &str, expected: Option<&Value>, found: Option<&Value>, places: &mut Vec<Mismatch>) {
     match (expected, found) {
         (Some(left), Some(right)) if left == right => {}
         (Some(left @ (Value::Object(_) | Value::Array(_))), Some(right))
@@ -70,7 +71,7 @@ fn step(path: &str, expected: Option<&Value>, found: Option<&Value>, places: &mu
         {
             compare(path, left, right, places);
         }
-        _ => places.push(Place { path: path.to_owned(), expected: expected.cloned(), found: found.cloned() }),
+        _ => places.push(Mismatch { path: path.to_owned(), expected: expected.cloned(), found: found.cloned() }),
     }
 }
 
@@ -79,13 +80,14 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 impl Difference {
-    /// Returns whether it is about this place of this check's answers.
+    /// Returns whether it allows a difference at this place of this check's answers.
     fn covers(&self, check: &str, path: &str) -> bool {
         (self.check == "*" || self.check == check) && matches_pattern(self.path, path)
     }
 }
 
-/// Returns whether a path is what a pattern says, in which `*` is one step and a last `**` is any number of steps.
+/// Returns whether a path matches a pattern, in which `*` is one step and a last `**` is any number
+/// of steps.
 fn matches_pattern(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
     loop {

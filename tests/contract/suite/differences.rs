@@ -1,17 +1,15 @@
-//! Where devcluster is known to differ from kube-apiserver, and why. Short, or something is wrong.
+//! Known differences of devcluster from kube-apiserver. The list must stay short.
 
-/// One known difference.
 pub(crate) struct Difference {
-    /// The check, or `*` for all.
+    /// The name of the check, or `*` for all.
     pub(crate) check: &'static str,
-    /// The place in the answer as a JSON path that begins with `/status`, `/headers`, `/body` or `/events`; `*` is any one
-    /// step, and a last `**` any number of them.
+    /// A JSON pointer into the answer, from `/status`, `/headers`, `/body` or `/events`; `*` is one
+    /// step, and a last `**` any number of steps.
     pub(crate) path: &'static str,
     /// The reason for the difference, and for keeping it.
     pub(crate) reason: &'static str,
 }
 
-/// All of them.
 pub(crate) const KNOWN: &[Difference] = &[
     Difference {
         check: "a_rule_that_failed_before_is_not_held_against_an_unchanged_field",

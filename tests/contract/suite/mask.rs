@@ -1,9 +1,11 @@
-//! Masking of what differs between two servers that behave alike: UIDs, resourceVersions, times, generated names, addresses.
+//! Masks values that differ between two servers of equal behaviour: UIDs, resourceVersions, times,
+//! generated names, addresses.
 //!
-//! UIDs and the resourceVersions of objects become `(uid 1)`, `(rv 2)` and so on in the order in which a check meets them,
-//! so that a comparison still sees whether two of them are the same. The resourceVersion of a list, a bookmark or a continue
-//! token is that of the whole server, which other checks write to at the same time; it is compared with those of the objects
-//! that the check has met, and becomes `(list rv from (rv 2))`: as new as that change, and older than any later one.
+//! UIDs and the resourceVersions of objects become `(uid 1)`, `(rv 2)` and so on, in the order in
+//! which a check meets them, so that equal values stay equal. The resourceVersion of a list, a
+//! bookmark or a continue token is that of the whole server, which other checks change at the same
+//! time. It becomes `(list rv from (rv 2))`, where `(rv 2)` is the newest change of a met object
+//! that it includes.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +13,31 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
 
-/// Texts of the API server after which a resourceVersion follows.
+/// Texts of the API server before a resourceVersion.
 const BEFORE_A_REVISION: [&str; 6] =
     ["current: ", "(current ", "current resource version: ", "resource version: ", "too old: ", "(number) ("];
-/// Columns of tables that tell how long ago something was.
+/// Columns of tables with a duration.
 const AGES: [&str; 5] = ["Age", "Last Seen", "First Seen", "Duration", "Last Schedule"];
-/// The characters that generated names end with.
+/// The characters of the suffix of generated names.
 const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
-/// Times before this are a check's own and are left as they are.
+/// Earlier times are a check's own and are not masked.
 const FIRST_MASKED_YEAR: &str = "2020";
 
-/// The masks of one check on one server.
 #[derive(Debug, Default)]
 pub(crate) struct Mask {
     uids: BTreeMap<String, String>,
     revisions: BTreeMap<u64, String>,
     names: BTreeMap<String, String>,
-    /// Of the last table that said so: further events of a watch do not.
+    /// The columns of the last table that had them: later events of a watch do not.
     columns: Vec<Value>,
 }
 
 impl Mask {
-    /// The answer of a server, masked.
     pub(crate) fn value(&mut self, value: &Value) -> Value {
         self.learn(value);
         self.walk("", &in_one_order(value))
     }
 
-    /// A watch event, masked.
     pub(crate) fn event(&mut self, event: &Value) -> Value {
         let mut event = event.clone();
         if event["type"] == "BOOKMARK" && event["object"]["kind"] != "Table" {
@@ -48,7 +47,7 @@ impl Mask {
         self.value(&event)
     }
 
-    /// A text that may mention what is masked.
+    /// Masks values within a text.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut text = without_object(text);
         for (name, label) in self.names.iter().chain(&self.uids) {
@@ -60,7 +59,7 @@ impl Mask {
         mask_unknown_uids(&text)
     }
 
-    /// Gives labels to UIDs and generated names, before they are met within texts and keys.
+    /// Gives labels to UIDs and generated names, so that they are masked within texts and keys.
     fn learn(&mut self, value: &Value) {
         match value {
             Value::String(text) if is_uid(text) => {
@@ -77,7 +76,7 @@ impl Mask {
                 {
                     self.names.insert(name.clone(), format!("{prefix}(suffix)"));
                 }
-                // Sorted, so that labels are given in one order whatever the order of the text.
+                // Sorted, so that the order of labels does not depend on the order of fields.
                 let mut keys: Vec<&String> = fields.keys().collect();
                 keys.sort();
                 keys.into_iter().for_each(|key| self.learn(&fields[key]));
@@ -93,7 +92,8 @@ impl Mask {
             Value::Array(items) => {
                 let mut items: Vec<Value> = items.iter().map(|item| self.walk(key, item)).collect();
                 if key == "managedFields" {
-                    // They are sorted by time, in seconds: their order may differ from one run to the next.
+                    // The server sorts them by time in seconds, so their order may differ between
+                    // runs.
                     items.sort_by_cached_key(|entry| {
                         format!("{} {} {}", entry["manager"], entry["operation"], entry["subresource"])
                     });
@@ -109,7 +109,8 @@ impl Mask {
         let mut masked = Map::new();
         let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
         let is_list = kind == "Table" || kind.ends_with("List");
-        // Sorted, as in `learn`; the revision of a list is told from those of its items.
+        // Sorted, as in `learn`; a list's own metadata is last, because it needs the revisions of
+        // its items.
         let mut keys: Vec<&String> = fields.keys().collect();
         keys.sort_by_key(|key| (is_list && *key == "metadata", *key));
         for key in keys {
@@ -140,7 +141,7 @@ impl Mask {
         self.walk("rows", &rows.into())
     }
 
-    /// The metadata of a list: its revision, and the place where it goes on.
+    /// Masks the revision of a list, and its continue token.
     fn list_metadata(&self, metadata: &Map<String, Value>) -> Value {
         let mut metadata = metadata.clone();
         if let Some(version) = metadata.get_mut("resourceVersion").filter(|version| **version != "") {
@@ -156,7 +157,7 @@ impl Mask {
         metadata.into()
     }
 
-    /// The revision of a list by the newest change that it cannot be without.
+    /// Returns the newest met change that the revision of a list includes.
     fn list_revision(&self, revision: &Value) -> String {
         let number = revision.as_u64().or_else(|| revision.as_str()?.parse().ok());
         let Some(number) = number else { return revision.to_string() };
@@ -191,7 +192,7 @@ impl Mask {
     }
 }
 
-/// A Status whose faults are sorted: the server finds some of them by walking over maps.
+/// Sorts the causes of a Status: the server collects some of them from maps.
 fn in_one_order(value: &Value) -> Value {
     let mut status = value.clone();
     if status["kind"] != "Status" {
@@ -213,7 +214,7 @@ fn in_one_order(value: &Value) -> Value {
     status
 }
 
-/// UIDs within a text that were never seen as such.
+/// Masks UIDs within a text that were not met before.
 fn mask_unknown_uids(text: &str) -> String {
     const LENGTH: usize = 36;
     let mut masked = String::new();
@@ -226,7 +227,8 @@ fn mask_unknown_uids(text: &str) -> String {
     masked + rest
 }
 
-/// A message without the object that it quotes as a whole, whose text depends on the order of fields in Go's structs.
+/// Removes a quoted object from a message, because its text depends on the order of fields in Go's
+/// structs.
 fn without_object(text: &str) -> String {
     const BEFORE: &str = "Invalid value: \"{";
     const AFTER: &str = "}\": ";
@@ -255,13 +257,13 @@ fn is_uid(text: &str) -> bool {
     groups == [8, 4, 4, 4, 12] && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
 }
 
-/// A duration as tables write it: `5s`, `3m20s`, `2d`, `<unknown>`.
+/// Returns whether a cell is a duration of a table: `5s`, `3m20s`, `2d`.
 fn is_duration(cell: &Value) -> bool {
     let Some(text) = cell.as_str() else { return false };
     text.ends_with(['s', 'm', 'h', 'd', 'y']) && text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The mask of a time, with the precision that it was written with.
+/// Returns the mask of a time, which tells its precision.
 fn mask_time(text: &str) -> Option<&'static str> {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     let mask = match shape.as_str() {
@@ -308,9 +310,9 @@ fn the_revision_of_a_list_is_told_from_those_of_objects() {
         mask.value(&list)["metadata"]["resourceVersion"].clone()
     };
     assert_eq!(list("5", &[]), "(list rv)");
-    // Whatever others write meanwhile, a list shows the newest change that was met, its own items' among them.
+    // A list shows the newest met change, including those of its own items.
     assert_eq!(list("17", &["10", "12"]), "(list rv from (rv 2))");
     assert_eq!(list("12", &[]), "(list rv from (rv 2))");
-    // One of the past is seen to be one.
+    // A list of the past is recognised.
     assert_eq!(list("11", &[]), "(list rv from (rv 1))");
 }

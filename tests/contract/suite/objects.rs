@@ -1,8 +1,5 @@
-//! Objects that checks begin with.
-
 use serde_json::{Value, json};
 
-/// A ConfigMap.
 pub(crate) fn config_map(name: &str, data: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": data })
 }
@@ -10,17 +7,16 @@ pub(crate) fn config_map(name: &str, data: Value) -> Value {
 /// The path of the ConfigMap that [`data`] returns.
 pub(crate) const A: &str = "v1/configmaps/a";
 
-/// A ConfigMap called `a`.
+/// Returns a ConfigMap called `a`.
 pub(crate) fn data(data: Value) -> Value {
     config_map("a", data)
 }
 
-/// A ConfigMap with labels.
 pub(crate) fn labelled(name: &str, labels: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "labels": labels } })
 }
 
-/// A Pod with one container.
+/// Returns a Pod with one container.
 pub(crate) fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
@@ -28,7 +24,7 @@ pub(crate) fn pod(name: &str) -> Value {
     })
 }
 
-/// A Deployment with one container and the label `app` of its name.
+/// Returns a Deployment with one container and its name as the label `app`.
 pub(crate) fn deployment(name: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name },
@@ -42,7 +38,7 @@ pub(crate) fn deployment(name: &str) -> Value {
     })
 }
 
-/// A Job with one container.
+/// Returns a Job with one container.
 pub(crate) fn job(name: &str) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name },
@@ -53,7 +49,8 @@ pub(crate) fn job(name: &str) -> Value {
     })
 }
 
-/// The CRD of the namespaced kind `Widget` in the check's group, version `v1`, whose `spec` has this schema.
+/// Returns the CRD of the namespaced kind `Widget` in the check's group, version `v1`, with this
+/// schema of `spec`.
 pub(crate) fn widget_crd(spec: Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -69,12 +66,12 @@ pub(crate) fn widget_crd(spec: Value) -> Value {
     })
 }
 
-/// A schema that takes any object.
+/// Returns a schema that takes any object.
 pub(crate) fn any() -> Value {
     json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// [`widget_crd`] with a status of any shape, as a subresource.
+/// Returns [`widget_crd`] with a status of any form, as a subresource.
 pub(crate) fn widget_crd_with_status(spec: Value) -> Value {
     let mut crd = widget_crd(spec);
     let version = &mut crd["spec"]["versions"][0];
@@ -83,7 +80,6 @@ pub(crate) fn widget_crd_with_status(spec: Value) -> Value {
     crd
 }
 
-/// A `Widget`.
 pub(crate) fn widget(name: &str, spec: Value) -> Value {
     json!({ "apiVersion": "{group}/v1", "kind": "Widget", "metadata": { "name": name }, "spec": spec })
 }

@@ -1,8 +1,8 @@
-//! The requests of a check: one line each, all of them recorded.
+//! Makes the requests of a check, and records them.
 //!
-//! Paths are short: `v1/configmaps/a` is in the check's own namespace and the core group, `apps/v1/deployments` in a named
-//! one; a path that begins with `/` is taken as it is. In paths and bodies `{ns}` is the check's namespace and `{group}` its
-//! API group.
+//! Paths are short: `v1/configmaps/a` is in the check's own namespace and the core group,
+//! `apps/v1/deployments` in a named group; a path that begins with `/` is complete. In paths and
+//! bodies, `{ns}` is the check's namespace and `{group}` its API group.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,19 +17,18 @@ use serde_json::{Value, json};
 use super::mask::Mask;
 use super::transcript::{Exchange, Transcript};
 
-/// The timeout of everything. Nothing takes this long when the server works.
+/// Longer than any answer of a working server.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The timeout for a controller that learns of new kinds every 30 s.
+/// For controllers that discover new kinds every 30 s.
 const LONG_PATIENCE: Duration = Duration::from_secs(90);
-/// The interval at which a condition is polled.
 const POLL: Duration = Duration::from_millis(25);
 /// The message of a 429 while the storage of a changed CustomResourceDefinition is prepared.
 const PREPARES_STORAGE: &str = "storage is (re)initializing";
 /// The headers that are compared.
 const HEADERS: [&str; 4] = ["content-type", "location", "retry-after", "warning"];
-/// A namespace is a DNS label; a name that is cut gets a digest.
+/// The maximum length of a namespace, which is a DNS label. A longer name is cut and gets a digest.
 const MAX_LABEL: usize = 63;
-/// The number of bytes of a request's body that a transcript shows.
+/// The maximum number of characters of a request's body in a transcript.
 const MAX_BODY_SHOWN: usize = 2000;
 
 /// Recent enough to be masked.
@@ -41,7 +40,7 @@ pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// One check's view of one server.
+/// A client of one check for one server.
 pub(crate) struct Probe {
     client: kube::Client,
     namespace: String,
@@ -57,13 +56,12 @@ impl Probe {
         self.record.into_inner().0
     }
 
-    /// Makes the namespace, off the record.
+    /// Creates the check's namespace, unrecorded.
     pub(crate) async fn make_namespace(&self) {
         let body = json!({ "metadata": { "name": self.namespace } });
         self.post("/api/v1/namespaces").body(body).unrecorded().expect(201).await;
     }
 
-    /// The check's namespace.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -89,17 +87,17 @@ impl Probe {
         self.request("DELETE", path)
     }
 
-    /// A patch of one of the content types above.
+    /// Patches with one of the content types above.
     pub(crate) fn patch(&self, path: &str, content_type: &str, body: Value) -> Request<'_> {
         self.request("PATCH", path).header("content-type", content_type).body(body)
     }
 
-    /// Server-side apply in the name of `manager`.
+    /// Runs server-side apply as `manager`.
     pub(crate) fn apply(&self, path: &str, manager: &str, body: Value) -> Request<'_> {
         self.patch(path, APPLY_PATCH, body).query(&format!("fieldManager={manager}"))
     }
 
-    /// Creates an object. Panics: it is not created.
+    /// Creates an object. Panics if it is not created.
     pub(crate) async fn create(&self, path: &str, body: Value) -> Answer {
         self.post(path).body(body).expect(201).await
     }
@@ -117,13 +115,13 @@ impl Probe {
         if query.is_empty() { request } else { request.query(query) }
     }
 
-    /// Opens a watch. Panics: the server refuses it.
+    /// Opens a watch. Panics if the server refuses it.
     pub(crate) async fn watch(&self, path: &str) -> Watch<'_> {
         self.get(path).query("watch=true").watch().await
     }
 
-    /// Records a value that the check made of answers that are not recorded as a whole.
-    pub(crate) fn note(&self, what: &str, value: &Value) {
+    /// Records a value that the check derived from unrecorded answers.
+    pub(crate) fn record_value(&self, what: &str, value: &Value) {
         let mut record = self.record.borrow_mut();
         let (transcript, mask) = &mut *record;
         let body = mask.value(value);
@@ -136,17 +134,17 @@ impl Probe {
         });
     }
 
-    /// Asks off the record until `condition` holds. Panics: it does not in good time.
+    /// Polls, unrecorded, until `condition` is true. Panics after a timeout.
     pub(crate) async fn until(&self, path: &str, condition: impl Fn(&Answer) -> bool) -> Answer {
         self.until_request(|| self.get(path), condition).await
     }
 
-    /// As [`Probe::until`], of what a controller does only after it has looked around: with twice its period as patience.
+    /// Like [`Probe::until`], with a timeout for controllers that discover new kinds.
     pub(crate) async fn until_slowly(&self, path: &str, condition: impl Fn(&Answer) -> bool) -> Answer {
         self.until_within(LONG_PATIENCE, || self.get(path), condition).await
     }
 
-    /// As [`Probe::until`], with any request.
+    /// Like [`Probe::until`], with any request.
     pub(crate) async fn until_request<'a>(
         &'a self,
         request: impl Fn() -> Request<'a>,
@@ -172,7 +170,7 @@ impl Probe {
         }
     }
 
-    /// Creates a CRD off the record, and waits until its kind is served.
+    /// Creates a CRD, unrecorded, and waits until its kind is served.
     pub(crate) async fn install(&self, crd: Value) {
         let plural = crd["spec"]["names"]["plural"].as_str().unwrap().to_owned();
         let name = crd["metadata"]["name"].as_str().unwrap().to_owned();
@@ -185,8 +183,8 @@ impl Probe {
         self.backdate(&format!("{CRDS}/{name}")).await;
     }
 
-    /// Makes a CRD look established long ago: kube-apiserver holds creates up for 2 s after that moment, for the sake of other
-    /// replicas of it, which would be most of the time that the suite takes.
+    /// Makes a CRD look established long ago: kube-apiserver delays creates for 2 s after that
+    /// time, for the sake of its other replicas, which would take most of the suite's time.
     async fn backdate(&self, path: &str) {
         let mut conditions = self.get(path).unrecorded().expect(200).await.at("/status/conditions").clone();
         for condition in conditions.as_array_mut().into_iter().flatten() {
@@ -232,7 +230,7 @@ impl Probe {
     }
 }
 
-/// `check_name` as a DNS label.
+/// Returns `check_name` as a DNS label.
 fn namespace_of(check: &str) -> String {
     let name = check.replace('_', "-");
     if name.len() <= MAX_LABEL {
@@ -242,7 +240,6 @@ fn namespace_of(check: &str) -> String {
     format!("{}-{digest:08x}", name[..MAX_LABEL - 9].trim_end_matches('-'))
 }
 
-/// A request that is being made up.
 #[must_use]
 pub(crate) struct Request<'p> {
     probe: &'p Probe,
@@ -274,7 +271,6 @@ impl<'p> Request<'p> {
         self
     }
 
-    /// A header `Accept`.
     pub(crate) fn accept(self, value: &str) -> Self {
         self.header("accept", value)
     }
@@ -283,7 +279,7 @@ impl<'p> Request<'p> {
         self.text(&body.to_string())
     }
 
-    /// A body that need not be JSON.
+    /// Sets a body that need not be JSON.
     pub(crate) fn text(mut self, body: &str) -> Self {
         self.body = self.probe.fill(body).into_bytes();
         if !self.headers.iter().any(|(name, _)| name == "content-type") {
@@ -292,13 +288,13 @@ impl<'p> Request<'p> {
         self
     }
 
-    /// Keeps it out of the transcript: its answer depends on what other checks do, or on how long something takes.
+    /// Keeps it out of the transcript, because its answer depends on other checks or on timing.
     pub(crate) fn unrecorded(mut self) -> Self {
         self.recorded = false;
         self
     }
 
-    /// Sends it. Panics: the status is another.
+    /// Sends it. Panics if the status is another.
     pub(crate) async fn expect(self, status: u16) -> Answer {
         let line = format!("{} {}", self.method, self.uri);
         let answer = self.send().await;
@@ -306,8 +302,8 @@ impl<'p> Request<'p> {
         answer
     }
 
-    /// Sends it, and again while the server asks for that because it prepares the storage of a changed CustomResourceDefinition: how long
-    /// that takes depends on the machine.
+    /// Sends it, and retries while the server prepares the storage of a changed
+    /// CustomResourceDefinition, because the duration depends on the machine.
     pub(crate) async fn send(self) -> Answer {
         let (request, probe, recorded) = (self.shown(), self.probe, self.recorded);
         let given_up = tokio::time::Instant::now() + PATIENCE;
@@ -340,7 +336,7 @@ impl<'p> Request<'p> {
         Answer { status, headers, body }
     }
 
-    /// Opens it as a watch. Panics: the server refuses it.
+    /// Opens it as a watch. Panics if the server refuses it.
     pub(crate) async fn watch(self) -> Watch<'p> {
         let (request, probe) = (self.shown(), self.probe);
         let response = self.response().await;
@@ -382,7 +378,7 @@ impl<'p> Request<'p> {
     }
 }
 
-/// The answer of the server, not masked.
+/// An unmasked answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -391,13 +387,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A string at a JSON pointer. Panics: there is none.
+    /// Returns a string at a JSON pointer. Panics if there is none.
     pub(crate) fn str(&self, pointer: &str) -> &str {
         let value = self.body.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_else(|| panic!("no text at {pointer} of {:#}", self.body))
     }
 
-    /// The value at a JSON pointer, null if there is none.
+    /// Returns the value at a JSON pointer, or null.
     pub(crate) fn at(&self, pointer: &str) -> &Value {
         self.body.pointer(pointer).unwrap_or(&Value::Null)
     }
@@ -418,18 +414,18 @@ impl Answer {
         self.str("/reason")
     }
 
-    /// The names of a list's items.
+    /// Returns the names of a list's items.
     pub(crate) fn names(&self) -> Vec<&str> {
         let items = self.body["items"].as_array().into_iter().flatten();
         items.map(|item| item["metadata"]["name"].as_str().unwrap_or_default()).collect()
     }
 
-    /// The texts of the `Warning` headers.
+    /// Returns the texts of the `Warning` headers.
     pub(crate) fn warnings(&self) -> Vec<&str> {
         self.headers.get("warning").into_iter().flatten().map(String::as_str).collect()
     }
 
-    /// Returns the fields that `manager` owns through `operation`, as `fieldsV1`; null if it owns nothing.
+    /// Returns the fields that `manager` owns through `operation`, as `fieldsV1`, or null.
     pub(crate) fn owned(&self, manager: &str, operation: &str) -> &Value {
         let entries = self.body["metadata"]["managedFields"].as_array().into_iter().flatten();
         let mut found = entries.filter(|entry| entry["manager"] == manager && entry["operation"] == operation);
@@ -452,7 +448,6 @@ fn compared(headers: &http::HeaderMap) -> BTreeMap<String, Vec<String>> {
     HEADERS.iter().map(|name| ((*name).to_owned(), values(name))).filter(|(_, values)| !values.is_empty()).collect()
 }
 
-/// An open watch.
 pub(crate) struct Watch<'p> {
     probe: &'p Probe,
     index: usize,
@@ -461,7 +456,7 @@ pub(crate) struct Watch<'p> {
 }
 
 impl Watch<'_> {
-    /// The next `count` events. Panics: the watch ends, or they do not come in good time.
+    /// Returns the next `count` events. Panics if the watch ends, or after a timeout.
     pub(crate) async fn take(&mut self, count: usize) -> Vec<Value> {
         let mut events = Vec::new();
         while events.len() < count {
@@ -472,12 +467,11 @@ impl Watch<'_> {
         events
     }
 
-    /// The next event.
     pub(crate) async fn one(&mut self) -> Value {
         self.take(1).await.remove(0)
     }
 
-    /// Returns the events until the server ends the watch. Panics if it does not end in time.
+    /// Returns the events until the server ends the watch. Panics after a timeout.
     pub(crate) async fn rest(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = tokio::time::timeout(PATIENCE, self.next()).await.expect("an end in good time") {
@@ -505,7 +499,7 @@ impl Watch<'_> {
     }
 }
 
-/// `ADDED a` and the like.
+/// Returns `ADDED a` and the like.
 pub(crate) fn summary(events: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     events.iter().map(|event| format!("{} {}", text(&event["type"]), text(&event["object"]["metadata"]["name"]))).collect()

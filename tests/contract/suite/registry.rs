@@ -1,4 +1,4 @@
-//! The list of checks, and running one of them.
+//! The list of checks, and how each is run.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -14,32 +14,31 @@ use super::transcript::Transcript;
 
 /// If set, transcripts are printed (with `--nocapture`).
 const PRINT: &str = "GYRE_CONTRACT_PRINT";
-/// A folder into which the transcripts of the first server are written.
+/// A folder for the transcripts of kube-apiserver.
 const RECORD: &str = "GYRE_CONTRACT_RECORD";
-/// A folder of recorded transcripts, with which every server is compared; the real one is then not started unless it is
-/// asked for by name.
+/// A folder of recorded transcripts, with which every server is compared. The real one is then
+/// started only if it is requested by name.
 const REPLAY: &str = "GYRE_CONTRACT_REPLAY";
 
-/// The environment that a check needs around the API.
+/// The components that a check needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum World {
-    /// Nothing: the API server alone.
+    /// Only the API server.
     Api,
-    /// The controllers: garbage collection, namespaces, Jobs.
+    /// The controllers as well: garbage collection, namespaces, Jobs.
     Controllers,
 }
 
-/// One check.
 pub(crate) struct Check {
     /// The behaviour that it states; also the name of its test.
     pub(crate) name: &'static str,
-    /// The module that it is in.
     pub(crate) module: &'static str,
     pub(crate) world: World,
     pub(crate) run: for<'a> fn(&'a Probe) -> LocalBoxFuture<'a, ()>,
 }
 
-/// Puts checks on the list, and makes a test of each. A function that is left out is dead code, which does not compile.
+/// Lists checks, and makes a test of each. An unlisted function is dead code, which does not
+/// compile.
 macro_rules! checks {
     ($world:ident: $($name:ident),* $(,)?) => {
         pub(crate) const CHECKS: &[$crate::suite::registry::Check] = &[$(
@@ -74,9 +73,10 @@ impl Check {
     }
 }
 
-/// Runs a check against every server, and compares their answers with the first one's, or with recorded ones.
+/// Runs a check against every server, and compares the answers with those of the first server, or
+/// with recorded ones.
 ///
-/// Panics: an assertion of the check fails, or a server answers otherwise.
+/// Panics if an assertion of the check fails, or if answers differ.
 pub(crate) fn verify(check: &Check) {
     let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut expected = folder(REPLAY).map(|folder| ("recorded", Transcript::load(&folder.join(check.file()))));
@@ -101,7 +101,7 @@ pub(crate) fn verify(check: &Check) {
     }
 }
 
-/// Returns the transcript of a check, and its failure.
+/// Returns the transcript of a check, and its panic, if any.
 fn run(check: &Check, client: kube::Client) -> (Transcript, Option<Box<dyn Any + Send>>) {
     let probe = Probe::new(client, check.name);
     let result = runtime().block_on(

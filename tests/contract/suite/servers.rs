@@ -1,5 +1,5 @@
-//! The servers that are compared. Each is started at most twice in a test process, when the first check needs it: once
-//! without controllers, so that nobody but a check changes anything, and once with.
+//! The servers that are compared. A test process starts each at most twice, when a check needs it:
+//! with and without controllers.
 
 use std::sync::OnceLock;
 
@@ -9,15 +9,14 @@ use tokio::runtime::Runtime;
 
 use super::registry::World;
 
-/// The environment variable that says which servers are run: their names with commas. All, if it is not set.
+/// The environment variable with the servers to run, separated by commas; all if it is not set.
 const SERVERS: &str = "GYRE_CONTRACT_SERVERS";
 
-/// A server under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
-    /// The real one; what it does is what is right.
+    /// The real server, which defines the expected answers.
     KubeApiserver,
-    /// The one in memory.
+    /// The server in memory.
     Devcluster,
 }
 
@@ -29,7 +28,7 @@ impl Server {
         }
     }
 
-    /// A client of it; `None` after the test was skipped, since the server cannot run here.
+    /// Returns a client, or `None` after skipping the test because the server cannot run here.
     pub(crate) fn client(self, world: World) -> Option<kube::Client> {
         match self {
             Self::KubeApiserver => kube_apiserver(world),
@@ -47,7 +46,7 @@ pub(crate) fn servers() -> Vec<Server> {
     }
 }
 
-/// The runtime that all checks share, since the connections of a client belong to one.
+/// The runtime of all checks, because the connections of a client belong to one runtime.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime"))
@@ -57,7 +56,7 @@ fn kube_apiserver(world: World) -> Option<kube::Client> {
     static WITHOUT_CONTROLLERS: OnceLock<Option<(ControlPlane, kube::Client)>> = OnceLock::new();
     static WITH_CONTROLLERS: OnceLock<Option<(ControlPlane, kube::Client)>> = OnceLock::new();
     let (cell, options) = match world {
-        // Nobody makes the service accounts without which Pods are not admitted.
+        // Without controllers there are no service accounts, and the admission plugin would refuse Pods.
         World::Api => (
             &WITHOUT_CONTROLLERS,
             Options {
@@ -78,7 +77,7 @@ fn kube_apiserver(world: World) -> Option<kube::Client> {
         let client = runtime().block_on(async {
             let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
             let mut config = config.expect("a configuration");
-            // A check wants to see a 429 or a 504, not what comes after.
+            // Checks test the first 429 or 504, not the answer to a retry.
             config.default_retry = false;
             kube::Client::try_from(config).expect("a client")
         });
@@ -101,7 +100,7 @@ fn devcluster(world: World) -> Option<kube::Client> {
         World::Controllers => (&WITH_CONTROLLERS, gyre_devcluster::Controllers::Run),
     };
     let client = cell.get_or_init(|| {
-        // The checks finish Pods themselves, as they must where there are no nodes.
+        // The checks finish Pods themselves, because there are no nodes.
         let options = gyre_devcluster::Options { controllers, pod_run_time: None, ..gyre_devcluster::Options::default() };
         let _entered = runtime().enter();
         let cluster = gyre_devcluster::Cluster::start(&options, gyre_devcluster::Clock::System);

@@ -1,4 +1,4 @@
-//! The requests to a server and its answers, masked so that two servers can be compared.
+//! The requests to a server and its masked answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,16 +7,17 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// All that one check asked, in order.
+/// All requests of one check, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Transcript {
     pub(crate) exchanges: Vec<Exchange>,
 }
 
-/// One request and its answer; or, without a status, a value that the check derived from answers that it did not record.
+/// One request and its answer; or, without a status, a value that the check derived from unrecorded
+/// answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Exchange {
-    /// For people: what was asked, or what the value is. It is the check's own and is not compared.
+    /// The request or the name of the value, for people. It is not compared.
     pub(crate) request: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u16>,
@@ -24,7 +25,7 @@ pub(crate) struct Exchange {
     pub(crate) headers: BTreeMap<String, Vec<String>>,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub(crate) body: Value,
-    /// The events of a watch, as far as the check read them.
+    /// The events of a watch that the check read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) events: Vec<Value>,
 }

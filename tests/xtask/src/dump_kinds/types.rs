@@ -1,4 +1,4 @@
-//! The properties that only the Go types have, from a Go program that contains them.
+//! The properties that only the Go types have, from a Go program that uses them.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -8,9 +8,9 @@ use anyhow::{Context as _, ensure};
 use gyre_controlplane::tools;
 use serde_json::{Map, Value, json};
 
-/// Runs `tests/controlplane/kinds` on these kinds and the schemas of these OpenAPI documents. Returns what it prints: one
-/// value for each file, by its name.
-pub(super) fn learn(kinds: &BTreeSet<(String, String, String)>, documents: &[String]) -> anyhow::Result<Map<String, Value>> {
+/// Runs `tests/controlplane/kinds` on these kinds and the schemas of these OpenAPI documents.
+/// Returns the content of each file, by its name.
+pub(super) fn describe(kinds: &BTreeSet<(String, String, String)>, documents: &[String]) -> anyhow::Result<Map<String, Value>> {
     let mut schemas = Map::new();
     for document in documents {
         let mut document: Value = serde_json::from_str(document)?;

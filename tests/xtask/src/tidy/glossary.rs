@@ -1,4 +1,5 @@
-//! The glossary of ARCHITECTURE.md: its terms are in use, and words that it calls "no longer used" are not.
+//! The glossary of ARCHITECTURE.md: its terms are in use, and words that it calls "no longer used"
+//! are not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,10 +8,9 @@ use super::{files, root};
 
 const GLOSSARY: &str = "ARCHITECTURE.md";
 
-/// Fewer terms mean that the table was not found.
+/// With fewer terms, the table was probably not found.
 const LEAST_TERMS: usize = 20;
 
-/// The glossary of a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Glossary<'a> {
     terms: Vec<&'a str>,
@@ -41,12 +41,13 @@ impl<'a> Glossary<'a> {
     }
 }
 
-/// The identifiers and words of a text.
+/// Returns the identifiers and words of a text.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
 }
 
-/// The words of a text in lower case and in the singular. The parts of an identifier count as words: `memo_hits`.
+/// Returns the words of a text, in lower case and in the singular. The parts of an identifier count
+/// as words: `memo_hits`.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).map(|word| {
         let word = word.to_lowercase();
@@ -60,7 +61,7 @@ fn every_term_of_the_glossary_is_used() {
     let (glossary, rest) = Glossary::read(&document);
     let mut used: BTreeSet<String> = words(&rest).collect();
     for path in files(&["rs", "md"]).into_iter().filter(|path| !path.ends_with(GLOSSARY)) {
-        // A file may go while others work in the tree.
+        // Other processes may remove files meanwhile.
         used.extend(words(&fs::read_to_string(root().join(path)).unwrap_or_default()));
     }
     let unused: Vec<&&str> = glossary.terms.iter().filter(|term| !words(term).all(|word| used.contains(&word))).collect();
