@@ -1,4 +1,4 @@
-//! `gyre check`: what it finds in plugins that are broken on purpose, and that it finds nothing in those that are shipped.
+//! `gyre check`: its findings in plugins with defects, and that it has none in the shipped plugins.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ fn check(plugin: &str, files: &[&Path], more: &[&str]) -> (Option<i32>, String) 
     (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 
-/// Checks a plugin with one parent, and expects it to be called this.
+/// Checks a plugin with one parent, and asserts that all findings have this name.
 fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("it's a parent.yaml");
@@ -37,7 +37,7 @@ fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) ->
     report["findings"][0].clone()
 }
 
-/// Runs a command line that was printed and returns its output; the command must end with findings.
+/// Runs a printed command line, which must end with findings, and returns its output.
 fn paste(line: &str) -> String {
     let folders = std::iter::once(Path::new(GYRE).parent().unwrap().to_owned());
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -52,7 +52,7 @@ fn parent(kind: &str, spec: &str) -> String {
     format!("apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it}}\nspec: {spec}\n")
 }
 
-/// The files of a case of `gyre test` that hold objects.
+/// Returns the files with objects of a case of `gyre test`.
 fn objects(case: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(case).unwrap().map(|file| file.unwrap().path());
     files.filter(|file| !["expected.yaml", "settings.yaml", "time.txt"].iter().any(|other| file.ends_with(other))).collect()
@@ -62,7 +62,7 @@ fn plugins() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins")
 }
 
-/// Cases in which something is found, and why it is as it should be.
+/// Cases with expected findings, and the reason.
 const BY_DESIGN: [(&str, &str); 2] = [
     ("echo/cases/gone", "a message is run once, so all is not as it was when another one was run meanwhile"),
     ("scheduled-echo/cases/wrong-schedule", "it is the API server that knows what a schedule is, and its words reach the user"),
@@ -84,7 +84,6 @@ fn nothing_is_found_in_the_shipped_plugins() {
     }
 }
 
-/// Each call is made again on the plugin that it was made on, and each parent has the schema of its own kind.
 #[test]
 fn plugins_beside_each_other_are_checked_each_by_its_own_parents() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,7 +199,7 @@ fn finalizers_of_others_are_not_the_plugins_fault() {
         ["Finalizing default/it", "ConfigMap default/it-a"]
             .map(|object| format!("Finalizing default/it was deleted after these finalizers of {object} had been removed, which no controller here handles: backup.example.com/keep."))
     );
-    // The plugin's own is.
+    // The plugin's own finalizer is reported.
     fs::write(&file, with("{finalize: never}")).unwrap();
     let (code, said) = check(probes::FINALIZING, &[&file], &["--cases", "0"]);
     assert_eq!(code, Some(1), "{said}");
@@ -269,7 +268,7 @@ fn a_child_that_no_api_server_takes_is_invalid() {
     finds(probes::MISNAMED, "Misnamed", "{}", &[], "invalid-child");
 }
 
-/// A Deployment, with more in its spec, and a Secret.
+/// Returns a spec with a Deployment, with more in its spec, and a Secret.
 fn deployment(more: &str) -> String {
     let pod = "{metadata: {labels: {app: it}}, spec: {containers: [{name: main, image: busybox, resources: {limits: {cpu: 1000m}}}]}}";
     format!(
@@ -306,8 +305,8 @@ fn a_call_that_takes_more_than_half_of_its_memory_is_too_large() {
     finds(probes::HOARDING, "Hoarding", "{}", &[], "too-large");
 }
 
-/// However fast the machine is, one of the deadlines is less than twice what a call takes, and more than that. On a busy machine, where calls
-/// take longer at some times than at others, it may take another look.
+/// One of the doubling deadlines is between the duration of a call and twice that, on any machine.
+/// On a busy machine, where durations vary, it may take another pass.
 #[test]
 fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
     let folder = tempfile::tempdir().unwrap();
@@ -321,7 +320,7 @@ fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
     assert!(is_found);
 }
 
-/// By which test a plugin that is broken so is caught.
+/// The test of each kind of finding.
 const CAUGHT: [(&str, fn()); 18] = [
     ("nondeterministic", an_answer_that_depends_on_earlier_calls_is_nondeterministic),
     ("restless", what_is_written_anew_at_each_start_is_restless_and_the_field_is_named),
@@ -346,7 +345,7 @@ const CAUGHT: [(&str, fn()); 18] = [
 #[test]
 fn each_kind_of_finding_has_a_plugin_that_is_broken_so() {
     let output = Command::new(GYRE).args(["check", "--help"]).output().expect("gyre runs");
-    // As it comes, it is broken into lines.
+    // The help is wrapped.
     let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, names) = help.split_once("A finding is one of:").unwrap_or_else(|| panic!("no names in {help}"));
     let (names, _) = names.split_once('.').expect("an end");
@@ -366,7 +365,6 @@ fn a_finding_is_kept_as_files_that_render_shows_it_with() {
     let line = said.lines().find_map(|line| line.trim().strip_prefix("To reproduce it: ")).expect("a command");
     assert!(line.starts_with("gyre render ") && kept.join("1-trap.yaml").exists(), "{line}");
     assert!(paste(line).contains("Warning Trapped"), "{line}");
-    // The same seed finds the same.
     assert_eq!(check(probes::BRITTLE, &[&file], &more).1, said);
 }
 
@@ -386,7 +384,7 @@ fn what_came_from_standard_input_has_to_be_given_again() {
     assert!(said.contains(&line), "{said}");
     let report = |said: &str| serde_json::from_str::<Value>(said).unwrap()["findings"][0]["reproduce"].clone();
     assert_eq!(report(&given(&["--json"])), Value::Null);
-    // What is kept is there.
+    // With --keep, the objects are in files.
     let line = report(&given(&["--json", "--keep", kept.to_str().unwrap()]));
     assert!(paste(line.as_str().unwrap()).contains("Trapped"), "{line}");
 }
@@ -396,7 +394,7 @@ fn a_folder_that_cannot_be_made_is_told_before_anything_is_tried() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Verbatim", "{children: []}")).unwrap();
-    // Nothing is found in it, so nothing would have to be kept.
+    // Without a finding, nothing would be written there.
     let (code, said) = check(probes::VERBATIM, &[&file], &["--cases", "0", "--keep", file.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("cannot create the directory") && said.contains("name another with --keep"), "{said}");
@@ -430,15 +428,15 @@ fn a_reproduction_repeats_all_arguments() {
     }
 }
 
-/// The notes of a check in which nothing is found, which text has too.
+/// Returns the notes of a check without findings, which JSON and text have alike.
 fn notes(plugin: &str, files: &[&Path], more: &[&str]) -> Vec<String> {
     let (code, said) = check(plugin, files, &[&["--json"], more].concat());
     assert_eq!(code, Some(0), "{said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     let notes: Vec<String> = serde_json::from_value(report["notes"].clone()).unwrap();
     let (_, text) = check(plugin, files, more);
-    let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("Note: ")).collect();
-    assert_eq!(told, notes, "{text}");
+    let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("Note: ")).collect();
+    assert_eq!(shown, notes, "{text}");
     notes
 }
 
@@ -469,7 +467,7 @@ fn what_is_not_tried_is_told_with_the_reason() {
             "The specs of 1 of 1 parents were not changed: no other valid spec is known for them.",
         ]
     );
-    // Whoever gives enough is told nothing.
+    // Enough input gives no notes.
     fs::write(&file, parent("Verbatim", &deployment(""))).unwrap();
     assert_eq!(notes(probes::VERBATIM, &[&file], &["--cases", "0"]), [""; 0]);
 }
@@ -487,7 +485,7 @@ fn a_parent_costs_no_more_calls_where_the_experiment_is_about_another() {
         counted("callsMadeAgain") + counted("callsNotMadeAgain")
     };
     let [few, many] = [12, 32].map(calls);
-    // Each is called a few times in the one world that has all.
+    // Each parent is called a few times in the setup that has all parents.
     let alone = (many - few) / 20;
     assert!((1..10).contains(&alone), "{few} and {many} calls");
 }

@@ -1,18 +1,18 @@
-//! Children are created with POST, and applied to once they have to change.
+//! Children are created with POST, and applied when they change.
 
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, config_map, guest};
 
-/// Returns the requests of the host about objects of these resources, `verb resource code`, in order.
-fn asked(requests: &[AuditEvent], resources: &[&str]) -> Vec<String> {
+/// Returns the requests of the host for these resources, as `verb resource code`.
+fn requests_for(requests: &[AuditEvent], resources: &[&str]) -> Vec<String> {
     let is_asked_about = |event: &&AuditEvent| resources.contains(&event.resource.as_str()) && event.verb != "list";
-    let say = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.code);
-    requests.iter().filter(is_asked_about).map(say).collect()
+    let describe = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.code);
+    requests.iter().filter(is_asked_about).map(describe).collect()
 }
 
-/// The managers of an object's fields, `manager operation`, but for those of its status.
+/// Returns the managers of an object's fields, as `manager operation`, without those of its status.
 fn managers(cluster: &Cluster, namespace: &str, kind: &str, name: &str) -> Vec<String> {
     let output = cluster.kubectl(&["get", "-n", namespace, kind, name, "--show-managed-fields", "-o", "json"]);
     let object: Value = serde_json::from_str(&output).unwrap();
@@ -40,7 +40,7 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     parent("first");
     cluster.ready("posted", "strategies", "it");
     cluster.settled(&host);
-    let mut requests = asked(&cluster.requests(mark), &children);
+    let mut requests = requests_for(&cluster.requests(mark), &children);
     requests.sort();
     assert_eq!(requests, ["create configmaps 201", "create jobs 201", "create secrets 201"]);
     assert_eq!(managers(&cluster, "posted", "configmap", "it"), ["gyre/strategies Update"]);
@@ -54,7 +54,7 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     assert_eq!(managers(&cluster, "posted", "configmap", "it"), ["gyre/strategies Apply"]);
     let first_change = ["get configmaps 200", "patch configmaps 200", "patch configmaps 200"];
     assert_eq!(
-        asked(&cluster.requests(mark), &children),
+        requests_for(&cluster.requests(mark), &children),
         first_change,
         "the managedFields are read, turned, and then it is applied"
     );
@@ -63,16 +63,16 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     parent("third");
     cluster.ready("posted", "strategies", "it");
     cluster.settled(&host);
-    assert_eq!(asked(&cluster.requests(mark), &children), ["patch configmaps 200"], "from then on it is applied");
+    assert_eq!(requests_for(&cluster.requests(mark), &children), ["patch configmaps 200"], "from then on it is applied");
 
-    // A host that did not see any of it knows it from the objects.
+    // Another host knows this from the objects.
     drop(host);
     let mark = cluster.audit_mark().unwrap();
     let host = cluster.host(&plugins, &["posted"]);
     parent("fourth");
     cluster.ready("posted", "strategies", "it");
     cluster.settled(&host);
-    assert_eq!(asked(&cluster.requests(mark), &children), ["patch configmaps 200"]);
+    assert_eq!(requests_for(&cluster.requests(mark), &children), ["patch configmaps 200"]);
 }
 
 fn deployment(name: &str, more: Value) -> Value {
@@ -130,7 +130,6 @@ fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays
     parent(json!([wide, secret]));
     cluster.ready("unwanted", "verbatim", "it");
     cluster.settled(&host);
-    // People, and other controllers, write beside the host.
     let patch = |kind: &str, patch: Value| {
         cluster.kubectl(&["patch", "-n", "unwanted", kind, "it", "--type=merge", "-p", &patch.to_string()]);
     };
@@ -161,7 +160,7 @@ fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays
     let containers = template["spec"]["containers"].as_array().unwrap();
     assert_eq!(containers.len(), 1);
     assert_eq!(containers[0]["resources"], json!({}));
-    // What was filled in, and what others have set.
+    // Defaults, and fields that others set, stay.
     assert_eq!(containers[0]["terminationMessagePath"], "/dev/termination-log");
     assert_eq!(template["spec"]["restartPolicy"], "Always");
     assert_eq!(now["metadata"]["labels"]["theirs"], "yes");
@@ -183,7 +182,7 @@ fn a_host_that_ends_before_the_first_apply_leaves_nothing_undone() {
     cluster.ready("halfway", "verbatim", "it");
     cluster.settled(&host);
     drop(host);
-    // As the host does it, and then it ended.
+    // The host converts the managed fields, and ends before it applies.
     let output = cluster.kubectl(&["get", "-n", "halfway", "secret", "it", "--show-managed-fields", "-o", "json"]);
     let live: Value = serde_json::from_str(&output).unwrap();
     let entries = live["metadata"]["managedFields"].as_array().unwrap();
@@ -202,7 +201,7 @@ fn a_host_that_ends_before_the_first_apply_leaves_nothing_undone() {
     cluster.settled(&host);
     let now = cluster.get("halfway", "secret", "it").unwrap();
     assert_eq!((&now["data"], &now["metadata"]["uid"]), (&json!({ "b": "Yw==" }), &live["metadata"]["uid"]));
-    assert_eq!(asked(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
+    assert_eq!(requests_for(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
 }
 
 #[test]
@@ -235,7 +234,7 @@ fn what_an_earlier_version_applied_is_applied_as_before() {
     cluster.ready("earlier", "verbatim", "it");
     cluster.settled(&host);
     assert_eq!(cluster.get("earlier", "secret", "it").unwrap()["data"], json!({ "b": "Yw==" }));
-    assert_eq!(asked(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
+    assert_eq!(requests_for(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
 }
 
 #[test]
@@ -264,7 +263,7 @@ fn a_misspelt_field_is_refused_by_name() {
 fn a_child_that_is_replaced_and_not_changed_is_replaced_when_somebody_edits_it_and_not_when_it_is_spelt_otherwise() {
     let Some(cluster) = Cluster::for_test("replaced", &["replaced"]) else { return };
     let plugins = [gyre_artifacts::probes::VERBATIM];
-    // The API server makes nothing of the empty list, which the host does not know.
+    // The API server drops the empty list, which the host does not know.
     let container = json!({ "name": "main", "image": "busybox:1", "resources": { "limits": { "cpu": "1000m" } }, "env": [] });
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "it" },
@@ -291,7 +290,7 @@ fn a_child_that_is_replaced_and_not_changed_is_replaced_when_somebody_edits_it_a
     let another = cluster.eventually("another Job", || uid().filter(|uid| Some(uid) != first.as_ref()));
     assert_eq!(cluster.get("replaced", "job", "it").unwrap()["spec"]["parallelism"], 1);
 
-    // Who applies it stands for it.
+    // A conflict with another manager is reported.
     let claim = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "it", "namespace": "replaced" }, "spec": { "parallelism": 3 },
     });
@@ -315,13 +314,12 @@ fn a_name_that_is_taken_is_looked_at_only_then() {
     let parent = cluster.reason("taken", "strategies", "it", "Ready", "ForeignObject");
     assert!(ready_message(&parent).contains("ConfigMap.v1 taken/it"), "{parent}");
     cluster.settled(&host);
-    let requests = asked(&cluster.requests(mark), &["configmaps"]);
+    let requests = requests_for(&cluster.requests(mark), &["configmaps"]);
     let (looks, others): (Vec<&[String]>, Vec<&[String]>) =
         requests.chunks(2).partition(|pair| *pair == ["create configmaps 409", "get configmaps 200"]);
     assert!(!looks.is_empty() && others.is_empty(), "{requests:?}");
     assert_eq!(cluster.get("taken", "configmap", "it").unwrap(), before);
 
-    // Once the name is free, the child is created.
     cluster.kubectl(&["delete", "-n", "taken", "configmap", "it"]);
     cluster.touch("taken", "strategies", "it", "again");
     cluster.ready("taken", "strategies", "it");

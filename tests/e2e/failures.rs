@@ -1,4 +1,4 @@
-//! Plugins that fail: by their own telling, too often, and by their own fault. Whatever is not tried again at once can be seen to wait.
+//! Failures that plugins return, repeated failures, and faults.
 
 use std::time::Instant;
 
@@ -16,7 +16,6 @@ fn failures(host: &Host, object: &str) -> usize {
     host.log().lines().filter(|line| line.contains(&span) && line.contains("the reconcile failed")).count()
 }
 
-/// The value of a gauge about the probe.
 fn gauge(host: &Host, name: &str) -> f64 {
     host.metric(name, &["plugin=\"fickle\""])
 }
@@ -100,7 +99,6 @@ fn what_is_parked_can_be_seen_everywhere_and_comes_back_on_a_change() {
     assert_eq!(host.state_of("fickle")["queue"]["parkedCount"], 1);
     assert_eq!(failures(&host, "shelved/c"), 3);
 
-    // What is not mounted parks nothing.
     configuration(json!([]));
     cluster.eventually("none to be parked", || (gauge(&host, "gyre_parked_objects") == 0.0).then_some(()));
 }
@@ -125,7 +123,7 @@ fn a_plugin_that_keeps_failing_by_its_own_fault_is_not_called_until_it_is_replac
     assert_eq!((&state["quarantine"]["reason"], state["quarantine"]["faults"].as_u64() >= Some(3)), (&json!("Trapped"), true));
     assert!(state["quarantine"]["probeInSeconds"].as_u64() <= Some(30), "{state}");
 
-    // Neither those that are mended nor one that has never failed. Its neighbour is none the worse for it.
+    // Neither mended parents nor new ones. Another plugin is not affected.
     let calls = host.calls("fickle");
     cluster.apply_all(&names.map(|name| fickle("quarantine", name, "")));
     cluster.apply(&fickle("quarantine", "new", "").to_string());
@@ -141,7 +139,8 @@ fn a_plugin_that_keeps_failing_by_its_own_fault_is_not_called_until_it_is_replac
     assert_eq!(host.calls("fickle"), calls);
     assert_eq!(host.state_of("echo")["quarantine"], Value::Null);
 
-    // Another one of the same name: a section that says nothing makes other bytes of it. Its first call is not a probe that is waited for.
+    // A custom section changes the digest of the plugin. The new plugin is called at once, not
+    // probed.
     let section = [0, 5, 4, b'n', b'o', b't', b'e'];
     folder.put("fickle.wasm", [component.as_slice(), &section].concat());
     cluster.all_ready("quarantine", "fickle", names.len() + 1);
@@ -162,7 +161,7 @@ fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
             (host.metric("gyre_plugin_quarantined_namespaces", &["fickle"]) == count).then_some(())
         });
     };
-    // The first that the host is asked about, as after a takeover, in which nothing is known.
+    // The first call of this host is of the flooding namespace, as after a takeover.
     cluster.apply_all(&floods(names[0]));
     quarantined(1.0);
     let held = cluster.reason(names[0], "fickle", "flood-0", "Ready", "Quarantined");
@@ -177,7 +176,6 @@ fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
         message.contains(&format!("objects in the namespace {}", names[0])).then_some(())
     });
 
-    // In several namespaces.
     cluster.apply_all(&[floods(names[1]), floods(names[2])].concat());
     quarantined(3.0);
     assert_eq!(gauge(&host, "gyre_plugin_quarantined"), 0.0);
@@ -192,7 +190,7 @@ fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
     assert_eq!(state["quarantine"], Value::Null);
     let held: Vec<_> = state["quarantinedFor"].as_array().unwrap().iter().map(|held| held["namespace"].clone()).collect();
     assert_eq!(held, names[..3], "{state}");
-    // What was there before is not touched, and new objects of that tenant wait.
+    // Existing parents stay, and new ones in that namespace wait.
     cluster.apply(&fickle(names[0], "new", "").to_string());
     cluster.reason(names[0], "fickle", "new", "Ready", "Quarantined");
 }

@@ -1,5 +1,3 @@
-//! The inventory of what is mounted, when it cannot be written.
-
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, finalizers, guest};

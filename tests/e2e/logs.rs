@@ -1,12 +1,10 @@
-//! The content and the form of a host's log.
-
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, guest};
 
 const GATEWAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
 
-/// A host that mounts a plugin which logs, after that had something to say.
+/// Starts a host with a plugin that logs, and waits until it has logged.
 fn host(cluster: &Cluster, namespace: &str, arguments: &[&str]) -> Host {
     let host = cluster.host_with(&[gyre_artifacts::GATEWAY], &[namespace], arguments);
     cluster.kubectl(&["apply", "-n", namespace, "-f", GATEWAY]);
@@ -14,7 +12,7 @@ fn host(cluster: &Cluster, namespace: &str, arguments: &[&str]) -> Host {
     host
 }
 
-/// The line of the plugin about its object.
+/// Returns the line of the plugin about its object.
 fn of_the_plugin(cluster: &Cluster, host: &Host) -> String {
     cluster.eventually("the plugin's line", || {
         let log = host.log();
@@ -69,7 +67,7 @@ fn each_target_has_a_level_of_its_own() {
             log.contains("gyre::plugins: loaded"),
         )
     };
-    // Of its own lines the host says where it listens, which the tests wait for.
+    // The tests need the line with the address of the host.
     assert_eq!(levels("warn,gyre_engine::admin=info,plugin=info"), (true, false, false));
     assert_eq!(levels("warn,gyre_engine::admin=info,gyre_engine::host=debug"), (false, true, false));
     assert_eq!(levels("info,plugin=off"), (false, false, true));
@@ -97,12 +95,12 @@ fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
         }
         assert_eq!(whole.contains("thread '<unnamed>'"), has_rest, "{filter}: {log}");
         assert!(!whole.contains("RUST_BACKTRACE"), "nobody can set it: {log}");
-        // Each begins with its time, so none is the rest of another.
+        // Each line begins with its time, so no line is the continuation of another.
         assert!(whole.lines().all(|line| line.starts_with("20")), "{filter}: {log}");
     }
 }
 
-/// echoperator logs JSON unless ENV is "local".
+/// As echoperator does, unless ENV is "local".
 #[test]
 fn where_the_environment_is_not_local_logs_are_json() {
     let Some(cluster) = Cluster::for_test("log-environment", &["log-environment"]) else { return };

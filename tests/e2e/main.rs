@@ -1,7 +1,7 @@
-//! The host as a process, against a real API server, controlled through kubectl.
+//! The host as a process, with a real API server, controlled through kubectl.
 //!
-//! Each test has namespaces and a host of its own. Each host has a user of its own, so that the audit log shows what it did.
-//! [`harness`] starts processes and waits for them; [`plane`] provides the API server.
+//! Each test has its own namespaces and host. Each host has its own user, so that the audit log
+//! shows its requests.
 
 #![expect(
     clippy::expect_used,

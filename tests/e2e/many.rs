@@ -1,4 +1,4 @@
-//! Twenty plugins of different kinds in one host: each kind is watched once, however many want it and whenever they come.
+//! Twenty plugins in one host share one watch for each kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::harness::{Cluster, Folder, Host, guest};
 
 const NAMESPACE: &str = "many";
 const TENANTS: u64 = 20;
-/// The one that comes late.
+/// The tenant that is mounted later.
 const LATE: u64 = TENANTS;
 
 fn kind(number: u64) -> String {
@@ -28,7 +28,8 @@ fn parent(number: u64, name: &str) -> Value {
     guest(&kind(number), NAMESPACE, &format!("t{number:02}-{name}"), json!({ "text": name }))
 }
 
-/// The watches that hosts have opened since a mark, by resource, and whether each is still open.
+/// Returns the watches that hosts have opened since a mark, by resource, and whether each is still
+/// open.
 fn watches(cluster: &Cluster, since: Mark) -> BTreeMap<String, Vec<bool>> {
     let events = cluster.watches(since);
     let is = |event: &AuditEvent, stage| event.stage == stage;
@@ -64,7 +65,7 @@ fn has_child(cluster: &Cluster, number: u64, name: &str) -> Value {
     })
 }
 
-/// Returns the metric of the size of a mount's cache; none if there is no such cache.
+/// Returns the metric of the size of a mount's cache, or `None` if there is no cache.
 fn cached(host: &Host, number: u64) -> Option<String> {
     let (_, metrics) = host.http("/metrics");
     let is_it = |line: &&str| line.starts_with("gyre_cached_objects{") && line.contains(&format!("\"{}.v1", kind(number)));
@@ -92,7 +93,7 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     cluster.settled(&host);
     assert_eq!(watches(&cluster, start), one_each(0..TENANTS));
 
-    // One that comes late sees what is there, and opens no watch but that of its parents.
+    // A later mount sees existing objects, and opens a watch only for its parents.
     assert!(cluster.get(NAMESPACE, "configmap", "t20-one").is_none());
     put(&folder, LATE);
     mounted(&cluster, &host, TENANTS as usize + 1);
@@ -102,7 +103,7 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert_eq!(watches(&cluster, start), one_each(0..=LATE));
     assert_eq!(cached(&host, LATE).as_deref(), Some("2"));
 
-    // Those that go take their watches with them, and leave that which others still need.
+    // Unmounting closes only the watches that no other mount needs.
     let gone = 0..TENANTS / 2;
     gone.clone().for_each(|number| folder.remove(&file(number)));
     mounted(&cluster, &host, (TENANTS - TENANTS / 2) as usize + 1);
@@ -116,7 +117,7 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert_eq!(ended["configmaps"], [true]);
     assert_eq!(cached(&host, 0), None, "what is not watched any more is not counted");
 
-    // One that comes back sees its children, of which the cache has known all along: there is nothing for it to write.
+    // A mount that returns writes nothing, because the cache already has its children.
     let child = has_child(&cluster, 3, "one");
     let Some(back) = cluster.audit_mark() else { return };
     put(&folder, 3);
@@ -130,7 +131,7 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert!(writes.is_empty(), "{writes:?}");
     assert_eq!(watches(&cluster, back), BTreeMap::from([(resource(3), vec![true])]));
 
-    // The last that go take the last watch.
+    // The last unmounting closes the last watch.
     (TENANTS / 2..=LATE).chain([3]).for_each(|number| folder.remove(&file(number)));
     mounted(&cluster, &host, 0);
     cluster

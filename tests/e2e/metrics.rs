@@ -1,5 +1,3 @@
-//! The content and the wording of `/metrics`.
-
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -25,14 +23,14 @@ pub(crate) fn echos(namespace: &str, numbers: std::ops::Range<usize>) -> Vec<Val
     numbers.map(echo).collect()
 }
 
-/// Name and labels of everything that is measured.
+/// Returns the names and labels of all series.
 fn series(host: &Host) -> BTreeSet<String> {
     let (_, body) = host.http("/metrics");
     let samples = body.lines().filter(|line| !line.starts_with('#'));
     samples.map(|line| line.rsplit_once(' ').expect("a value").0.to_owned()).collect()
 }
 
-/// Returns the errors of Prometheus' own parser and linter about metrics in the text format; none where there is no Go to build them.
+/// Returns the errors of Prometheus' own parser and linter, or `None` without Go to build them.
 pub(crate) fn problems(metrics: &str) -> Option<String> {
     let mut command = tools::go_in_module();
     command.args(["run", "./promlint"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -44,13 +42,13 @@ pub(crate) fn problems(metrics: &str) -> Option<String> {
         }
         Err(error) => panic!("go: {error}"),
     };
-    // It reads all before it says anything.
+    // It reads all input before it prints anything.
     lint.stdin.take().expect("piped").write_all(metrics.as_bytes()).expect("written");
     let output = lint.wait_with_output().expect("it ends");
     Some(format!("{}{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
-/// A host that leads, with a plugin that does well and one that does not, after both had something to do.
+/// Returns a leading host with a plugin that succeeds and one that traps, after calls of both.
 fn host_of_all_sorts(cluster: &Cluster, namespace: &str) -> (MutexGuard<'static, ()>, Host) {
     let guests = guest_crds();
     cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
@@ -122,7 +120,7 @@ fn no_label_grows_with_the_number_of_objects() {
     };
     let few = settled(0..10);
     let many = settled(10..40);
-    // What may come late are ends of reconciles that had not been seen, of which there are so many, not more objects.
+    // New series of outcomes may appear, because these are limited in number.
     let new: Vec<_> =
         many.difference(&few).filter(|series| !series.contains("result=") && !series.contains("reason=")).collect();
     assert_eq!(new, Vec::<&String>::new());

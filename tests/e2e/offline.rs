@@ -1,5 +1,3 @@
-//! Commands of `gyre` that use plugins and files, without a cluster.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,7 +20,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
-/// The cases of the echo plugin, to be changed.
+/// Copies the cases of the echo plugin, so that a test can change them.
 fn cases() -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for case in fs::read_dir(folder("echo").join("cases")).unwrap() {
@@ -100,7 +98,8 @@ fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
     assert_eq!(left.replace("\r\n", "\n").lines().count(), piped.lines().count(), "nothing of it stays: {left:?}");
 }
 
-/// The echo plugin with five megabytes more in a section that means nothing: it is as large as one with an interpreter in it.
+/// Returns the echo plugin with five megabytes in a custom section, as large as a plugin with an
+/// interpreter.
 fn large(folder: &Path) -> PathBuf {
     let mut component = fs::read(gyre_artifacts::ECHO).unwrap();
     let content = [&[7][..], b"padding", &vec![0; 5 << 20]].concat();
@@ -142,13 +141,13 @@ fn compiling_a_large_plugin_is_announced() {
             stderr
         };
         let first = run();
-        let told: Vec<&str> = first.lines().filter(|line| line.contains("compiling ")).collect();
+        let announced: Vec<&str> = first.lines().filter(|line| line.contains("compiling ")).collect();
         let is_right = |line: &str| if in_log { line.contains(" INFO ") } else { line.starts_with(&announcement) };
-        assert!(told.len() == 1 && is_right(told[0]), "{command:?}: {first}");
+        assert!(announced.len() == 1 && is_right(announced[0]), "{command:?}: {first}");
         let second = run();
         assert!(!second.contains("compiling "), "its code is there, {command:?}: {second}");
     }
-    // A plugin of the usual size is compiled before anybody wonders.
+    // A plugin of usual size compiles without a message.
     let (_, said) = gyre(&["inspect", gyre_artifacts::ECHO, "--code-cache", "off"]);
     assert!(!said.contains("compiling"), "{said}");
 }
@@ -215,7 +214,7 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     assert!(comments.contains("#     reason: JobCreated\n"), "{comments}");
     let child: Value = serde_saphyr::from_str(children).unwrap();
     assert_eq!(child["kind"], "Job");
-    // Of an owner whose UID nobody knows nothing is said: the garbage collector would delete the child.
+    // With an owner reference to an unknown UID, the garbage collector would delete the child.
     assert_eq!((&child["metadata"]["ownerReferences"], &child["metadata"]["labels"]), (&Value::Null, &Value::Null));
     assert!(comments.contains("# Owner references are left out"), "{comments}");
     let uid = "00000000-1111-4222-8333-444444444444";
@@ -240,7 +239,7 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     let verbs: Vec<&str> = rendered["plan"].as_array().unwrap().iter().map(|step| step["verb"].as_str().unwrap()).collect();
     assert_eq!(verbs, ["create", "status", "event"]);
     assert_eq!(rendered["parents"][0]["status"]["job"], "hello");
-    // What it prints is all that is missing: given that, too, there is nothing left to do.
+    // The output is complete: with it as input, nothing is left to do.
     let all = folder.path().join("all.json");
     let objects: Vec<&Value> = ["children", "parents"].iter().flat_map(|field| rendered[field].as_array().unwrap()).collect();
     fs::write(&all, json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! The clusters that the tests run against: a real control plane, and devcluster. What the tests ask of either is the same.
+//! The clusters of the tests, with one interface: a real control plane, and devcluster.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,7 +14,6 @@ use gyre_controlplane::{
 
 use crate::harness::{GYRE, PATIENCE};
 
-/// The cluster of a test target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
     /// kube-apiserver, etcd and kube-controller-manager.
@@ -24,7 +23,7 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// Returns the server that the tests of this target run against: `e2e-devcluster` has its name from it.
+    /// Returns the server of this test target, by the name of the target.
     pub(crate) fn of_this_target() -> Self {
         match env!("CARGO_CRATE_NAME") {
             "e2e_devcluster" => Self::Devcluster,
@@ -33,19 +32,19 @@ impl Server {
     }
 }
 
-/// A running cluster.
 #[derive(Clone, Copy)]
 pub(crate) enum Plane {
-    /// See [`Server::ControlPlane`].
+    /// [`Server::ControlPlane`].
     Real(&'static ControlPlane),
-    /// See [`Server::Devcluster`].
+    /// [`Server::Devcluster`].
     Dev(&'static Devcluster),
 }
 
-/// A devcluster in a process of its own, with an audit log. Nobody runs its Pods, as in a control plane without nodes.
+/// A devcluster in its own process, with an audit log. Its Pods never run, as in a control plane
+/// without nodes.
 pub(crate) struct Devcluster {
     _process: Guarded,
-    // A static is never dropped: the folder goes when this process has ended.
+    // A static is never dropped: the janitor removes the folder when this process has ended.
     _janitor: Janitor,
     folder: PathBuf,
     pub(crate) tools: Tools,
@@ -54,7 +53,7 @@ pub(crate) struct Devcluster {
 }
 
 impl Plane {
-    /// The cluster that all tests of this process share; none after a test has been skipped loudly.
+    /// Returns the cluster that all tests of this process share, or `None` after skipping the test.
     pub(crate) fn shared(server: Server) -> anyhow::Result<Option<Self>> {
         match server {
             Server::ControlPlane => Ok(shared_or_skip()?.map(Self::Real)),
@@ -62,8 +61,9 @@ impl Plane {
         }
     }
 
-    /// A cluster beside the shared one, in which nobody but the test and its hosts acts. The audit log of a control plane has the bodies of
-    /// requests, too, that of a devcluster has not. None after a test has been skipped loudly.
+    /// Returns another cluster, in which only the test and its hosts act, or `None` after skipping
+    /// the test. The audit log of a control plane has the bodies of requests, that of devcluster
+    /// does not.
     pub(crate) fn quiet(server: Server) -> anyhow::Result<Option<Self>> {
         static REAL: OnceLock<anyhow::Result<Option<ControlPlane>>> = OnceLock::new();
         static DEV: OnceLock<anyhow::Result<Option<Devcluster>>> = OnceLock::new();
@@ -80,7 +80,6 @@ impl Plane {
         }
     }
 
-    /// A folder that goes with the cluster.
     pub(crate) fn folder(&self) -> &Path {
         match self {
             Self::Real(plane) => plane.folder(),
@@ -88,7 +87,7 @@ impl Plane {
         }
     }
 
-    /// A kubeconfig for a user who may do everything, and whose name the audit log shows.
+    /// Writes a kubeconfig for a user with all permissions, whom the audit log names.
     pub(crate) fn kubeconfig_for_user(&self, user: &str) -> anyhow::Result<PathBuf> {
         match self {
             Self::Real(plane) => plane.kubeconfig_for_user(user, &["system:masters"]),
@@ -96,7 +95,6 @@ impl Plane {
         }
     }
 
-    /// Returns the output of kubectl, which must succeed.
     pub(crate) fn kubectl_stdout(&self, arguments: &[&str]) -> anyhow::Result<String> {
         match self {
             Self::Real(plane) => plane.kubectl_stdout(arguments),
@@ -104,7 +102,7 @@ impl Plane {
         }
     }
 
-    /// Applies manifests on the server's side.
+    /// Runs server-side apply with manifests.
     pub(crate) fn apply(&self, manifests: &str) -> anyhow::Result<String> {
         match self {
             Self::Real(plane) => plane.apply(manifests),
@@ -121,7 +119,7 @@ impl Plane {
         matches!(self, Self::Real(plane) if plane.audit_level() != AuditLevel::Metadata)
     }
 
-    /// The audit log, once everything that was answered is in it.
+    /// Waits until the audit log has all answered requests, and returns its end.
     pub(crate) fn audit_barrier(&self) -> anyhow::Result<Mark> {
         match self {
             Self::Real(plane) => plane.audit_barrier(),
@@ -129,7 +127,6 @@ impl Plane {
         }
     }
 
-    /// Reads the audit log.
     pub(crate) fn audit(&self) -> anyhow::Result<AuditReader> {
         match self {
             Self::Real(plane) => plane.audit(),
@@ -138,7 +135,7 @@ impl Plane {
     }
 }
 
-/// Starts something once, for the first caller.
+/// Starts something for the first caller, and returns it to all.
 fn started<T>(
     once: &'static OnceLock<anyhow::Result<Option<T>>>,
     start: impl FnOnce() -> anyhow::Result<Option<T>>,
@@ -169,7 +166,7 @@ impl Devcluster {
         let deadline = Instant::now() + PATIENCE;
         let url = loop {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
-            // The kubeconfig is there before its line is.
+            // The kubeconfig exists before its line is printed.
             if text.contains("export KUBECONFIG=")
                 && let Some(url) = text.lines().find_map(|line| line.trim().strip_prefix("http://"))
             {

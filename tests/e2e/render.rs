@@ -1,5 +1,3 @@
-//! The output of `gyre render --from-cluster` about a live cluster, which it only reads.
-
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -19,7 +17,7 @@ fn render_of(plugin: &str, namespace: &str, cluster: &Cluster, arguments: &[&str
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
 }
 
-/// The steps of a plan, but for events.
+/// Returns the steps of a plan, without events.
 fn plan(said: &str) -> Vec<String> {
     let rendered: Value = serde_json::from_str(said).unwrap_or_else(|error| panic!("{error}: {said}"));
     let text = |step: &Value, field: &str| step[field].as_str().unwrap_or_default().to_owned();
@@ -56,7 +54,7 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
     let uid = cluster.get(NAMESPACE, "echo", "first").unwrap()["metadata"]["uid"].clone();
     assert_eq!(child(&said, "first")["metadata"]["ownerReferences"][0]["uid"], uid, "{said}");
 
-    // Over the cluster: an Echo that is there has another message, and there is one more.
+    // The files change an existing Echo and add another one.
     let folder = Folder::new();
     let file = |name: &str, object: &Value| folder.put(name, object.to_string());
     let changed = file("changed.json", &echo("first", "two"));
@@ -80,11 +78,10 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("unknown.json: Echo render/first: ") && said.contains("massage"), "{said}");
 
-    // Nothing of this was done.
     let writes = |since| cluster.requests(since).into_iter().filter(gyre_controlplane::AuditEvent::is_write).count();
     assert_eq!(writes(mark), 0);
 
-    // What nobody copies because it is none of the plugin's counts where it bears the name of a child.
+    // A foreign object that is not copied counts if it has the name of a child.
     let pod = json!({ "containers": [{ "name": "it", "image": "it" }], "restartPolicy": "Never" });
     cluster.apply_all(&[json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "first", "namespace": NAMESPACE },
@@ -127,7 +124,7 @@ fn values_of_secrets_are_shown_to_who_asks_for_them() {
             assert!(said.contains(form), "no {form} in:\n{said}");
         }
     }
-    // Nobody is to apply what stands there instead.
+    // A redacted Secret must not be applied, so it is commented out.
     let (_, said) = render(&[]);
     assert!(said.contains("# kind: Secret\n") && said.lines().all(|line| line.starts_with('#')), "{said}");
     let (_, said) = render(&["--secrets"]);
@@ -218,7 +215,7 @@ fn of_a_cluster_it_is_said_what_is_not_there() {
     let remark = "the cluster does not serve Unrendered guests.gyre.dev/v1: apply the output of `gyre crds` first";
     let (code, said) = render_of(&unserved, namespace, &cluster, &[]);
     assert_eq!((code, said), (Some(1), format!("# plan:\n#   nothing\n# {remark}\n")));
-    // As the plugin defines it.
+    // With the CRD of the plugin.
     let file = folder.put("unrendered.json", guest("Unrendered", namespace, "it", json!({})).to_string());
     let (code, said) = render_of(&unserved, namespace, &cluster, &["-f", &file]);
     assert_eq!(code, Some(0), "{said}");

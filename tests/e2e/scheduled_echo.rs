@@ -1,5 +1,3 @@
-//! ScheduledEcho → CronJob.
-
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, finish_pod_of};
@@ -89,7 +87,8 @@ fn a_field_that_another_applier_claims_is_a_conflict_that_names_it() {
     assert_eq!(cluster.get("conflict", "cronjob", "hourly").unwrap()["spec"]["schedule"], "1 1 * * *");
 }
 
-/// Kubernetes' CronJob controller takes each Job for one of a CronJob's whose controller has the CronJob's name, of whatever kind it is.
+/// Kubernetes' CronJob controller takes a Job for its own if the name of the Job's controller is
+/// the CronJob's, even if that is another kind.
 #[test]
 fn the_cron_job_controller_leaves_the_job_of_an_echo_alone_that_has_the_name_of_a_cron_job() {
     let Some(cluster) = Cluster::for_test("twins", &["twins"]) else { return };
@@ -107,7 +106,8 @@ fn the_cron_job_controller_leaves_the_job_of_an_echo_alone_that_has_the_name_of_
     let job = cluster.get("twins", "job", "twin").unwrap();
     drop(host);
 
-    // The CronJob is to keep no Job that has come to its end. This one has the Echo as its controller, as echoperator's Jobs do.
+    // The CronJob keeps no finished Job. This Job has the Echo as its controller, as echoperator's
+    // Jobs do.
     let keep_none = json!({ "spec": { "successfulJobsHistoryLimit": 0 } }).to_string();
     cluster.kubectl(&["patch", "-n", "twins", "cronjob", "twin", "--type=merge", "-p", &keep_none]);
     let controlled = json!({

@@ -1,5 +1,3 @@
-//! The end of a host.
-
 use gyre_controlplane::Signal;
 use serde_json::json;
 
@@ -39,7 +37,7 @@ fn what_is_in_flight_may_end_after_the_first_signal_and_may_not_after_the_second
     let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(1), "{}", host.log());
 
-    // A call that is stopped in time still has its status written.
+    // A call that ends in time still has its status written.
     let mut host = run("4000");
     let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", host.log());

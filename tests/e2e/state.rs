@@ -1,5 +1,3 @@
-//! The content of `/debug/state`.
-
 use serde_json::{Value, json};
 
 use crate::harness::Cluster;
