@@ -24,7 +24,6 @@ fn run(folder: &Path, line: &str) -> String {
     said
 }
 
-/// Returns the commands that a document shows.
 fn commands(document: &str) -> Vec<&str> {
     let lines = document.lines().filter_map(|line| line.strip_prefix("$ "));
     lines.map(|line| line.split("  #").next().unwrap_or(line).trim()).collect()

@@ -37,7 +37,6 @@ fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) ->
     report["findings"][0].clone()
 }
 
-/// Runs a printed command line, which must end with findings, and returns its output.
 fn paste(line: &str) -> String {
     let folders = std::iter::once(Path::new(GYRE).parent().unwrap().to_owned());
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -52,7 +51,6 @@ fn parent(kind: &str, spec: &str) -> String {
     format!("apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it}}\nspec: {spec}\n")
 }
 
-/// Returns the files with objects of a case of `gyre test`.
 fn objects(case: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(case).unwrap().map(|file| file.unwrap().path());
     files.filter(|file| !["expected.yaml", "settings.yaml", "time.txt"].iter().any(|other| file.ends_with(other))).collect()
@@ -199,7 +197,6 @@ fn finalizers_of_others_are_not_the_plugins_fault() {
         ["Finalizing default/it", "ConfigMap default/it-a"]
             .map(|object| format!("Finalizing default/it was deleted after these finalizers of {object} had been removed, which no controller here handles: backup.example.com/keep."))
     );
-    // The plugin's own finalizer is reported.
     fs::write(&file, with("{finalize: never}")).unwrap();
     let (code, said) = check(probes::FINALIZING, &[&file], &["--cases", "0"]);
     assert_eq!(code, Some(1), "{said}");
@@ -268,7 +265,6 @@ fn a_child_that_no_api_server_takes_is_invalid() {
     finds(probes::MISNAMED, "Misnamed", "{}", &[], "invalid-child");
 }
 
-/// Returns a spec with a Deployment, with more in its spec, and a Secret.
 fn deployment(more: &str) -> String {
     let pod = "{metadata: {labels: {app: it}}, spec: {containers: [{name: main, image: busybox, resources: {limits: {cpu: 1000m}}}]}}";
     format!(
@@ -345,7 +341,6 @@ const CAUGHT: [(&str, fn()); 18] = [
 #[test]
 fn each_kind_of_finding_has_a_plugin_that_is_broken_so() {
     let output = Command::new(GYRE).args(["check", "--help"]).output().expect("gyre runs");
-    // The help is wrapped.
     let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, names) = help.split_once("A finding is one of:").unwrap_or_else(|| panic!("no names in {help}"));
     let (names, _) = names.split_once('.').expect("an end");
@@ -384,7 +379,6 @@ fn what_came_from_standard_input_has_to_be_given_again() {
     assert!(said.contains(&line), "{said}");
     let report = |said: &str| serde_json::from_str::<Value>(said).unwrap()["findings"][0]["reproduce"].clone();
     assert_eq!(report(&given(&["--json"])), Value::Null);
-    // With --keep, the objects are in files.
     let line = report(&given(&["--json", "--keep", kept.to_str().unwrap()]));
     assert!(paste(line.as_str().unwrap()).contains("Trapped"), "{line}");
 }
@@ -467,7 +461,6 @@ fn what_is_not_tried_is_told_with_the_reason() {
             "The specs of 1 of 1 parents were not changed: no other valid spec is known for them.",
         ]
     );
-    // Enough input gives no notes.
     fs::write(&file, parent("Verbatim", &deployment(""))).unwrap();
     assert_eq!(notes(probes::VERBATIM, &[&file], &["--cases", "0"]), [""; 0]);
 }

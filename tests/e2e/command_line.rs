@@ -121,7 +121,6 @@ fn crds_are_printed_as_yaml_that_names_them() {
     }
 }
 
-/// E.g. `head` closes the output early.
 #[test]
 fn a_closed_output_causes_no_error_message() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");

@@ -1,5 +1,4 @@
-//! A plugin that reads: it makes a Website's Deployment, Service and ConfigMap from a template and
-//! defaults.
+//! The website plugin, which reads a template and defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,6 @@ fn name(number: usize) -> String {
     format!("site-{number}")
 }
 
-/// Returns the Websites with this template.
 fn made_from(template: &str) -> BTreeSet<String> {
     (0..WEBSITES).filter(|number| template_of(*number) == template).map(name).collect()
 }
@@ -36,7 +34,6 @@ fn template(name: &str, text: &str) -> String {
     config_map("composed", name, json!({ "index.html": format!("{text}: {{{{title}}}}") })).to_string()
 }
 
-/// Returns the served content and the replicas of each Website.
 fn served(cluster: &Cluster) -> BTreeMap<String, (String, i64)> {
     let contents: BTreeMap<String, Value> = cluster
         .list("composed", "configmaps")
@@ -68,7 +65,6 @@ fn plans(host: &Host) -> BTreeMap<String, usize> {
     (0..WEBSITES).map(|number| (name(number), host.plans_about(&format!("composed/{}", name(number))))).collect()
 }
 
-/// Returns the parents with calls since `before`.
 fn called_since(host: &Host, before: &BTreeMap<String, usize>) -> BTreeSet<String> {
     plans(host).into_iter().filter(|(name, count)| before[name] != *count).map(|(name, _)| name).collect()
 }
@@ -114,7 +110,6 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     assert_eq!(services.len(), WEBSITES);
     cluster.settled(&host);
 
-    // A change of a template writes only its Websites.
     let Some(start) = cluster.audit_mark() else { return };
     let before = plans(&host);
     cluster.apply(&template("fancy", "second"));
@@ -142,7 +137,6 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     cluster.settled(&host);
     assert_eq!(called_since(&host, &before), made_from("plain"));
 
-    // The defaults affect all.
     let start = cluster.audit_mark().unwrap();
     let before = plans(&host);
     let defaults = |replicas: u32| {
@@ -164,7 +158,6 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     cluster.kubectl(&["delete", "websitedefaults", "everywhere"]);
     await_served(&cluster, "plain", "third", 1);
 
-    // Without its template a Website cannot be rendered, but its children stay.
     cluster.kubectl(&["delete", "-n", "composed", "configmap", "plain"]);
     for name in made_from("plain") {
         cluster.reason("composed", "website", &name, "Ready", "TemplateMissing");

@@ -15,9 +15,7 @@ use crate::harness::Cluster;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The arguments of `gyre`, as JSON.
 const ARGUMENTS: &str = "GYRE_TEST_COUNTED_ARGUMENTS";
-/// The file for the count.
 const COUNT: &str = "GYRE_TEST_COUNTED_FILE";
 
 /// Runs as `gyre` and returns true if [`Counted::command`] started this process. A test with a
@@ -33,15 +31,12 @@ pub(crate) fn is_host() -> bool {
     true
 }
 
-/// Starts a counted host and requests counts.
 pub(crate) struct Counted {
-    /// The path of the test that starts it.
     test: &'static str,
     count: PathBuf,
 }
 
 impl Counted {
-    /// For the test with this path, which calls [`is_host`].
     pub(crate) fn new(cluster: &Cluster, test: &'static str) -> Self {
         Self { test, count: cluster.plane.folder().join(format!("allocated-{}", cluster.test)) }
     }

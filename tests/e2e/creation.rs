@@ -1,11 +1,8 @@
-//! Children are created with POST, and applied when they change.
-
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, config_map, guest};
 
-/// Returns the requests of the host for these resources, as `verb resource code`.
 fn requests_for(requests: &[AuditEvent], resources: &[&str]) -> Vec<String> {
     let is_asked_about = |event: &&AuditEvent| resources.contains(&event.resource.as_str()) && event.verb != "list";
     let describe = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.code);
@@ -65,7 +62,6 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     cluster.settled(&host);
     assert_eq!(requests_for(&cluster.requests(mark), &children), ["patch configmaps 200"], "from then on it is applied");
 
-    // Another host knows this from the objects.
     drop(host);
     let mark = cluster.audit_mark().unwrap();
     let host = cluster.host(&plugins, &["posted"]);
@@ -160,7 +156,6 @@ fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays
     let containers = template["spec"]["containers"].as_array().unwrap();
     assert_eq!(containers.len(), 1);
     assert_eq!(containers[0]["resources"], json!({}));
-    // Defaults, and fields that others set, stay.
     assert_eq!(containers[0]["terminationMessagePath"], "/dev/termination-log");
     assert_eq!(template["spec"]["restartPolicy"], "Always");
     assert_eq!(now["metadata"]["labels"]["theirs"], "yes");
@@ -290,7 +285,6 @@ fn a_child_that_is_replaced_and_not_changed_is_replaced_when_somebody_edits_it_a
     let another = cluster.eventually("another Job", || uid().filter(|uid| Some(uid) != first.as_ref()));
     assert_eq!(cluster.get("replaced", "job", "it").unwrap()["spec"]["parallelism"], 1);
 
-    // A conflict with another manager is reported.
     let claim = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "it", "namespace": "replaced" }, "spec": { "parallelism": 3 },
     });

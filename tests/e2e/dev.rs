@@ -7,7 +7,6 @@ use gyre_controlplane::{Guarded, tools_or_skip};
 
 use crate::harness::{GYRE, PATIENCE};
 
-/// Waits until `gyre dev` has printed this text, and returns the log.
 fn await_printed(log: &Path, text: &str) -> String {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -25,7 +25,6 @@ fn diff_in(namespace: &str, cluster: &Cluster, plugin: &str, arguments: &[&str])
     answer(&mut command)
 }
 
-/// Returns the exit code, and stdout or else stderr.
 fn answer(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().expect("gyre runs");
     let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
@@ -69,7 +68,6 @@ fn a_diff_previews_what_a_host_does_and_writes_nothing() {
 
     let (code, said) = diff(&cluster, &old, &[]);
     assert_eq!((code, said.as_str()), (Some(0), format!("0 of {PARENTS} parents change\n").as_str()));
-    // Progress is shown on a terminal, not in a pipe.
     let kubeconfig = cluster.kubeconfig();
     let line = format!("{GYRE} diff {old} --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display());
     if let Ok(shown) = Command::new("script").args(["-qec", &line, "/dev/null"]).output() {
@@ -189,7 +187,6 @@ fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
     assert_eq!(diff_in(namespace, &cluster, echo, &[]), (Some(0), "0 of 0 parents change\n".to_owned()));
 }
 
-/// E.g. a proxy, or another port than the API server's.
 #[test]
 fn a_server_that_knows_no_page_is_not_a_cluster_without_objects() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

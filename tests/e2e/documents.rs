@@ -30,10 +30,8 @@ const DOCUMENTS: [&str; 15] = [
     "tests/README.md",
 ];
 
-/// How a command is tested.
 #[derive(Clone, Copy, Debug)]
 enum Evidence {
-    /// It runs here to its end.
     Runs,
     /// It runs here until it has printed this, and is then stopped.
     Starts(&'static str),
@@ -134,7 +132,6 @@ fn commands(text: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut goes_on = false;
     for line in text.lines() {
-        // Blocks in a list are indented.
         let line = match line.trim_start().strip_prefix("$ ") {
             Some(command) => {
                 commands.push(String::new());
@@ -151,7 +148,6 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// Makes a folder with the files that the documents name.
 fn stage(folder: &Path, kubectl: &Path) -> PathBuf {
     symlink(root(), folder.join("gyre")).expect("linked");
     let folder = folder.join("work");
@@ -179,14 +175,12 @@ fn stage(folder: &Path, kubectl: &Path) -> PathBuf {
     folder
 }
 
-/// Returns a shell for a command line in that folder, with that cluster.
 fn shell(folder: &Path, kubeconfig: &Path, line: &str) -> Command {
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(folder.join("bin")).chain(std::env::split_paths(&others))).expect("a path");
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", line]).current_dir(folder).stdin(Stdio::null()).env("PATH", path);
     command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", folder.join("kubectl-cache")).env("KUBERC", "off");
-    // Other hosts run on this machine.
     command.env("GYRE_LISTEN", "127.0.0.1:0").env("HA_RETRY_PERIOD_SECONDS", "1");
     command
 }

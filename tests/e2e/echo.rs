@@ -36,7 +36,6 @@ fn the_sample_echo_gets_its_job_in_its_namespace() {
     let parent = cluster.get("fields", "echo", "hello").unwrap();
     let uid = parent["metadata"]["uid"].as_str().unwrap();
 
-    // These fields are required; others may exist.
     let expected = json!({
         "f:metadata": {
             "f:annotations": { "f:gyre.dev/desired-digest": {} },
@@ -71,7 +70,6 @@ fn the_sample_echo_gets_its_job_in_its_namespace() {
     assert_eq!(echo["status"]["observedGeneration"], 1);
     assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK");
 
-    // The garbage collector deletes the Job.
     cluster.kubectl(&["delete", "-n", "fields", "echo", "hello"]);
     cluster.eventually("the Job to go", || cluster.get("fields", "job", "hello").is_none().then_some(()));
 }
@@ -158,7 +156,6 @@ fn a_foreign_job_is_left_alone() {
     cluster.settled(&host);
     assert_eq!(spec_and_metadata(cluster.get("foreign", "job", "hello").unwrap()), before);
 
-    // Once the name is free, a change of the Echo makes the host retry.
     cluster.kubectl(&["delete", "-n", "foreign", "job", "hello"]);
     cluster.kubectl(&["annotate", "-n", "foreign", "echo", "hello", "again=yes"]);
     cluster.eventually("Ready", || {

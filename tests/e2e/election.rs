@@ -17,15 +17,12 @@ const PACE: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
-    /// Killed.
     Killed,
-    /// Stopped (SIGSTOP) until another leads.
     Stopped,
     /// Its requests stay in the network until another leads.
     Stalled,
     /// Its connections are broken until another leads.
     CutOff,
-    /// Terminated (SIGTERM).
     Ended,
 }
 
@@ -53,7 +50,6 @@ struct Group<'a> {
     leases: Leases,
     changes: Changes,
     replicas: Vec<Replica>,
-    /// Each fault with its replica and time.
     faults: Vec<(Fault, String, SystemTime)>,
 }
 
@@ -69,7 +65,6 @@ impl<'a> Group<'a> {
         Self { deployment, leases, changes, replicas, faults: Vec::new() }
     }
 
-    /// Returns the index of the leader.
     fn leader(&self) -> Option<usize> {
         let holders = self.leases.holders();
         let user = holders.get(self.deployment.namespace)?;
@@ -108,7 +103,6 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Ends all replicas; nobody holds the lease then.
     fn end(self) -> (Deployment<'a>, Leases, Vec<(Fault, String, SystemTime)>) {
         let changes = self.changes.end(self.deployment.cluster);
         assert!(changes > 100, "only {changes} changes");
@@ -205,7 +199,6 @@ fn parents(namespace: &str, name: &str, text: &str) -> Vec<Value> {
     (0..PARENTS).map(|number| guest("Tenant00", namespace, &format!("{name}-{number}"), json!({ "text": text }))).collect()
 }
 
-/// Waits until each parent has a child with this text.
 fn await_children(cluster: &Cluster, namespace: &str, text: &str) {
     cluster.eventually("the children", || {
         let children = cluster.list(namespace, "configmap");
@@ -214,7 +207,6 @@ fn await_children(cluster: &Cluster, namespace: &str, text: &str) {
     });
 }
 
-/// Waits until the host has planned each parent at least `times` times.
 fn await_plans(cluster: &Cluster, namespace: &str, replica: &Replica, times: usize) {
     let is_planned = |number| replica.host.plans_about(&format!("{namespace}/it-{number}")) >= times;
     cluster.eventually("the plans", || (0..PARENTS).all(is_planned).then_some(()));
@@ -234,7 +226,6 @@ fn check_handover(deployment: &Deployment<'_>, since: Mark, [leader, other]: [&R
     requests.into_iter().filter(|event| is_fenced(event) && event.user == leader.user).collect()
 }
 
-/// Returns replicas with enough workers for all parents at once.
 fn of_tenants<'a>(cluster: &'a Cluster, namespace: &'a str) -> Deployment<'a> {
     Deployment::new(cluster, namespace, &[gyre_artifacts::probes::TENANT], &["--name", namespace, "--workers", "8"])
 }
@@ -271,7 +262,6 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     cluster.eventually("another leader", || (leases.holders().get(namespace)? == &other.user).then_some(()));
     await_children(&cluster, namespace, "text");
 
-    // The leader could write now, but for the lease.
     leader.host.process.signal(Signal::Continue).unwrap();
     cluster.eventually("the leader to see that it is none", || {
         leader.host.log().contains("not sent: this host does not hold the lease, so it may not write").then_some(())
@@ -328,7 +318,6 @@ fn count_writes(deployment: &Deployment<'_>, since: Mark, replica: &Replica) -> 
 
 #[test]
 fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
-    /// The deadline of the call in progress.
     const DEADLINE: Duration = Duration::from_secs(4);
     let namespace = "election-end";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -358,7 +347,6 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
     assert!(!leader.host.log().contains("some reconciles did not end in time"), "{}", leader.host.log());
     changes.await_progress(&cluster);
 
-    // A second signal ends the host without waiting.
     await_call(&other);
     other.host.process.signal(Signal::Terminate).unwrap();
     cluster.eventually("the host to stop", || {

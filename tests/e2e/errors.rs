@@ -27,7 +27,6 @@ fn goldens() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/e2e/errors")
 }
 
-/// Returns the commands in the help of `gyre`.
 fn commands() -> BTreeSet<String> {
     let output = Command::new(GYRE).arg("--help").output().expect("gyre runs");
     let help = String::from_utf8(output.stdout).expect("UTF-8");
@@ -37,7 +36,6 @@ fn commands() -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Makes the folder for one command line.
 fn stage() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, plugin) in [
@@ -61,7 +59,6 @@ fn stage() -> tempfile::TempDir {
     fs::create_dir(folder.path().join("sdk")).expect("made");
     file("sdk/Cargo.toml", b"[package]\nname = \"gyre-sdk\"\n");
     file("echo.yaml", ECHO);
-    // Nothing listens on port 1.
     file("nobody.kubeconfig", NOBODY.as_bytes());
     fs::create_dir(folder.path().join("empty")).expect("made");
     folder
@@ -78,7 +75,6 @@ clusters: [{name: it, cluster: {server: 'http://127.0.0.1:1'}}]
 users: [{name: it, user: {}}]
 ";
 
-/// Returns the output of a command line, and its exit code.
 fn run_line(line: &str) -> (String, Option<i32>) {
     let folder = stage();
     let programs = Path::new(GYRE).parent().expect("a folder");
@@ -93,7 +89,6 @@ fn run_line(line: &str) -> (String, Option<i32>) {
     (masked(&text.replace(&folder.path().display().to_string(), "FOLDER")), output.status.code())
 }
 
-/// Returns the text before the duration at the end of a line: `(3.2 ms)`, `(1.5 s)`.
 fn took(line: &str) -> Option<&str> {
     let (before, time) = line.strip_suffix(')')?.rsplit_once(" (")?;
     let (number, unit) = time.split_once(' ')?;

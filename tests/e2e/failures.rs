@@ -1,5 +1,3 @@
-//! Failures that plugins return, repeated failures, and faults.
-
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -10,7 +8,6 @@ fn fickle(namespace: &str, name: &str, fail: &str) -> Value {
     guest("Fickle", namespace, name, json!({ "fail": fail }))
 }
 
-/// Returns the number of failed reconciles of an object.
 fn failures(host: &Host, object: &str) -> usize {
     let span = format!(" object={object} ");
     host.log().lines().filter(|line| line.contains(&span) && line.contains("the reconcile failed")).count()
@@ -190,7 +187,6 @@ fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
     assert_eq!(state["quarantine"], Value::Null);
     let held: Vec<_> = state["quarantinedFor"].as_array().unwrap().iter().map(|held| held["namespace"].clone()).collect();
     assert_eq!(held, names[..3], "{state}");
-    // Existing parents stay, and new ones in that namespace wait.
     cluster.apply(&fickle(names[0], "new", "").to_string());
     cluster.reason(names[0], "fickle", "new", "Ready", "Quarantined");
 }

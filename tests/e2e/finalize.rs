@@ -41,7 +41,6 @@ fn children_go_in_the_order_that_the_plugin_says_and_then_the_parent() {
     let message = condition(&waiting, "Ready").unwrap()["message"].as_str().unwrap();
     assert_eq!(message, "the plugin finalizing has not finished its teardown");
     assert_eq!((finalizers(&waiting), is_going("configmap", "it-b")), (vec![FINALIZER], false), "the second is still wanted");
-    // A deleted child is recreated only while it is desired.
     cluster.kubectl(&["delete", "-n", "order", "configmap", "it-b"]);
     cluster.eventually("the second child to be there again", || cluster.get("order", "configmap", "it-b"));
     assert!(is_going("configmap", "it-a"));
@@ -65,7 +64,6 @@ fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go() {
         assert!(name == "never" || message.contains("gyre.dev/release"), "{name}: {message}");
     }
     cluster.eventually("the event", || cluster.events("stuck", "fail", "PluginTransient").pop());
-    // Any value except false.
     cluster.kubectl(&["annotate", "-n", "stuck", "finalizing", "never", "gyre.dev/release=false"]);
     cluster.kubectl(&["annotate", "-n", "stuck", "finalizing", "fail", "trap", "gyre.dev/release=true"]);
     cluster.gone("stuck", "finalizing", &["fail", "trap"]);

@@ -23,7 +23,6 @@ fn a_gateway_is_logged_said_to_be_synced_and_looked_at_again() {
     assert_eq!((&event["type"], &event["message"]), (&json!("Normal"), &json!("Student synced successfully")));
     assert_eq!(host.metric("controller_runtime_max_concurrent_reconciles", &["\"gateway\""]), 2.0);
 
-    // Each change is logged, but the event is not repeated.
     let before = logged().len();
     cluster.touch("gateway", "gateway.app.example.com", "hello", "yes");
     cluster.eventually("another line", || (logged().len() > before).then_some(()));

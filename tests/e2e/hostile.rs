@@ -1,5 +1,3 @@
-//! Hostile plugins in the same host as a good one.
-
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::AuditEvent;
@@ -131,7 +129,6 @@ fn mounts(guests: &[(&str, &str)]) -> String {
     json!({ "mounts": mounts }).to_string()
 }
 
-/// Checks how each guest ends, and that the echo plugin works before, during and after.
 fn hostile_round(cluster: &Cluster, host: &Host, guests: &[(&str, &str)], round: usize) {
     echo_works(cluster, &format!("before-{round}"));
     for (guest, _) in guests {
@@ -141,7 +138,6 @@ fn hostile_round(cluster: &Cluster, host: &Host, guests: &[(&str, &str)], round:
     for (guest, reason) in guests {
         ends_as(cluster, host, guest, reason);
     }
-    // Without parents the guests are not called any more.
     for (guest, _) in guests {
         cluster.kubectl(&["delete", "-n", "hostile", &format!("{}.guests.gyre.dev", kind(guest)), "it"]);
     }
@@ -219,7 +215,6 @@ fn what_a_plugin_says_is_cut_wherever_it_goes() {
         Some(cluster.events("sayings", "it-0", "UndeclaredKind")).filter(|events| !events.is_empty())
     });
     assert_eq!(events.len(), 1, "{events:?}");
-    // The metric counts all.
     let of_refusals = ["plugin=\"many-refusals\"", "reason=\"UndeclaredKind\""];
     assert!(host.metric("gyre_plugin_problems_total", &of_refusals) >= 9_900.0);
     // The length of a line is limited; the backoff limits the number of lines.
@@ -229,7 +224,6 @@ fn what_a_plugin_says_is_cut_wherever_it_goes() {
     assert!(log.lines().filter(|line| line.contains("refused: ")).count() < 20, "each refusal is logged");
 }
 
-/// The attacks of the probe `attacker` on its host.
 const ATTACKS: [&str; 11] =
     ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
 

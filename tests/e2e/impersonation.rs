@@ -1,5 +1,4 @@
-//! Mounts that write as their own service accounts, with the exact rules of `gyre rbac`, on
-//! kube-apiserver.
+//! Mounts that write as their own service accounts, with the rules of `gyre rbac`.
 
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
@@ -28,7 +27,6 @@ impl Mounts {
         Self { folder, far }
     }
 
-    /// Returns the configuration with all mounts, or only with the one that writes as the host.
     fn configure(&self, has_all: bool) -> String {
         let mut mounts = vec![json!({ "plugin": gyre_artifacts::probes::FICKLE, "namespaces": ["strand"] })];
         if has_all {
@@ -62,7 +60,6 @@ fn a_mount_that_impersonates_leaves_no_finalizer_behind_under_the_rules_that_are
     }
     let file = mounts.configure(true);
     let arguments = ["--config", &file, "--home-namespace", "strand"];
-    // These rules stay for the whole test.
     cluster.apply_all(&rbac(&[&arguments[..], &["--service-account", "strand/host"]].concat()));
     let kubeconfig = plane.kubeconfig_for_service_account("strand", "host").expect("a token");
     let run = || -> Host { cluster.host_as(&kubeconfig, &[], &[], &arguments) };
@@ -76,7 +73,6 @@ fn a_mount_that_impersonates_leaves_no_finalizer_behind_under_the_rules_that_are
                 assert_eq!(finalizers(&parent).len(), 1, "{parent}");
             }
         }
-        // While it is mounted, the account's rules suffice to release a parent.
         cluster.apply(&guest("StrandedThings", "strand", "short-lived", json!({ "namespace": "strand-far" })).to_string());
         cluster.ready("strand", "strandedthings", "short-lived");
         cluster.delete("strand", "strandedthings", "short-lived");

@@ -4,7 +4,6 @@ use crate::harness::{Cluster, Host, guest};
 
 const GATEWAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
 
-/// Starts a host with a plugin that logs, and waits until it has logged.
 fn host(cluster: &Cluster, namespace: &str, arguments: &[&str]) -> Host {
     let host = cluster.host_with(&[gyre_artifacts::GATEWAY], &[namespace], arguments);
     cluster.kubectl(&["apply", "-n", namespace, "-f", GATEWAY]);
@@ -12,7 +11,6 @@ fn host(cluster: &Cluster, namespace: &str, arguments: &[&str]) -> Host {
     host
 }
 
-/// Returns the line of the plugin about its object.
 fn of_the_plugin(cluster: &Cluster, host: &Host) -> String {
     cluster.eventually("the plugin's line", || {
         let log = host.log();

@@ -1,5 +1,3 @@
-//! Twenty plugins in one host share one watch for each kind.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_controlplane::{AuditEvent, Mark, Stage};
@@ -9,7 +7,6 @@ use crate::harness::{Cluster, Folder, Host, guest};
 
 const NAMESPACE: &str = "many";
 const TENANTS: u64 = 20;
-/// The tenant that is mounted later.
 const LATE: u64 = TENANTS;
 
 fn kind(number: u64) -> String {
@@ -93,7 +90,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     cluster.settled(&host);
     assert_eq!(watches(&cluster, start), one_each(0..TENANTS));
 
-    // A later mount sees existing objects, and opens a watch only for its parents.
     assert!(cluster.get(NAMESPACE, "configmap", "t20-one").is_none());
     put(&folder, LATE);
     mounted(&cluster, &host, TENANTS as usize + 1);
@@ -103,7 +99,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert_eq!(watches(&cluster, start), one_each(0..=LATE));
     assert_eq!(cached(&host, LATE).as_deref(), Some("2"));
 
-    // Unmounting closes only the watches that no other mount needs.
     let gone = 0..TENANTS / 2;
     gone.clone().for_each(|number| folder.remove(&file(number)));
     mounted(&cluster, &host, (TENANTS - TENANTS / 2) as usize + 1);
@@ -117,7 +112,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert_eq!(ended["configmaps"], [true]);
     assert_eq!(cached(&host, 0), None, "what is not watched any more is not counted");
 
-    // A mount that returns writes nothing, because the cache already has its children.
     let child = has_child(&cluster, 3, "one");
     let Some(back) = cluster.audit_mark() else { return };
     put(&folder, 3);
@@ -131,7 +125,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert!(writes.is_empty(), "{writes:?}");
     assert_eq!(watches(&cluster, back), BTreeMap::from([(resource(3), vec![true])]));
 
-    // The last unmounting closes the last watch.
     (TENANTS / 2..=LATE).chain([3]).for_each(|number| folder.remove(&file(number)));
     mounted(&cluster, &host, 0);
     cluster

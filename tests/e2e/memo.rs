@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, config_map, guest};
 
-/// Returns the numbers of calls and of saved calls.
 fn counts(host: &Host, plugin: &str) -> (f64, f64) {
     (host.calls(plugin), host.memo_hits(plugin))
 }
@@ -46,7 +45,6 @@ fn a_change_that_says_nothing_new_calls_nobody() {
     let writes: Vec<_> = cluster.requests(quiet).into_iter().filter(|event| event.is_write() && of_it(&event.name)).collect();
     assert!(writes.is_empty(), "{writes:?}");
 
-    // The memo does not hide a change.
     cluster.touch("memo", "reader", "it", "really");
     cluster.eventually("a call", || (host.plans_about("memo/it") > plans).then_some(()));
 }

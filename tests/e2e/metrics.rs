@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, guest, guest_crds};
 
-/// The metrics that the dashboard of the chart may query.
 const KNOWN: &str = include_str!("../chart/metrics.txt");
 
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n";
@@ -23,7 +22,6 @@ pub(crate) fn echos(namespace: &str, numbers: std::ops::Range<usize>) -> Vec<Val
     numbers.map(echo).collect()
 }
 
-/// Returns the names and labels of all series.
 fn series(host: &Host) -> BTreeSet<String> {
     let (_, body) = host.http("/metrics");
     let samples = body.lines().filter(|line| !line.starts_with('#'));

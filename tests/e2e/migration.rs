@@ -1,5 +1,4 @@
-//! The migration from echoperator: its Jobs and CronJobs become children of Echos and
-//! ScheduledEchos.
+//! The migration of the Jobs and CronJobs of echoperator.
 
 use std::process::Command;
 
@@ -8,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, GYRE, condition, finish_pod_of, guest, with_kind};
 
-/// The field manager of echoperator.
 const PREDECESSOR: &str = "echoperator";
 /// A time at which the test does not run.
 const NEW_YEAR: &str = "0 0 1 1 *";
@@ -46,12 +44,10 @@ fn job_spec(parent: &Value) -> Value {
     json!({ "template": { "spec": { "containers": [container], "restartPolicy": "Never" } } })
 }
 
-/// Returns the Job of echoperator for an Echo.
 fn job(echo: &Value) -> Value {
     json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(echo), "spec": job_spec(echo) })
 }
 
-/// Returns the CronJob of echoperator for a ScheduledEcho.
 fn cron_job(scheduled_echo: &Value) -> Value {
     let spec = json!({
         "schedule": scheduled_echo["spec"]["schedule"], "concurrencyPolicy": "Forbid",
@@ -137,7 +133,6 @@ fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
     let pods = |objects: &[Value]| objects.iter().map(|pod| pod["metadata"]["uid"].clone()).collect::<Vec<_>>();
     assert_eq!(pods(&cluster.list("legacy", "pods")), pods(&before), "no message is written again");
 
-    // Another start writes nothing.
     drop(host);
     let mark = cluster.audit_mark().unwrap();
     let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["legacy"]);
@@ -245,7 +240,6 @@ fn a_definition_without_a_status_is_given_time_to_be_replaced() {
     cluster.gone("statusless", "statusless", &["it"]);
 }
 
-/// After a restore, all UIDs are new.
 #[test]
 fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
     let Some(cluster) = Cluster::for_test("restored", &["restored"]) else { return };
@@ -277,7 +271,6 @@ fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
     let uid_of = |kind: &str| cluster.get("restored", kind, "it").unwrap()["metadata"]["uid"].clone();
     assert_eq!([uid_of("cronjob"), uid_of("job")], [0, 1].map(|child: usize| children[child]["metadata"]["uid"].clone()));
 
-    // After the label is set as the message says, the Job belongs to the Echo.
     cluster.kubectl(&["label", "-n", "restored", "job", "it", "gyre.dev/plugin=echo", &label]);
     cluster.touch("restored", "echo", "it", "handed over");
     cluster.ready("restored", "echo", "it");

@@ -1,5 +1,4 @@
-//! Mounts of a configuration file: each has its own options, and a running host applies changes of
-//! the file.
+//! Mounts of a configuration file, which a running host reloads.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -18,7 +17,6 @@ fn host(cluster: &Cluster, folder: &Folder, name: &str, config: &str) -> Host {
     cluster.host_with(&[], &[], &["--config", &path, "--name", name, "--home-namespace", name])
 }
 
-/// Waits until a ConfigMap has this value.
 fn await_data(cluster: &Cluster, namespace: &str, name: &str, key: &str, expected: &str) -> Value {
     let mut last = Value::Null;
     cluster.eventually(&format!("{namespace}/{name} to have {key}: {expected:?}"), || {
@@ -131,7 +129,6 @@ fn a_selector_says_whose_parents_they_are() {
     let about_the_other = writes_about(&cluster, start, &["other"]);
     assert!(about_the_other.is_empty(), "{about_the_other:?}");
 
-    // A parent that is no longer selected is released.
     label(&cluster, namespace, "finalizing", "moves", "team=c");
     let let_go = |name: &str| {
         cluster.eventually(&format!("{name} to be let go"), || {
@@ -149,7 +146,6 @@ fn a_selector_says_whose_parents_they_are() {
     cluster.settled(&host);
     let about_it = writes_about(&cluster, quiet, &["moves"]);
     assert!(about_it.is_empty(), "{about_it:?}");
-    // It can be deleted without its plugin.
     cluster.delete(namespace, "finalizing", "moves");
     cluster.gone(namespace, "finalizing", &["moves"]);
 
@@ -195,14 +191,12 @@ mounts:
     await_data(&cluster, namespace, "it-one", "version", "0000000001");
     cluster.settled(&host);
 
-    // Changed settings requeue only the parents of that mount.
     let calls = host.calls("versioned");
     folder.put(CONFIG, config("two"));
     await_data(&cluster, namespace, "first", "greeting", "two");
     cluster.settled(&host);
     assert_eq!((host.calls("versioned"), reloads(&host, "taken")), (calls, 1.0));
 
-    // A file with any error is refused as a whole.
     let wrong = [
         ("mounts: [", "gyre.yaml:1:"),
         (&*config("three").replace("namespaces", "namespace"), "gyre.yaml:3:"),
@@ -261,7 +255,6 @@ fn a_config_map_that_the_kubelet_updates_is_followed() {
     mount_config_map(folder.path(), "..2", &[(CONFIG, config.as_bytes()), ("plugin.wasm", &plugin(2))]);
     std::fs::remove_dir_all(folder.path().join("..1")).unwrap();
     await_data(&cluster, namespace, "it-one", "version", "0000000002");
-    // The file and its configuration change together.
     let settled = config.replace("plugin: plugin.wasm", "plugin: plugin.wasm, name: renamed");
     mount_config_map(folder.path(), "..3", &[(CONFIG, settled.as_bytes()), ("plugin.wasm", &plugin(3))]);
     await_data(&cluster, namespace, "it-one", "version", "0000000003");
@@ -297,7 +290,6 @@ fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
     cluster.all_ready(namespace, "finalizing", names.len());
     held(&names);
 
-    // The plugin is still called, also about a deleted object.
     empty_config_map(&plugins, "..2", &["it.wasm"]);
     let says = |host: &Host, what: &str| {
         cluster.eventually(what, || host.log().contains(what).then_some(()));
@@ -353,7 +345,6 @@ fn mounts_come_and_go_while_the_host_runs() {
         assert_eq!(finalizers(&parent), ["gyre.dev/finalizing"]);
     }
     cluster.settled(&host);
-    // One parent is being deleted when its plugin is unmounted.
     cluster.delete(namespace, "finalizing", "never");
     cluster.eventually("its teardown", || cluster.get(namespace, "configmap", "never-a").is_none().then_some(()));
 
@@ -371,7 +362,6 @@ fn mounts_come_and_go_while_the_host_runs() {
     assert!(inventory["data"]["finalizing"].is_null() && inventory["data"]["versioned"].is_string(), "{inventory}");
     assert_eq!(host.calls("versioned"), calls, "the other mount has had no part in it");
 
-    // After that, nothing delays the deletion.
     cluster.delete(namespace, "finalizing", "f");
     cluster.gone(namespace, "finalizing", &["f"]);
     cluster.gone(namespace, "configmap", &["f-a", "f-b"]);
@@ -403,7 +393,6 @@ fn a_mount_that_leaves_a_namespace_leaves_no_finalizer_there() {
     assert_exist(&cluster, leaves, &["it-a", "it-b"]);
     held(stays, "it");
 
-    // Nor while the host is down.
     folder.put(CONFIG, config(&format!("{stays}, {leaves}")));
     held(leaves, "it");
     drop(running);

@@ -9,16 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-/// Threads for background work of tests.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads"))
 }
 
-/// The treatment of data in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// Data arrives.
     Open,
     /// Data waits until the direction is open again, unless the connection was closed meanwhile, as
     /// with the retransmissions of TCP.
@@ -27,7 +24,6 @@ pub(crate) enum Passage {
     Broken,
 }
 
-/// The state of both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     /// From the host to the server.
@@ -50,7 +46,6 @@ impl Way {
     }
 }
 
-/// A link from one host to the API server.
 pub(crate) struct Link {
     address: SocketAddr,
     way: watch::Sender<Way>,
@@ -75,7 +70,6 @@ impl Link {
         (link, leading)
     }
 
-    /// Changes the state of the link.
     pub(crate) fn set(&self, way: Way) {
         self.way.send_replace(way);
     }
@@ -110,7 +104,6 @@ async fn join(host: TcpStream, server: SocketAddr, mut way: watch::Receiver<Way>
     }
 }
 
-/// Forwards data until either end closes the connection.
 async fn pass(from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch::Receiver<Way>, passes: fn(Way) -> bool) {
     let mut bytes = Vec::new();
     loop {

@@ -20,7 +20,6 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
-/// Copies the cases of the echo plugin, so that a test can change them.
 fn cases() -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for case in fs::read_dir(folder("echo").join("cases")).unwrap() {
@@ -147,7 +146,6 @@ fn compiling_a_large_plugin_is_announced() {
         let second = run();
         assert!(!second.contains("compiling "), "its code is there, {command:?}: {second}");
     }
-    // A plugin of usual size compiles without a message.
     let (_, said) = gyre(&["inspect", gyre_artifacts::ECHO, "--code-cache", "off"]);
     assert!(!said.contains("compiling"), "{said}");
 }
@@ -239,7 +237,6 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     let verbs: Vec<&str> = rendered["plan"].as_array().unwrap().iter().map(|step| step["verb"].as_str().unwrap()).collect();
     assert_eq!(verbs, ["create", "status", "event"]);
     assert_eq!(rendered["parents"][0]["status"]["job"], "hello");
-    // The output is complete: with it as input, nothing is left to do.
     let all = folder.path().join("all.json");
     let objects: Vec<&Value> = ["children", "parents"].iter().flat_map(|field| rendered[field].as_array().unwrap()).collect();
     fs::write(&all, json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();

@@ -1,5 +1,3 @@
-//! The ownership of children, and how they are changed and deleted.
-
 use gyre_controlplane::AuditEvent;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
@@ -51,7 +49,6 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
     cluster.kubectl(&["delete", "-n", "far-away", "configmap", "far-it"]);
     cluster.eventually("it to be made again", || cluster.get("far-away", "configmap", "far-it"));
 
-    // They are pruned like other children, and the finalizer stays until none is left.
     cluster.apply(&parent(json!({ "namespace": "far-away" })));
     cluster.gone("far", "clusterrole", &["far-it"]);
     cluster.settled(&host);
@@ -62,7 +59,6 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
         finalizers(&cluster.get("far", "crossnamespace", "it")?).is_empty().then_some(())
     });
 
-    // They are deleted before their parent.
     cluster.apply(&parent(json!({ "namespace": "far-away", "clusterScoped": true })));
     cluster.ready("far", "crossnamespace", "it");
     let hold = |finalizers: Value| {
@@ -81,7 +77,6 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
     cluster.gone("far", "configmap", &["it"]);
 }
 
-/// Returns the list of children in the annotation of a CrossNamespace.
 fn listed(parent: &Value) -> Value {
     let text = parent["metadata"]["annotations"]["children.gyre.dev/cross-namespace"].as_str();
     text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
@@ -116,7 +111,6 @@ fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
     let far = || cluster.get("child-list-far", "configmap", "child-list-it").unwrap();
     let before = uid(&far()).to_owned();
 
-    // Deleted children are removed from the list.
     cluster.apply(&parent(json!({ "namespace": "child-list-far" })));
     cluster.eventually("the list to be shorter", || {
         (listed(&now()) == json!({ "ConfigMap": { "child-list-far": ["child-list-it"] } })).then_some(())
@@ -130,7 +124,6 @@ fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
     assert_eq!(host.calls("cross-namespace"), calls);
     assert!(cluster.get("child-list-far", "configmap", "forged").unwrap()["metadata"].get("deletionTimestamp").is_none());
 
-    // Removing or editing the list does not affect desired children.
     let annotate = |value: &str| {
         let annotation = format!("children.gyre.dev/cross-namespace{value}");
         cluster.kubectl(&["annotate", "--overwrite", "-n", "child-list", "crossnamespace", "it", &annotation]);
@@ -243,7 +236,6 @@ fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
     for child in [&role, &map] {
         assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], uid(&parent), "{child}");
     }
-    // A deleted namespaced child brings the parent back as well.
     cluster.kubectl(&["delete", "-n", "worldwide", "configmap", "worldwide-it"]);
     cluster.eventually("the ConfigMap", || cluster.get("worldwide", "configmap", "worldwide-it"));
     cluster.kubectl(&["delete", "worldwide", "worldwide-it"]);
@@ -396,7 +388,6 @@ fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
     assert_eq!((uid(&adopted), &adopted["data"]["mine"]), (uid(&before[0]), &json!("stays")));
     assert_eq!(labels(&adopted), (&json!("strategies"), &json!(uid(&parent))));
     assert_eq!(adopted["metadata"]["ownerReferences"][0]["uid"], uid(&parent));
-    // A create-only child is not adopted.
     let message = cluster.eventually("only the Secret to be refused", || {
         let parent = object("strategies", "it");
         let message = condition(&parent, "Ready")?["message"].as_str()?.to_owned();
@@ -432,7 +423,6 @@ fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
     let anew = cluster.eventually("another Secret", || child("secret"));
     assert_ne!(anew["data"], secret["data"], "create-only: what does not exist is created");
 
-    // Keep: an existing child is not changed, and a missing one is not created.
     parent(json!({ "text": "third", "image": "busybox:2", "keep": true }));
     cluster.ready("strategies", "strategies", "it");
     assert_eq!(child("configmap").unwrap()["data"]["text"], "second");
@@ -536,7 +526,6 @@ fn children_of_a_kind_that_a_later_version_does_not_declare_are_pruned() {
     let plugin = folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::WIDENED);
     let run = || cluster.host_with(&[&plugin], &["narrowing"], &["--name", "narrowing", "--home-namespace", "narrowing-home"]);
     let host = run();
-    // A foreign Secret.
     let foreign = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "foreign", "namespace": "narrowing" } });
     cluster.apply(&foreign.to_string());
     cluster.apply_all(&[guest("Narrowing", "narrowing", "a", json!({})), guest("Narrowing", "narrowing", "b", json!({}))]);

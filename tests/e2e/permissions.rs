@@ -31,14 +31,12 @@ fn texts<'a>(rule: &'a Value, key: &str) -> Vec<&'a str> {
     rule[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Returns the objects that `gyre rbac` prints with these arguments.
 pub(crate) fn rbac(arguments: &[&str]) -> Vec<Value> {
     let output = Command::new(GYRE).arg("rbac").args(arguments).output().expect("gyre runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap()
 }
 
-/// Returns the permissions that the rules grant.
 fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
     let mut permissions = BTreeSet::new();
     for role in rbac(arguments) {
@@ -103,7 +101,6 @@ fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeS
     unused.into_iter().map(Permission::to_string).collect()
 }
 
-/// Returns the permissions that the requests did not use, and that are not in [`EXPLAINED`].
 fn unexplained(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> Vec<String> {
     let is_explained = |rule: &String| EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained));
     unused(permissions, requests).into_iter().filter(|rule| !is_explained(rule)).collect()
@@ -148,7 +145,6 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
     cluster.apply_all(&all("first"));
     cluster.all_ready("permitted", "echo", ECHOS);
     cluster.all_ready("permitted", "scheduledecho", ECHOS);
-    // Concurrent changes and deletions of parents and children.
     cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "job", "e-1", "e-2", "e-3"]);
     cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "cronjob", "e-1", "e-2", "e-3"]);
     // Without the label, the child is not in the cache, and creating it fails.
@@ -178,7 +174,6 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
     });
     cluster.settled(&host);
     drop(host);
-    // A changed configuration changes the inventory.
     let more = json!([{ "plugin": gyre_artifacts::SCHEDULED_ECHO, "namespaces": ["permitted"] }]);
     folder.put("gyre.yaml", json!({ "name": "permitted", "mounts": more }).to_string());
     let host = cluster.host_with(&[], &[], &arguments);
@@ -200,7 +195,6 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
 fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     let Some(cluster) = Cluster::for_test("readable", &["readable"]) else { return };
     let _websites = websites();
-    // Other tests have Websites of their own.
     let folder = Folder::new();
     let mount = json!({ "plugin": gyre_artifacts::WEBSITE, "selector": "test=readable" });
     let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
@@ -248,7 +242,6 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     assert_eq!(unexplained(&permitted, &requests), Vec::<String>::new());
 }
 
-/// Grants of fewer kinds or namespaces need fewer permissions.
 #[test]
 fn what_a_mount_cannot_do_it_need_not_be_permitted() {
     let folder = Folder::new();
@@ -352,7 +345,6 @@ fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
     }
 }
 
-/// A tenant creates a Job with the labels of another tenant's child.
 #[test]
 fn a_forged_child_takes_no_request_that_the_rules_do_not_permit_and_delays_nothing() {
     let Some(cluster) = Cluster::for_test("forging", &["forging", "forging-tenant"]) else { return };

@@ -16,9 +16,7 @@ use crate::harness::{GYRE, PATIENCE};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
-    /// kube-apiserver, etcd and kube-controller-manager.
     ControlPlane,
-    /// `gyre dev --cluster-only`.
     Devcluster,
 }
 
@@ -34,9 +32,7 @@ impl Server {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Plane {
-    /// [`Server::ControlPlane`].
     Real(&'static ControlPlane),
-    /// [`Server::Devcluster`].
     Dev(&'static Devcluster),
 }
 
@@ -102,7 +98,6 @@ impl Plane {
         }
     }
 
-    /// Runs server-side apply with manifests.
     pub(crate) fn apply(&self, manifests: &str) -> anyhow::Result<String> {
         match self {
             Self::Real(plane) => plane.apply(manifests),
@@ -114,7 +109,6 @@ impl Plane {
         }
     }
 
-    /// Returns whether its audit log has the bodies of requests.
     pub(crate) fn has_bodies(&self) -> bool {
         matches!(self, Self::Real(plane) if plane.audit_level() != AuditLevel::Metadata)
     }
@@ -135,7 +129,6 @@ impl Plane {
     }
 }
 
-/// Starts something for the first caller, and returns it to all.
 fn started<T>(
     once: &'static OnceLock<anyhow::Result<Option<T>>>,
     start: impl FnOnce() -> anyhow::Result<Option<T>>,

@@ -1,5 +1,4 @@
-//! A host does in a live cluster what `gyre render` previews, for each golden case and sample of
-//! the plugins.
+//! A host does in a live cluster what `gyre render` previews.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, GYRE, SHIPPED};
 
-/// A write of a host, previewed or performed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     /// As in a plan, or "refused" for a rejected attempt to create or change the object.
@@ -20,14 +18,12 @@ pub(crate) struct Step {
     pub(crate) namespace: String,
     /// Empty for events, whose names are generated.
     pub(crate) name: String,
-    /// The parent, if it is known.
     parent: Option<String>,
     /// The body of the request, or `None` if it has no body or the body is unknown.
     body: Option<Value>,
 }
 
 impl Step {
-    /// Converts a step of the plan that `gyre render -o json` prints.
     pub(crate) fn of_plan(step: &Value) -> Self {
         let text = |field: &str| step[field].as_str().unwrap_or_default();
         let is_refused = step.get("refusal").is_some();
@@ -76,7 +72,6 @@ impl Step {
         }
     }
 
-    /// Removes fields that not every audit log has, or that depend on the namespace.
     fn bare(&self) -> Self {
         Self { namespace: String::new(), parent: None, body: None, ..self.clone() }
     }
@@ -105,7 +100,6 @@ fn by_parent(steps: Vec<Step>) -> BTreeMap<Option<String>, Vec<Step>> {
     parents
 }
 
-/// Returns the plural of a regular kind.
 pub(crate) fn plural(kind: &str) -> String {
     kind.to_lowercase() + "s"
 }
@@ -138,7 +132,6 @@ fn comparable(mut body: Value) -> Value {
     body
 }
 
-/// Returns whether it is a time of this test's run.
 fn is_about_now(text: &str) -> bool {
     let Ok(time) = text.parse::<jiff::Timestamp>() else { return false };
     time.duration_since(jiff::Timestamp::now()).abs() < jiff::SignedDuration::from_hours(1)
@@ -157,14 +150,12 @@ fn holds(object: &Value, sent: &Value) -> bool {
     }
 }
 
-/// The objects of a case, and the settings of the plugin.
 struct Input {
     name: String,
     files: Vec<PathBuf>,
     settings: Option<Value>,
 }
 
-/// Returns the golden cases of a plugin, and its samples.
 fn inputs(plugin: &str) -> Vec<Input> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins").join(plugin);
     let entries = |folder: &Path| {
@@ -235,7 +226,6 @@ impl Input {
     }
 }
 
-/// Returns the output of `gyre render -o json`.
 fn render(plugin: &str, arguments: &[String]) -> Value {
     let output = Command::new(GYRE).args(["render", plugin, "-o", "json"]).args(arguments).output().expect("gyre runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -313,7 +303,6 @@ fn compare_with_host(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
             step.parent = previewed.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.parent.clone());
         }
         expected.iter_mut().for_each(|step| step.body = None);
-        // The parents of events are compared below.
         let events = done.iter_mut().chain(&mut expected).filter(|step| step.verb == "event");
         events.for_each(|step| step.parent = None);
     }
@@ -333,7 +322,6 @@ fn compare_with_host(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     let is_of_host = |event: &Value| event["reportingComponent"].as_str().is_some_and(|who| who.starts_with("gyre.dev/"));
     let events: Vec<Value> = cluster.list(&namespace, "events").into_iter().filter(is_of_host).collect();
     assert_eq!(news(&events, "involvedObject", "message"), news(&planned, "regarding", "note"), "{name}");
-    // The resulting objects are as printed.
     for parent in rendered["parents"].as_array().unwrap() {
         let [kind, name] = [&parent["kind"], &parent["metadata"]["name"]].map(|text| text.as_str().unwrap());
         let live = cluster.get(&namespace, kind, name).expect("a parent");
@@ -350,7 +338,6 @@ fn compare_with_host(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     previewed.len()
 }
 
-/// Returns the plugin's name in its manifest.
 fn mount(plugin: &str) -> String {
     let output = Command::new(GYRE).args(["inspect", plugin, "--json"]).output().expect("gyre runs");
     let inspected: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -1,5 +1,3 @@
-//! The probes while the API server is unreachable, and afterwards.
-
 use gyre_artifacts::guests;
 use serde_json::json;
 
@@ -63,7 +61,6 @@ fn a_host_that_starts_without_its_api_server_is_alive_and_not_ready_until_there_
     ready(&cluster, &host);
 }
 
-/// Calls end at their deadline, so the host is alive.
 #[test]
 fn a_host_whose_plugins_never_answer_is_alive_and_ready() {
     let Some(cluster) = Cluster::for_test("probes-loop", &["probes-loop"]) else { return };

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, Host, config_map, definition, guest};
 
-/// Returns a value of the copy that the probe `reader` wrote.
 fn copied_value(cluster: &Cluster, namespace: &str, name: &str, key: &str) -> Option<String> {
     let copy = cluster.get(namespace, "configmap", &format!("{name}-copy"))?;
     copy["data"][key].as_str().map(str::to_owned)
@@ -51,7 +50,6 @@ fn what_was_read_by_name_calls_its_readers_and_nobody_else() {
     cluster.settled(&host);
     let others = plans(&host, "gets", &["two", "nothing"]);
 
-    // A read of a missing object counts as a read.
     cluster.apply(&config_map("gets", "one", json!({ "text": "created" })).to_string());
     await_copied_value(&cluster, "gets", "one", "get", r#"{"text":"created"}"#);
     cluster.apply(&config_map("gets", "one", json!({ "text": "changed" })).to_string());
@@ -172,13 +170,11 @@ fn what_is_not_granted_is_not_read() {
     cluster.kubectl(&["label", "-n", "grants", "configmap", "near", "everywhere=yes"]);
     cluster.kubectl(&["label", "-n", "grants-far", "configmap", "far", "everywhere=yes"]);
 
-    // Only its own namespace is granted by default.
     await_copied_value(&cluster, "grants", "near", "get", r#"{"text":"near"}"#);
     await_copied_value(&cluster, "grants", "far", "get", "NotGranted");
     await_copied_value(&cluster, "grants", "far", "list", "NotGranted");
     await_copied_value(&cluster, "grants", "all", "list", "grants/near");
 
-    // A changed configuration changes the answers, and the parents are reconciled again.
     folder.put("gyre.yaml", configuration(json!({ "readNamespaces": "all" })));
     await_copied_value(&cluster, "grants", "far", "get", r#"{"text":"far"}"#);
     await_copied_value(&cluster, "grants", "all", "list", "grants-far/far\ngrants/near");
@@ -212,7 +208,6 @@ fn what_the_manifest_leaves_out_is_not_read() {
     };
     sees("of-a", "seen", "a");
     sees("of-b", "absent", "a");
-    // An existing object appears when it begins to match, and disappears when it stops matching.
     cluster.apply(&shared("confined-source", "b", "yes").to_string());
     sees("of-b", "seen", "a b");
     cluster.apply(&shared("confined-source", "b", "no").to_string());

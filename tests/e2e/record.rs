@@ -139,7 +139,6 @@ fn a_replica_that_does_not_lead_names_the_one_that_does() {
         let recorded = gyre(&["record", "echo", "--from", &leads.0.url(), "--for", "1s"]);
         assert!(recorded.status.success(), "{}", text(&recorded.stderr));
 
-        // The shell of the guide inserts the leader's name.
         let asks = guides_commands();
         assert_eq!(asks.len(), 2);
         for ask in asks {

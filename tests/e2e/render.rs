@@ -17,7 +17,6 @@ fn render_of(plugin: &str, namespace: &str, cluster: &Cluster, arguments: &[&str
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
 }
 
-/// Returns the steps of a plan, without events.
 fn plan(said: &str) -> Vec<String> {
     let rendered: Value = serde_json::from_str(said).unwrap_or_else(|error| panic!("{error}: {said}"));
     let text = |step: &Value, field: &str| step[field].as_str().unwrap_or_default().to_owned();
@@ -54,7 +53,6 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
     let uid = cluster.get(NAMESPACE, "echo", "first").unwrap()["metadata"]["uid"].clone();
     assert_eq!(child(&said, "first")["metadata"]["ownerReferences"][0]["uid"], uid, "{said}");
 
-    // The files change an existing Echo and add another one.
     let folder = Folder::new();
     let file = |name: &str, object: &Value| folder.put(name, object.to_string());
     let changed = file("changed.json", &echo("first", "two"));
@@ -215,7 +213,6 @@ fn of_a_cluster_it_is_said_what_is_not_there() {
     let remark = "the cluster does not serve Unrendered guests.gyre.dev/v1: apply the output of `gyre crds` first";
     let (code, said) = render_of(&unserved, namespace, &cluster, &[]);
     assert_eq!((code, said), (Some(1), format!("# plan:\n#   nothing\n# {remark}\n")));
-    // With the CRD of the plugin.
     let file = folder.put("unrendered.json", guest("Unrendered", namespace, "it", json!({})).to_string());
     let (code, said) = render_of(&unserved, namespace, &cluster, &["-f", &file]);
     assert_eq!(code, Some(0), "{said}");

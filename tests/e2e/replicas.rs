@@ -20,7 +20,6 @@ use crate::network::{Link, runtime};
 
 /// The shortest possible in whole seconds: each round of a test waits until a lease has expired.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
-/// As [`LEASE`].
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
 const TIMES: [&str; 6] = ["--ha-lease-duration", "3", "--ha-renew-deadline", "2", "--ha-retry-period", "1"];
 
@@ -33,7 +32,6 @@ pub(crate) struct Replica {
 
 pub(crate) struct Deployment<'a> {
     pub(crate) cluster: &'a Cluster,
-    /// The prefix of its users' names.
     pub(crate) name: String,
     pub(crate) namespace: &'a str,
     pub(crate) plugins: Vec<String>,
@@ -48,7 +46,6 @@ impl<'a> Deployment<'a> {
         Self { cluster, name, namespace, plugins: own(plugins), arguments: own(arguments), started: AtomicUsize::new(0) }
     }
 
-    /// Starts another replica.
     pub(crate) fn replica(&self) -> Replica {
         let user = format!("{}{}", self.name, self.started.fetch_add(1, Ordering::Relaxed));
         let kubeconfig = self.cluster.plane.kubeconfig_for_user(&user).unwrap();
@@ -62,7 +59,6 @@ impl<'a> Deployment<'a> {
         Replica { user, host, link }
     }
 
-    /// Returns a client with another user than the replicas.
     pub(crate) fn client(&self) -> Client {
         let kubeconfig = self.cluster.plane.kubeconfig_for_user(&format!("author-of-{}", self.namespace)).unwrap();
         runtime().block_on(async {
@@ -72,7 +68,6 @@ impl<'a> Deployment<'a> {
         })
     }
 
-    /// Returns the requests of its replicas, in the order of their arrival.
     pub(crate) fn requests(&self, since: Mark) -> Vec<AuditEvent> {
         self.cluster.plane.audit_barrier().unwrap();
         let audit = self.cluster.plane.audit().unwrap();
@@ -82,7 +77,6 @@ impl<'a> Deployment<'a> {
     }
 }
 
-/// The present Leases of a deployment.
 pub(crate) struct Leases(Api<Lease>);
 
 impl Leases {
@@ -194,7 +188,6 @@ pub(crate) struct Term {
     pub(crate) released: Option<SystemTime>,
 }
 
-/// Returns the history of a Lease.
 pub(crate) fn terms(requests: &[AuditEvent], lease: &str) -> Vec<Term> {
     let is_write = |event: &&AuditEvent| {
         event.resource == "leases" && event.name == lease && event.is_write() && event.verb != "delete" && event.succeeded()
@@ -234,7 +227,6 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Adds the gaps of this history.
     pub(crate) fn add(&mut self, requests: &[AuditEvent], terms: &[Term]) {
         for pair in terms.windows(2) {
             let (since, next) = (pair[0].released.unwrap_or(pair[0].renewed), &pair[1]);

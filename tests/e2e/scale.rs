@@ -13,7 +13,6 @@ const ECHOS: usize = 1000;
 /// The time in which only watches may be sent. A real API server offers no faster way.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Returns the Echo that a request is about, if it is known.
 fn echo_of(event: &AuditEvent) -> Option<String> {
     // The audit log of a real server has the name of a created object only in its body.
     let in_body = |pointer: &str| {
@@ -52,7 +51,6 @@ fn a_thousand_echos_take_one_write_each_and_then_there_is_silence() {
     cluster.eventually("a thousand Jobs", || (cluster.list("scale", "jobs").len() == ECHOS).then_some(()));
     cluster.settled(&host);
 
-    // No object is read, and each state is written once.
     let requests = cluster.requests(start);
     let mut by_echo: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in requests.iter().filter(|event| ["echos", "jobs", "events"].contains(&event.resource.as_str())) {

@@ -1,5 +1,3 @@
-//! The admin server over TLS, with authorization.
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
@@ -92,7 +90,6 @@ fn get(host: &Host, path: &str, token: Option<&str>, trust: Trust<'_>) -> std::i
     Ok((status, body.to_owned()))
 }
 
-/// Writes a new certificate, and returns it.
 fn put_certificate(folder: &Folder) -> CertificateDer<'static> {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     folder.put("tls.key", own.signing_key.serialize_pem());
@@ -100,7 +97,6 @@ fn put_certificate(folder: &Folder) -> CertificateDer<'static> {
     own.cert.der().clone()
 }
 
-/// Creates a service account, and returns a token.
 fn token(cluster: &Cluster, namespace: &str, account: &str) -> String {
     cluster.kubectl(&["create", "serviceaccount", account, "-n", namespace]);
     cluster.kubectl(&["create", "token", account, "-n", namespace]).trim().to_owned()

@@ -24,7 +24,6 @@ fn report(host: &Host) -> Value {
     serde_json::from_str(&said).unwrap_or_else(|_| json!({ "said": said }))
 }
 
-/// Waits until the shadow has been compared for all parents, and returns its report.
 fn compared(cluster: &Cluster, host: &Host, parents: usize, is_expected: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
     // Comparisons have a low priority and may take long on a busy machine. The report of a thousand
@@ -46,7 +45,6 @@ fn host(cluster: &Cluster, folder: &Folder, config: &str) -> Host {
     cluster.host_with(&[], &[], &["--config", &path])
 }
 
-/// Returns the output of `gyre diff` with this configuration.
 fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     let path = folder.put("after.yaml", config);
     let kubeconfig = cluster.kubeconfig().display().to_string();
@@ -55,14 +53,12 @@ fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// Returns verb, kind, name and parent of each change.
 fn changes(said: &Value) -> BTreeSet<[String; 4]> {
     let changes = said["changes"].as_array().unwrap_or_else(|| panic!("{said}"));
     let text = |change: &Value, field: &str| change[field].as_str().unwrap_or_default().to_owned();
     changes.iter().map(|change| ["verb", "kind", "name", "parent"].map(|field| text(change, field))).collect()
 }
 
-/// Checks that the report, the diff and the metrics agree.
 fn assert_agree(host: &Host, shadow: &str, report: &Value, diff: &Value) {
     for field in ["parents", "changing", "counts"] {
         assert_eq!(report[field], diff[field], "{field}: {} and {}", report["summary"], diff["summary"]);
@@ -133,7 +129,6 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     }
     assert_eq!(writes(&cluster, mark), Vec::<String>::new());
 
-    // An edited Echo becomes one on which both agree.
     let mut edited = echos(namespace, 20..21);
     edited[0]["spec"]["message"] = json!("another");
     cluster.apply_all(&edited);
@@ -175,7 +170,6 @@ fn what_is_created_once_is_compared_as_it_would_be_made_anew() {
     assert!(said.contains("allowPrivilegeEscalation: false"), "{said}");
 }
 
-/// Returns a configuration with the probe, and with these settings for its shadow.
 fn protean(namespace: &str, more: &str, settings: &Value, shadow: Option<&Value>) -> String {
     let mount = format!("mounts:\n- plugin: {PROTEAN}\n  namespaces: [{namespace}]\n{more}  settings: {settings}\n");
     shadow.map_or(mount.clone(), |shadow| format!("{mount}  shadow: {{plugin: {PROTEAN}, settings: {shadow}}}\n"))
@@ -258,7 +252,6 @@ fn what_the_mount_is_not_granted_is_refused_to_its_shadow_and_what_that_reads_ca
     cluster.apply(&config_map(namespace, "settings", json!({ "text": "second" })).to_string());
     cluster.settled(&host);
     assert_eq!((host.calls("protean"), host.memo_hits("protean")), (calls, hits));
-    // The next call of the mounted plugin also calls the shadow.
     for number in 0..3 {
         cluster.touch(namespace, "protean", &format!("it-{number:02}"), "yes");
     }

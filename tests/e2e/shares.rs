@@ -15,7 +15,6 @@ fn lease(number: u64) -> String {
     format!("{NAMESPACE}.tenant-{number}")
 }
 
-/// Waits until each of these replicas leads this number of mounts.
 fn await_spread(cluster: &Cluster, leases: &Leases, replicas: &[&Replica], each: usize) {
     cluster.eventually(&format!("a spread of {each} mounts each"), || {
         let holders = leases.holders();

@@ -79,7 +79,6 @@ fn what_the_api_server_spells_otherwise_is_not_written_again_when_a_host_starts(
         .collect();
     assert!(writes.is_empty(), "{writes:?}");
 
-    // Changes of others are still detected.
     let edit = json!({ "spec": { "template": { "spec": { "containers": [
         { "name": "main", "resources": { "limits": { "cpu": "1001m" } } },
     ] } } } });

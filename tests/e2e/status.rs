@@ -80,7 +80,6 @@ fn conditions_say_since_when_and_of_which_generation() {
     assert_eq!(failed["status"]["observedGeneration"], 1);
     assert_eq!(ready_of(&failed)["observedGeneration"], 1);
 
-    // Unchanged conditions keep their time.
     let mut conditions = failed["status"]["conditions"].clone();
     for condition in conditions.as_array_mut().unwrap() {
         condition["lastTransitionTime"] = json!(LONG_AGO);
@@ -118,7 +117,6 @@ fn what_others_say_in_a_status_stays() {
     let object = cluster.reason("others", "fickle", "it", "Ready", "PluginTerminal");
     assert_eq!(condition(&object, "Audited").unwrap()["reason"], "Seen");
 
-    // Removed conditions of the host are restored.
     cluster.kubectl(&[
         "patch",
         "-n",

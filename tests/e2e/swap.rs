@@ -1,5 +1,4 @@
-//! A plugin that is replaced repeatedly while its objects change: no change is lost, and no
-//! reconcile mixes two versions.
+//! A plugin is replaced repeatedly while its objects change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Instant, SystemTime};
@@ -28,7 +27,6 @@ fn parents(text: &str) -> Vec<Value> {
 struct Versions(BTreeMap<String, u64>);
 
 impl Versions {
-    /// Returns the version that a write comes from.
     fn of(&self, write: &AuditEvent) -> u64 {
         let agent = &write.user_agent;
         let digest = agent.strip_prefix("gyre/").and_then(|agent| agent.rsplit_once("; ")?.1.strip_suffix(')'));
@@ -75,7 +73,6 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     cluster.apply_all(&parents("first"));
     cluster.all_ready(NAMESPACE, "versioned", PARENTS);
 
-    // All parents change repeatedly during the swaps, and once more afterwards.
     let began = Instant::now();
     let rounds = std::thread::scope(|scope| {
         let swapping = scope.spawn(|| swap_all(&cluster, &host, &folder, &plugins[1..]));
@@ -155,6 +152,5 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     }
     eprintln!("{finished_late} reconciles ended in a version that was replaced meanwhile");
     eprintln!("{reloads} reloads; reconciles that wrote, by version: {seen:?}");
-    // Each version was called at least once before the next one.
     assert_eq!(seen.len() as u64, SWAPS + 1, "{seen:?}");
 }

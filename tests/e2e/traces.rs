@@ -31,7 +31,6 @@ impl Collector {
         Self { address, requests }
     }
 
-    /// Returns the heads of the requests, and all spans.
     fn got(&self) -> (Vec<String>, Vec<Value>) {
         let requests = self.requests.lock();
         let spans = requests.iter().flat_map(|(_, body)| list(&body["resourceSpans"]));

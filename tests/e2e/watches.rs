@@ -1,5 +1,3 @@
-//! Unusual objects of tenants do not affect the watches.
-
 use serde_json::{Value, json};
 
 use crate::harness::Cluster;

@@ -16,7 +16,6 @@ fn an_xca_becomes_active_once_and_stays_so() {
     cluster.settled(&host);
     let Some(quiet) = cluster.audit_mark() else { return };
 
-    // Neither a touch nor a restart activates it again.
     cluster.touch("xca", "xca", "hello", "yes");
     cluster.settled(&host);
     drop(host);
@@ -27,12 +26,10 @@ fn an_xca_becomes_active_once_and_stays_so() {
     let writes: Vec<_> = cluster.requests(quiet).into_iter().filter(|event| event.is_write()).collect();
     assert!(writes.is_empty(), "{writes:?}");
 
-    // If its status is reset, it becomes active again.
     cluster.patch_status("xca", "xca", "hello", &serde_json::json!({ "active": false }));
     cluster.eventually("it to be active again", || {
         (cluster.get("xca", "xca", "hello")?["status"]["active"] == true).then_some(())
     });
-    // A deletion is no error.
     cluster.kubectl(&["delete", "-n", "xca", "xca", "hello"]);
     cluster.settled(&host);
     assert_eq!(host.metric("controller_runtime_reconcile_errors_total", &["\"xca\""]), 0.0);

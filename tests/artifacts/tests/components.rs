@@ -42,7 +42,6 @@ fn plugins_and_probes_are_components() {
     }
 }
 
-/// Returns the number of bytes that differ between two components.
 fn differences(one: &[u8], other: &[u8]) -> usize {
     assert_eq!(one.len(), other.len());
     one.iter().zip(other).filter(|(one, other)| one != other).count()

@@ -80,7 +80,6 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 impl Difference {
-    /// Returns whether it allows a difference at this place of this check's answers.
     fn covers(&self, check: &str, path: &str) -> bool {
         (self.check == "*" || self.check == check) && matches_pattern(self.path, path)
     }

@@ -13,12 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
 
-/// Texts of the API server before a resourceVersion.
 const BEFORE_A_REVISION: [&str; 6] =
     ["current: ", "(current ", "current resource version: ", "resource version: ", "too old: ", "(number) ("];
-/// Columns of tables with a duration.
 const AGES: [&str; 5] = ["Age", "Last Seen", "First Seen", "Duration", "Last Schedule"];
-/// The characters of the suffix of generated names.
 const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
 /// Earlier times are a check's own and are not masked.
 const FIRST_MASKED_YEAR: &str = "2020";
@@ -47,7 +44,6 @@ impl Mask {
         self.value(&event)
     }
 
-    /// Masks values within a text.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut text = without_object(text);
         for (name, label) in self.names.iter().chain(&self.uids) {
@@ -141,7 +137,6 @@ impl Mask {
         self.walk("rows", &rows.into())
     }
 
-    /// Masks the revision of a list, and its continue token.
     fn list_metadata(&self, metadata: &Map<String, Value>) -> Value {
         let mut metadata = metadata.clone();
         if let Some(version) = metadata.get_mut("resourceVersion").filter(|version| **version != "") {
@@ -257,7 +252,6 @@ fn is_uid(text: &str) -> bool {
     groups == [8, 4, 4, 4, 12] && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
 }
 
-/// Returns whether a cell is a duration of a table: `5s`, `3m20s`, `2d`.
 fn is_duration(cell: &Value) -> bool {
     let Some(text) = cell.as_str() else { return false };
     text.ends_with(['s', 'm', 'h', 'd', 'y']) && text.starts_with(|c: char| c.is_ascii_digit())
@@ -313,6 +307,5 @@ fn the_revision_of_a_list_is_told_from_those_of_objects() {
     // A list shows the newest met change, including those of its own items.
     assert_eq!(list("17", &["10", "12"]), "(list rv from (rv 2))");
     assert_eq!(list("12", &[]), "(list rv from (rv 2))");
-    // A list of the past is recognised.
     assert_eq!(list("11", &[]), "(list rv from (rv 1))");
 }

@@ -7,7 +7,6 @@ pub(crate) fn config_map(name: &str, data: Value) -> Value {
 /// The path of the ConfigMap that [`data`] returns.
 pub(crate) const A: &str = "v1/configmaps/a";
 
-/// Returns a ConfigMap called `a`.
 pub(crate) fn data(data: Value) -> Value {
     config_map("a", data)
 }
@@ -16,7 +15,6 @@ pub(crate) fn labelled(name: &str, labels: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "labels": labels } })
 }
 
-/// Returns a Pod with one container.
 pub(crate) fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
@@ -38,7 +36,6 @@ pub(crate) fn deployment(name: &str) -> Value {
     })
 }
 
-/// Returns a Job with one container.
 pub(crate) fn job(name: &str) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name },
@@ -66,7 +63,6 @@ pub(crate) fn widget_crd(spec: Value) -> Value {
     })
 }
 
-/// Returns a schema that takes any object.
 pub(crate) fn any() -> Value {
     json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }

@@ -24,11 +24,9 @@ const LONG_PATIENCE: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(25);
 /// The message of a 429 while the storage of a changed CustomResourceDefinition is prepared.
 const PREPARES_STORAGE: &str = "storage is (re)initializing";
-/// The headers that are compared.
 const HEADERS: [&str; 4] = ["content-type", "location", "retry-after", "warning"];
 /// The maximum length of a namespace, which is a DNS label. A longer name is cut and gets a digest.
 const MAX_LABEL: usize = 63;
-/// The maximum number of characters of a request's body in a transcript.
 const MAX_BODY_SHOWN: usize = 2000;
 
 /// Recent enough to be masked.
@@ -40,7 +38,6 @@ pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// A client of one check for one server.
 pub(crate) struct Probe {
     client: kube::Client,
     namespace: String,
@@ -56,7 +53,6 @@ impl Probe {
         self.record.into_inner().0
     }
 
-    /// Creates the check's namespace, unrecorded.
     pub(crate) async fn make_namespace(&self) {
         let body = json!({ "metadata": { "name": self.namespace } });
         self.post("/api/v1/namespaces").body(body).unrecorded().expect(201).await;
@@ -66,7 +62,6 @@ impl Probe {
         &self.namespace
     }
 
-    /// The API group for the check's CRDs.
     pub(crate) fn group(&self) -> String {
         format!("{}.contract.test", self.namespace)
     }
@@ -87,12 +82,10 @@ impl Probe {
         self.request("DELETE", path)
     }
 
-    /// Patches with one of the content types above.
     pub(crate) fn patch(&self, path: &str, content_type: &str, body: Value) -> Request<'_> {
         self.request("PATCH", path).header("content-type", content_type).body(body)
     }
 
-    /// Runs server-side apply as `manager`.
     pub(crate) fn apply(&self, path: &str, manager: &str, body: Value) -> Request<'_> {
         self.patch(path, APPLY_PATCH, body).query(&format!("fieldManager={manager}"))
     }
@@ -115,7 +108,6 @@ impl Probe {
         if query.is_empty() { request } else { request.query(query) }
     }
 
-    /// Opens a watch. Panics if the server refuses it.
     pub(crate) async fn watch(&self, path: &str) -> Watch<'_> {
         self.get(path).query("watch=true").watch().await
     }
@@ -230,7 +222,6 @@ impl Probe {
     }
 }
 
-/// Returns `check_name` as a DNS label.
 fn namespace_of(check: &str) -> String {
     let name = check.replace('_', "-");
     if name.len() <= MAX_LABEL {
@@ -279,7 +270,6 @@ impl<'p> Request<'p> {
         self.text(&body.to_string())
     }
 
-    /// Sets a body that need not be JSON.
     pub(crate) fn text(mut self, body: &str) -> Self {
         self.body = self.probe.fill(body).into_bytes();
         if !self.headers.iter().any(|(name, _)| name == "content-type") {
@@ -336,7 +326,6 @@ impl<'p> Request<'p> {
         Answer { status, headers, body }
     }
 
-    /// Opens it as a watch. Panics if the server refuses it.
     pub(crate) async fn watch(self) -> Watch<'p> {
         let (request, probe) = (self.shown(), self.probe);
         let response = self.response().await;
@@ -378,7 +367,6 @@ impl<'p> Request<'p> {
     }
 }
 
-/// An unmasked answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -387,13 +375,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns a string at a JSON pointer. Panics if there is none.
     pub(crate) fn str(&self, pointer: &str) -> &str {
         let value = self.body.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_else(|| panic!("no text at {pointer} of {:#}", self.body))
     }
 
-    /// Returns the value at a JSON pointer, or null.
     pub(crate) fn at(&self, pointer: &str) -> &Value {
         self.body.pointer(pointer).unwrap_or(&Value::Null)
     }
@@ -414,13 +400,11 @@ impl Answer {
         self.str("/reason")
     }
 
-    /// Returns the names of a list's items.
     pub(crate) fn names(&self) -> Vec<&str> {
         let items = self.body["items"].as_array().into_iter().flatten();
         items.map(|item| item["metadata"]["name"].as_str().unwrap_or_default()).collect()
     }
 
-    /// Returns the texts of the `Warning` headers.
     pub(crate) fn warnings(&self) -> Vec<&str> {
         self.headers.get("warning").into_iter().flatten().map(String::as_str).collect()
     }
@@ -499,7 +483,6 @@ impl Watch<'_> {
     }
 }
 
-/// Returns `ADDED a` and the like.
 pub(crate) fn summary(events: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     events.iter().map(|event| format!("{} {}", text(&event["type"]), text(&event["object"]["metadata"]["name"]))).collect()

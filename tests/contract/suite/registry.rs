@@ -20,10 +20,8 @@ const RECORD: &str = "GYRE_CONTRACT_RECORD";
 /// started only if it is requested by name.
 const REPLAY: &str = "GYRE_CONTRACT_REPLAY";
 
-/// The components that a check needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum World {
-    /// Only the API server.
     Api,
     /// The controllers as well: garbage collection, namespaces, Jobs.
     Controllers,
@@ -63,7 +61,6 @@ macro_rules! checks {
 pub(crate) use checks;
 
 impl Check {
-    /// The last part of its module's path.
     pub(crate) fn theme(&self) -> &'static str {
         self.module.rsplit("::").next().unwrap_or_default()
     }
@@ -74,9 +71,7 @@ impl Check {
 }
 
 /// Runs a check against every server, and compares the answers with those of the first server, or
-/// with recorded ones.
-///
-/// Panics if an assertion of the check fails, or if answers differ.
+/// with recorded ones. Panics if answers differ.
 pub(crate) fn verify(check: &Check) {
     let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut expected = folder(REPLAY).map(|folder| ("recorded", Transcript::load(&folder.join(check.file()))));
@@ -101,7 +96,6 @@ pub(crate) fn verify(check: &Check) {
     }
 }
 
-/// Returns the transcript of a check, and its panic, if any.
 fn run(check: &Check, client: kube::Client) -> (Transcript, Option<Box<dyn Any + Send>>) {
     let probe = Probe::new(client, check.name);
     let result = runtime().block_on(

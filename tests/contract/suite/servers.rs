@@ -14,9 +14,7 @@ const SERVERS: &str = "GYRE_CONTRACT_SERVERS";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
-    /// The real server, which defines the expected answers.
     KubeApiserver,
-    /// The server in memory.
     Devcluster,
 }
 
@@ -37,7 +35,6 @@ impl Server {
     }
 }
 
-/// The servers of this run, the real one first.
 pub(crate) fn servers() -> Vec<Server> {
     let all = [Server::KubeApiserver, Server::Devcluster];
     match std::env::var(SERVERS) {
@@ -56,7 +53,7 @@ fn kube_apiserver(world: World) -> Option<kube::Client> {
     static WITHOUT_CONTROLLERS: OnceLock<Option<(ControlPlane, kube::Client)>> = OnceLock::new();
     static WITH_CONTROLLERS: OnceLock<Option<(ControlPlane, kube::Client)>> = OnceLock::new();
     let (cell, options) = match world {
-        // Without controllers there are no service accounts, and the admission plugin would refuse Pods.
+        // Without controllers there are no service accounts, and admission would refuse Pods.
         World::Api => (
             &WITHOUT_CONTROLLERS,
             Options {

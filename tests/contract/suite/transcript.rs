@@ -7,7 +7,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// All requests of one check, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Transcript {
     pub(crate) exchanges: Vec<Exchange>,
@@ -31,7 +30,6 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Returns the parts that are compared.
     pub(crate) fn compared(&self) -> Value {
         serde_json::json!({ "status": self.status, "headers": self.headers, "body": self.body, "events": self.events })
     }

@@ -67,9 +67,7 @@ pub struct AuditEvent {
 }
 
 impl AuditEvent {
-    /// Parses a line of the log.
-    ///
-    /// Errors: it is not JSON, or lacks the verb, the stage or a timestamp.
+    /// Parses a line of the log. Errors: it lacks the verb, the stage or a timestamp.
     pub fn parse(line: &str) -> anyhow::Result<Self> {
         let event: Value = serde_json::from_str(line).context("no JSON")?;
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_string();
@@ -133,11 +131,8 @@ impl Mark {
     pub const START: Self = Self(0);
 }
 
-/// Reads the log of a running control plane.
-///
-/// The server writes an event after it has answered, so a reader may have to wait.
-/// [`AuditReader::wait_for`] does, and [`crate::ControlPlane::audit_barrier`] waits for all
-/// answered requests.
+/// Reads the log of a running control plane. The server writes an event after it has answered:
+/// [`AuditReader::wait_for`] waits for one, [`crate::ControlPlane::audit_barrier`] for all.
 #[derive(Clone, Debug)]
 pub struct AuditReader {
     path: PathBuf,
@@ -171,9 +166,7 @@ impl AuditReader {
         Ok(self.matching(mark, predicate)?.len())
     }
 
-    /// Waits for an event since `mark` for which `predicate` is true, and returns the first.
-    ///
-    /// Errors: there is none within `patience`.
+    /// Waits at most `patience` for an event since `mark` for which `predicate` is true.
     pub fn wait_for(
         &self,
         mark: Mark,
@@ -190,7 +183,6 @@ impl AuditReader {
         }
     }
 
-    /// Returns the complete lines after `mark`, and their end.
     fn read(&self, mark: Mark) -> anyhow::Result<(String, Mark)> {
         let mut bytes = Vec::new();
         match File::open(&self.path) {
@@ -213,7 +205,6 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
-    /// Lines as kube-apiserver 1.36 writes them.
     const LOG: &str = include_str!("../tests/data/audit.log");
 
     fn summary(event: &AuditEvent) -> String {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-/// A certificate authority that writes its certificates into one folder.
 pub(crate) struct Authority {
     folder: PathBuf,
     issuer: Issuer<'static, KeyPair>,
@@ -56,7 +55,6 @@ impl Authority {
         self.issue(file, params)
     }
 
-    /// Makes a key pair for service account tokens. Returns the private key and the public key.
     pub(crate) fn signing_key(&self, file: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
         let key = KeyPair::generate()?;
         let paths = (self.folder.join(format!("{file}.key")), self.folder.join(format!("{file}.pub")));

@@ -1,5 +1,3 @@
-//! The command lines of the components of a control plane.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -49,11 +49,11 @@ struct Servers {
 }
 
 impl ControlPlane {
-    /// Starts a control plane and waits until it is ready. If controllers run, the service account
-    /// `default` exists then.
+    /// Starts a control plane and waits until it is ready, and if controllers run, for the account
+    /// `default`.
     ///
-    /// With `USE_EXISTING_CLUSTER=true` it starts nothing and uses the cluster of the current
-    /// kubeconfig, whose audit log is not readable.
+    /// With `USE_EXISTING_CLUSTER=true` it uses the cluster of the current kubeconfig. Its audit
+    /// log is not readable.
     ///
     /// Errors: [`tools::Error`] if controllers are requested and missing; otherwise the cause, with
     /// the end of the log of the failed component.
@@ -83,11 +83,8 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// Returns the control plane that all tests of this process share. The first call starts it,
-    /// and builds the tools if needed. It stops with the process.
-    ///
-    /// Tests that share it use namespaces of their own, and read only about their own objects in
-    /// the audit log.
+    /// Returns the control plane that all tests of this process share, and starts it if needed.
+    /// Tests use their own namespaces, and read only about their own objects in the audit log.
     pub fn shared() -> anyhow::Result<&'static Self> {
         static SHARED: OnceLock<anyhow::Result<ControlPlane>> = OnceLock::new();
         let start = || {
@@ -118,8 +115,8 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// Writes a kubeconfig for a user, who has no permissions until RBAC grants them. A certificate
-    /// has at most one group. On an existing cluster the administrator impersonates the user.
+    /// Writes a kubeconfig for a user without permissions. A certificate has at most one group. On
+    /// an existing cluster the administrator impersonates the user.
     pub fn kubeconfig_for_user(&self, user: &str, groups: &[&str]) -> anyhow::Result<PathBuf> {
         let file = format!("user-{}", self.counter.fetch_add(1, Ordering::Relaxed));
         let path = self.layout().kubeconfig(&file);
@@ -199,7 +196,7 @@ impl ControlPlane {
     }
 
     /// Waits until the audit log has all requests that were answered before the call, and returns
-    /// its end: later events are of requests that were made after the call began.
+    /// its end.
     pub fn audit_barrier(&self) -> anyhow::Result<Mark> {
         let audit = self.audit()?;
         let before = audit.mark()?;
@@ -271,7 +268,6 @@ impl ControlPlane {
         bail!("each of {PORT_ATTEMPTS} ports was taken by somebody else before kube-apiserver could bind it")
     }
 
-    /// Sets the port, and writes the kubeconfigs of the clients.
     fn take_port(&mut self, port: u16) -> anyhow::Result<()> {
         self.url = format!("https://127.0.0.1:{port}");
         let url = self.url.clone();
@@ -364,7 +360,6 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// The developer's own kubeconfig, with the content of all files that it names.
     fn current_config(&self) -> anyhow::Result<serde_json::Value> {
         let mut command = Command::new(&self.tools.kubectl);
         let text = stdout(command.args(["config", "view", "--raw", "--flatten", "--minify", "--output=json"]))?;

@@ -77,7 +77,6 @@ const GUARD_PATIENCE: Duration = Duration::from_secs(3);
 /// The number of bytes of a log that an error contains.
 const TAIL_BYTES: u64 = 4096;
 
-/// A signal to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGTERM.
@@ -98,7 +97,6 @@ pub enum Signal {
 pub struct Guarded {
     name: String,
     guard: Child,
-    /// Closing it stops the program.
     pipe: Option<ChildStdin>,
     program: u32,
     grace: Duration,
@@ -111,11 +109,11 @@ impl Guarded {
     /// Guarantees: stdin is empty, only the environment is inherited, and the program is stopped
     /// when the value is dropped or this process ends; it then has `grace` to end.
     ///
-    /// Assumptions: redirections and `env_clear` of `command` have no effect, because the standard
-    /// library does not expose them.
+    /// Assumptions: `command` has no redirections or `env_clear`, which the standard library does
+    /// not expose.
     ///
-    /// Errors: the shell or the log cannot be opened. A program that does not exist ends at once
-    /// with code 127, which is no error here.
+    /// Errors: the shell or the log cannot be opened. A missing program ends with code 127, without
+    /// an error here.
     pub fn spawn(name: &str, command: &Command, log: &Path, grace: Duration) -> anyhow::Result<Self> {
         let file = File::options()
             .create(true)
@@ -256,7 +254,6 @@ impl Drop for Janitor {
     }
 }
 
-/// Returns the last lines of a text file, or the error of reading it.
 pub(crate) fn tail(path: &Path) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(path)?;
@@ -285,7 +282,6 @@ mod tests {
     use std::time::Instant;
 
     const GRACE: Duration = Duration::from_secs(1);
-    /// Long enough for a busy machine; only a test that hangs waits this long.
     const PATIENCE: Duration = Duration::from_secs(300);
 
     fn is_alive(process: u32) -> bool {

@@ -4,12 +4,10 @@
 pub(crate) const GO_MOD: &str = include_str!("../go.mod");
 pub(crate) const GO_SUM: &str = include_str!("../go.sum");
 
-/// A program that is built from the module.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// The Go package, as in the `tool` lines of `go.mod`.
     pub(crate) package: &'static str,
-    /// The Go module that has the program's version.
     pub(crate) module: &'static str,
 }
 
@@ -27,7 +25,6 @@ pub(crate) const PROGRAMS: [Program; 5] = [
 ];
 
 impl Program {
-    /// The version in `go_mod`, with its `v`.
     pub(crate) fn version(&self, go_mod: &str) -> Option<String> {
         required_version(go_mod, self.module)
     }
@@ -52,7 +49,6 @@ impl Program {
     }
 }
 
-/// The version of `module` in a `require` line.
 fn required_version(go_mod: &str, module: &str) -> Option<String> {
     go_mod.lines().find_map(|line| {
         let line = line.trim().trim_start_matches("require ");

@@ -54,10 +54,8 @@ pub fn skip(reason: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the tools, or `None` after skipping the calling test.
-///
-/// Errors: a cause other than this machine, e.g. a failed build; or the test is
-/// [`Requirement::Required`].
+/// Returns the tools, or `None` after skipping the calling test. Errors: a failed build and the
+/// like; or the test is [`Requirement::Required`].
 #[track_caller]
 pub fn tools_or_skip() -> anyhow::Result<Option<Tools>> {
     unless_missing(Tools::find_or_build(&mut |line| print_uncaptured(&format!("{line}\n"))).map_err(Into::into))

@@ -195,12 +195,10 @@ impl Tools {
     }
 }
 
-/// Returns whether tests use the cluster of the current kubeconfig.
 pub(crate) fn uses_existing_cluster() -> bool {
     std::env::var(USE_EXISTING_CLUSTER).is_ok_and(|value| value == "true")
 }
 
-/// Looks for a program in our cache and on `PATH`.
 fn elsewhere(program: &'static str) -> Option<PathBuf> {
     let cached = Cache::of_user().ok().map(|cache| cache.folder.join(program));
     cached.filter(|path| path.is_file()).or_else(|| on_path(program))
@@ -258,7 +256,6 @@ impl Cache {
     }
 }
 
-/// Returns the name of the cache folder: the version of Kubernetes and a digest of the sources.
 fn key(go_mod: &str, go_sum: &str) -> Result<String, Error> {
     let mut digest = Sha256::new();
     for part in [go_mod, go_sum, std::env::consts::OS, std::env::consts::ARCH] {
@@ -274,13 +271,11 @@ fn key(go_mod: &str, go_sum: &str) -> Result<String, Error> {
     }
     let mut key = version + "-";
     for byte in digest.finalize().iter().take(6) {
-        // Writing to a string cannot fail.
         let _ = write!(key, "{byte:02x}");
     }
     Ok(key)
 }
 
-/// Locks a file, so that processes do not build at the same time.
 fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
     let action = || format!("lock {}", path.display());
     let file = File::options().create(true).append(true).open(path).map_err(Error::io(action()))?;

@@ -1,5 +1,3 @@
-//! Tests of a real control plane.
-
 use std::path::Path;
 use std::time::Duration;
 

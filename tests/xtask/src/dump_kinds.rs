@@ -46,7 +46,6 @@ use crate::build::root;
 use crate::steps::Steps;
 use proxy::Proxy;
 
-/// The folder of the dump, relative to the root of the checkout.
 const FOLDER: &str = "host/devcluster/src/builtin/dump";
 
 /// The groups and versions of devcluster; the core group has no name.
@@ -71,7 +70,6 @@ const GROUP_VERSIONS: [(&str, &str); 14] = [
 const VERSION_FIELDS: [&str; 7] =
     ["major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor", "gitVersion"];
 
-/// Files of the dump, by path in its folder.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// Writes the dump. Errors: no file was changed, unless writing failed.

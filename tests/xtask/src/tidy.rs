@@ -52,7 +52,6 @@ fn check(kinds: &[&str], rule: &str, check: impl Fn(&Path, &str) -> Vec<String>)
     assert!(findings.is_empty(), "{rule}:\n{findings}");
 }
 
-/// Returns `:line: finding` for each line with a finding of `is_wrong`.
 fn lines(text: &str, is_wrong: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let findings = text.lines().enumerate().filter_map(|(index, line)| Some(format!(":{}: {}", index + 1, is_wrong(line)?)));
     findings.collect()
@@ -144,7 +143,6 @@ fn reach(path: &Path, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// Returns the name in `mod name;`, with any visibility.
 fn module_name(line: &str) -> Option<&str> {
     let (before, name) = line.strip_suffix(';')?.rsplit_once("mod ")?;
     let is_declaration = before.is_empty() || before.starts_with("pub");
@@ -164,7 +162,6 @@ fn module_names_are_found() {
 /// minimum number of tests in each.
 const SHOWN: [(&str, usize); 2] = [("tests/MATRIX.md", 50), ("docs/security.md", 50)];
 
-/// Returns the file and name of each test that a text names.
 fn named_tests(text: &str) -> BTreeSet<(String, &str)> {
     let spans = text.split('`').skip(1).step_by(2);
     spans.filter_map(|span| span.split_once(".rs::")).map(|(file, test)| (format!("{file}.rs"), test)).collect()
@@ -280,7 +277,6 @@ fn a_released_contract_never_changes() {
     }
 }
 
-/// Returns a digest of the names and texts of a folder's files.
 fn digest(folder: &Path) -> String {
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

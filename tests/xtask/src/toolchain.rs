@@ -15,7 +15,6 @@ use anyhow::{Context as _, bail, ensure};
 use crate::build;
 use crate::steps;
 
-/// The list of the project's needs, for rustup.
 const FILE: &str = include_str!("../../../rust-toolchain.toml");
 
 /// The server of rustup, unless `RUSTUP_DIST_SERVER` is set.
@@ -49,7 +48,6 @@ impl fmt::Display for Part {
 }
 
 impl Part {
-    /// The arguments of rustup that install it.
     fn arguments(&self) -> [&str; 3] {
         match self {
             Self::Target(name) => ["target", "add", name],
@@ -57,7 +55,6 @@ impl Part {
         }
     }
 
-    /// Returns whether the `rustc` that Cargo uses has it.
     fn is_installed(&self) -> anyhow::Result<bool> {
         Ok(match self {
             Self::Target(name) => {
@@ -125,7 +122,6 @@ fn missing(needed: Use) -> anyhow::Result<Vec<Part>> {
     Ok(missing)
 }
 
-/// Returns the words of a one-line list in rust-toolchain.toml.
 fn listed(key: &str) -> impl Iterator<Item = String> {
     let values = FILE.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
     values.unwrap_or_default().split('"').skip(1).step_by(2).map(str::to_owned)
@@ -142,7 +138,6 @@ fn install(part: &Part) -> Command {
     command
 }
 
-/// Returns a command at the root, where rustup finds rust-toolchain.toml.
 fn program(name: &OsString) -> Command {
     let mut command = Command::new(name);
     command.current_dir(build::root());
@@ -162,7 +157,7 @@ fn server() -> String {
     } else {
         &["http_proxy", "all_proxy", "ALL_PROXY"]
     };
-    // With `no_proxy`, rustup decides, and its error names the address.
+    // The list in `no_proxy` is not parsed: if it is set, the server itself is tried.
     match proxies.iter().find_map(|name| variable(name)) {
         Some(proxy) if variable("no_proxy").or_else(|| variable("NO_PROXY")).is_none() => proxy,
         _ => server,

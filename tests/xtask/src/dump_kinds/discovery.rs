@@ -1,5 +1,3 @@
-//! The kinds, with their names and verbs.
-
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, ensure};
@@ -8,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::proxy::{self, Proxy};
 use super::{GROUP_VERSIONS, path_of};
 
-/// The `Accept` header of clients that know the aggregated form.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
 /// Returns the aggregated discovery of `GROUP_VERSIONS`, and the hashes of the plain one.
@@ -115,7 +112,6 @@ fn flatten(list: &Value, group: &str, name: &str) -> anyhow::Result<Vec<Value>> 
     Ok(flat)
 }
 
-/// Returns one entry of the plain form.
 fn plain(of: &Value, name: &str, namespaced: bool) -> Value {
     let mut plain = Map::new();
     plain.insert("name".to_string(), json!(name));

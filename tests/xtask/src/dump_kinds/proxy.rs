@@ -16,7 +16,6 @@ const POLL: Duration = Duration::from_millis(100);
 /// `kubectl proxy` on a socket: it does TLS and authentication, so that plain HTTP is enough here.
 pub(super) struct Proxy {
     socket: PathBuf,
-    // Stops when it is dropped.
     _process: Guarded,
 }
 
@@ -32,7 +31,6 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Returns the body of the answer to a GET of `path`, as JSON.
     pub(super) fn json(&self, path: &str, accept: &str) -> anyhow::Result<Value> {
         serde_json::from_str(&self.get(path, accept)?).with_context(|| format!("{path} is no JSON"))
     }

@@ -22,7 +22,6 @@ pub(super) fn describe(kinds: &BTreeSet<(String, String, String)>, documents: &[
     let mut command = tools::go_in_module();
     command.args(["run", "./kinds"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().context("cannot run `go`")?;
-    // It reads everything before it prints anything.
     child.stdin.take().context("`go` has no standard input")?.write_all(input.to_string().as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "`go run ./kinds` failed ({})", output.status);

@@ -25,7 +25,6 @@ pub(super) fn on_disk(path: &Path) -> Option<String> {
 /// Segments, e.g. `["crate", "plan", "Step"]`.
 type Names = Vec<String>;
 
-/// A module, its declarations and its imports.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     /// The path in the crate; empty for the root.
@@ -39,20 +38,17 @@ pub(super) struct Module {
     /// name.
     uses: BTreeMap<String, BTreeSet<Names>>,
     globs: BTreeSet<Names>,
-    /// The paths of at least two segments in its code and its imports.
     paths: BTreeSet<Names>,
     /// Single names, which may come from a glob.
     names: BTreeSet<String>,
 }
 
-/// The modules of one target of Cargo; the first is the root.
 #[derive(Debug, Default)]
 pub(super) struct Crate {
     pub(super) modules: Vec<Module>,
 }
 
 impl Crate {
-    /// Reads the crate with this root.
     pub(super) fn read(root: &Path, source: Source<'_>) -> Self {
         let mut read = Self::default();
         let folder = root.parent().unwrap_or(root).to_path_buf();
@@ -130,7 +126,6 @@ impl Crate {
         paths.filter_map(|path| path.get(1..))
     }
 
-    /// Returns the module that declares the item at a path in this crate.
     pub(super) fn declaring(&self, path: &[String]) -> &Module {
         let mut found = BTreeSet::new();
         let path = joined(&["crate".to_owned()], path);
@@ -199,7 +194,6 @@ impl Crate {
 /// Longer than any real path.
 const LONGEST_PATH: usize = 32;
 
-/// The meaning of a name that a module does not declare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unknown {
     /// An item of another crate.
@@ -242,7 +236,6 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     conditions.filter_map(|attribute| attribute.parse_args::<Meta>().ok()).any(|meta| is_test(&meta))
 }
 
-/// Returns the file in `#[path = "…"]`.
 fn path_attribute(attributes: &[Attribute]) -> Option<String> {
     attributes.iter().find_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
@@ -304,7 +297,6 @@ impl Reader {
         }
     }
 
-    /// Finds paths in the tokens of a macro or an attribute.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons) = (Names::new(), 0);
         for token in tokens {

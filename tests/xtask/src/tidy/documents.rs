@@ -29,7 +29,6 @@ const PUBLISHED: [&str; 10] = [
     "testkit",
 ];
 
-/// The folder with the SDK's copies of pages of `docs/`.
 const GUIDE: &str = "sdk/src/guide";
 
 /// Folders with a copy of the contract, because the package is built from it.
@@ -54,12 +53,10 @@ fn lines_with_fences(text: &str) -> Vec<(&str, bool)> {
     lines.collect()
 }
 
-/// Returns the code spans of a line.
 fn spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Returns the targets of links outside of code fences.
 fn links(text: &str) -> Vec<&str> {
     let prose = lines_with_fences(text).into_iter().filter(|(_, is_code)| !is_code);
     prose.flat_map(|(line, _)| line.split("](").skip(1).filter_map(|rest| rest.split(')').next())).collect()
@@ -76,7 +73,6 @@ fn fragments(text: &str) -> BTreeSet<String> {
     prose.map(|(line, _)| fragment(line.trim_start_matches('#').trim())).collect()
 }
 
-/// Returns `path` without `.` and `..`.
 fn normalized(path: &Path) -> PathBuf {
     let mut parts: Vec<Component<'_>> = Vec::new();
     for part in path.components() {
@@ -144,7 +140,6 @@ fn files_that_documents_name_exist() {
     assert!(count > 50, "the documents name {count} files");
 }
 
-/// Returns the value of an option in a command line.
 fn option<'a>(words: &[&'a str], names: &[&str]) -> Option<&'a str> {
     words.iter().position(|word| names.contains(word)).and_then(|index| words.get(index + 1)).copied()
 }

@@ -1,5 +1,4 @@
-//! The glossary of ARCHITECTURE.md: its terms are in use, and words that it calls "no longer used"
-//! are not.
+//! Checks that terms of the glossary are in use, and that old words are not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,7 +40,6 @@ impl<'a> Glossary<'a> {
     }
 }
 
-/// Returns the identifiers and words of a text.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
 }

@@ -84,7 +84,6 @@ fn cyclic(read: &Crate) -> Vec<Arrow> {
     on_cycles.collect()
 }
 
-/// The name of the root of a crate among its modules.
 const ROOT: &str = "the root";
 
 /// Returns whether arrows lead from one sibling to another.
@@ -123,7 +122,6 @@ fn relative(path: &Path) -> PathBuf {
     path.strip_prefix(&root).map_or_else(|_| path.to_path_buf(), Path::to_path_buf)
 }
 
-/// Reads a crate, with paths relative to the root of the repository.
 fn read_target(target: &Target) -> Crate {
     let mut read = Crate::read(&target.root, &on_disk);
     for module in &mut read.modules {
