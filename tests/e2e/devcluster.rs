@@ -1,7 +1,5 @@
-//! The host as a process, with devcluster, controlled through kubectl.
-//!
-//! Each test has its own namespaces and host. Each host has its own user, so that the audit log
-//! shows its requests.
+//! The host as a process, with devcluster, controlled through kubectl. Each test has its own
+//! namespaces, hosts and users, whose requests the audit log shows.
 
 #![expect(
     clippy::expect_used,

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use crate::counted::{self, Counted};
 use crate::harness::{Cluster, Folder, Host, condition, guest_crds};
 
-/// The expected reason in the status, in the metric and in the event of each guest; `None` if the
-/// plugin is not mounted (see `command_line`).
+/// The expected reason of each guest; `None` if it is not mounted (see `command_line`).
 const ENDS: &[(&str, Option<&str>)] = &[
     ("trap", Some("Trapped")),
     ("panics", Some("Trapped")),
@@ -116,8 +115,8 @@ fn ends_as(cluster: &Cluster, host: &Host, guest: &str, reason: &str) {
     assert_eq!(event["type"], "Warning", "{guest}");
 }
 
-/// Returns a configuration that mounts these guests and the echo plugin. No guest is quarantined,
-/// and only the endless loop reaches its deadline, even on a busy machine.
+/// Mounts these guests and the echo plugin, without quarantine. Only the endless loop reaches its
+/// deadline.
 fn mounts(guests: &[(&str, &str)]) -> String {
     let deadline = |guest: &str| if guest == "endless_loop" { "1s" } else { "600s" };
     let mount = |plugin: &str, deadline: &str| {
@@ -149,8 +148,7 @@ fn hostile_round(cluster: &Cluster, host: &Host, guests: &[(&str, &str)], round:
 fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
     const ITSELF: &str = "hostile::each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody";
     const ROUNDS: usize = 3;
-    /// Half of the flooder's answer, and less than the host needs for each of the other large
-    /// answers and logs.
+    /// Half of the flooder's answer, and less than other attacks need in the host.
     const ALLOWED: usize = 16 << 20;
     if counted::is_host() {
         return;
@@ -247,8 +245,7 @@ fn attack(victim: &str) -> Vec<Value> {
         "apiVersion": "batch/v1", "kind": "Job", "spec": spec,
         "metadata": { "name": "forged", "namespace": "attacker-tenant", "labels": labels },
     });
-    // The other owner does not exist. The garbage collector deletes an object if all its owners are
-    // gone.
+    // The other owner does not exist; one existing owner keeps the object.
     let owners = [("a\"b", "a\"b"), ("victim", victim)]
         .map(|(name, uid)| json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": name, "uid": uid }));
     let odd = json!({
@@ -384,8 +381,7 @@ fn what_never_comes_to_rest_slows_down() {
         let calls = cluster.eventually("a dozen calls", || {
             Some(host.metric("gyre_plugin_calls_total", &[plugin])).filter(|calls| *calls >= 12.0)
         });
-        // The delays double from 5 ms, with at most half of each as jitter. Two calls may have
-        // other causes.
+        // The delays double from 5 ms, with up to half as jitter. Two calls may have other causes.
         let least = Duration::from_micros(2500).mul_f64(2_f64.powf(calls - 3.0) - 1.0);
         assert!(start.elapsed() >= least, "{plugin}: {calls} calls in {:?}", start.elapsed());
     }

@@ -11,8 +11,7 @@ const NAMESPACES: [&str; 2] = ["strand", "strand-far"];
 const HOST: &str = "system:serviceaccount:strand:host";
 const WRITER: &str = "system:serviceaccount:strand:writer";
 
-/// Two mounts that write as `strand/writer` (one finalizes, the other has cross-namespace
-/// children), and one mount that writes as the host.
+/// Two mounts that write as `strand/writer`, and one that writes as the host.
 struct Mounts {
     folder: Folder,
     far: String,
@@ -32,8 +31,7 @@ impl Mounts {
         if has_all {
             let finalizing = gyre_artifacts::probes::FINALIZING;
             mounts.push(json!({ "plugin": finalizing, "namespaces": ["strand"], "impersonate": "strand/writer" }));
-            // The plugin also declares ClusterRoles, which are not granted: the account cannot list
-            // them.
+            // It also declares ClusterRoles, which are not granted: the account cannot list them.
             let grants = json!({ "children": ["ConfigMap.v1"], "writeNamespaces": ["strand-far"] });
             mounts.push(json!({
                 "plugin": self.far, "namespaces": NAMESPACES, "impersonate": "strand/writer", "grants": grants,
@@ -79,8 +77,7 @@ fn a_mount_that_impersonates_leaves_no_finalizer_behind_under_the_rules_that_are
         cluster.gone("strand", "strandedthings", &["short-lived"]);
         assert!(cluster.get("strand-far", "configmap", "strand-short-lived").is_none());
 
-        // One parent of each kind is being deleted when the mounts are removed: first while the
-        // host runs, then between two runs.
+        // One parent of each kind is being deleted when the mounts are removed.
         let leaving = format!("leaving-{round}");
         cluster.delete("strand", "finalizing", &leaving);
         cluster.reason("strand", "finalizing", &leaving, "Ready", "Finalizing");

@@ -25,8 +25,7 @@ fn parent(number: u64, name: &str) -> Value {
     guest(&kind(number), NAMESPACE, &format!("t{number:02}-{name}"), json!({ "text": name }))
 }
 
-/// Returns the watches that hosts have opened since a mark, by resource, and whether each is still
-/// open.
+/// Returns the watches since a mark, by resource, and whether each is still open.
 fn watches(cluster: &Cluster, since: Mark) -> BTreeMap<String, Vec<bool>> {
     let events = cluster.watches(since);
     let is = |event: &AuditEvent, stage| event.stage == stage;

@@ -68,8 +68,7 @@ fn created_by_echoperator(cluster: &Cluster, objects: &[Value]) -> Vec<Value> {
     objects.iter().map(get).collect()
 }
 
-/// Returns the writes to Jobs and CronJobs, as `verb resource/name code`, except of the Job
-/// controller.
+/// Returns the writes to Jobs and CronJobs, as `verb resource/name code`.
 fn writes(requests: &[AuditEvent]) -> Vec<String> {
     let is_child =
         |event: &&AuditEvent| ["jobs", "cronjobs"].contains(&event.resource.as_str()) && event.subresource.is_empty();
@@ -154,8 +153,7 @@ fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
     cluster.settled(&host);
     assert!(cluster.get("legacy", "job", "expiring").is_none(), "it ran again");
 
-    // Schedule and message are changed in turns, because echoperator still owns these fields as
-    // well.
+    // In turns, because echoperator still owns these fields as well.
     for (schedule, message) in [("5 0 1 1 *", "one"), ("10 0 1 1 *", "two"), ("15 0 1 1 *", "three"), ("20 0 1 1 *", "four")] {
         patch("scheduledecho", "yearly", json!({ "spec": { "schedule": schedule } }));
         patch("scheduledecho", "yearly", json!({ "spec": { "message": message } }));
@@ -200,8 +198,7 @@ fn what_changed_while_nobody_looked_is_made_good() {
     assert_eq!(deleted, None);
 }
 
-/// echoperator could create the Jobs of all Echos in its own namespace. For the garbage collector
-/// and for gyre these are not children.
+/// For the garbage collector and for gyre, Jobs in another namespace are not children.
 #[test]
 fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
     let Some(cluster) = Cluster::for_test("strayed", &["strayed", "strayed-operator"]) else { return };

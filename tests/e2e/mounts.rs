@@ -225,8 +225,7 @@ mounts:
     await_data(&cluster, namespace, "amid-two", "version", "0000000002");
 }
 
-/// Writes files as the kubelet does for a ConfigMap: into a new folder, and then replaces a
-/// symlink.
+/// Writes files as the kubelet does for a ConfigMap, by replacing a symlink.
 fn mount_config_map(folder: &Path, version: &str, files: &[(&str, &[u8])]) {
     let content = folder.join(version);
     std::fs::create_dir(&content).unwrap();

@@ -17,8 +17,7 @@ pub(crate) fn runtime() -> &'static Runtime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     Open,
-    /// Data waits until the direction is open again, unless the connection was closed meanwhile, as
-    /// with the retransmissions of TCP.
+    /// Data waits until the direction is open again, unless the connection is closed.
     Stalled,
     /// Connections break, and new ones are refused.
     Broken,

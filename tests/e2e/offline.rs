@@ -97,8 +97,7 @@ fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
     assert_eq!(left.replace("\r\n", "\n").lines().count(), piped.lines().count(), "nothing of it stays: {left:?}");
 }
 
-/// Returns the echo plugin with five megabytes in a custom section, as large as a plugin with an
-/// interpreter.
+/// Returns the echo plugin, as large as a plugin with an interpreter.
 fn large(folder: &Path) -> PathBuf {
     let mut component = fs::read(gyre_artifacts::ECHO).unwrap();
     let content = [&[7][..], b"padding", &vec![0; 5 << 20]].concat();

@@ -244,8 +244,7 @@ fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
     cluster.settled(&host);
 }
 
-/// Otherwise, the right to create a parent in one namespace would give its plugin write access to
-/// all.
+/// Otherwise, tenants could make the plugin write into other namespaces.
 #[test]
 fn a_child_in_another_namespace_is_refused_until_the_namespace_is_granted() {
     let Some(cluster) = Cluster::for_test("trespass", &["trespass", "trespass-shared"]) else { return };

@@ -83,8 +83,7 @@ impl Permission {
     }
 }
 
-/// Returns the permissions that the requests did not use, after checking that each request is
-/// permitted.
+/// Checks that each request is permitted, and returns the unused permissions.
 fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeSet<String> {
     let mut unused: BTreeSet<&Permission> = permissions.iter().collect();
     // Everybody may read paths that are no resources, such as `/version`.
@@ -374,8 +373,7 @@ fn a_forged_child_takes_no_request_that_the_rules_do_not_permit_and_delays_nothi
     };
     let reference =
         json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": "victim", "uid": uid, "controller": true });
-    // The garbage collector deletes the second one, because its owner is not in its namespace; the
-    // finalizer keeps it.
+    // The garbage collector deletes the second one; its finalizer keeps it.
     cluster.create(&forged("labelled", json!([])).to_string());
     cluster.create(&forged("referring", json!([reference])).to_string());
     cluster.touch("forging", "echo", "victim", "look");

@@ -36,8 +36,7 @@ pub(crate) enum Plane {
     Dev(&'static Devcluster),
 }
 
-/// A devcluster in its own process, with an audit log. Its Pods never run, as in a control plane
-/// without nodes.
+/// A devcluster in its own process, with an audit log. Its Pods never run.
 pub(crate) struct Devcluster {
     _process: Guarded,
     // A static is never dropped: the janitor removes the folder when this process has ended.
@@ -57,9 +56,8 @@ impl Plane {
         }
     }
 
-    /// Returns another cluster, in which only the test and its hosts act, or `None` after skipping
-    /// the test. The audit log of a control plane has the bodies of requests, that of devcluster
-    /// does not.
+    /// Returns a cluster without controllers and other tests, or `None` after skipping the test.
+    /// Only a control plane has the bodies of requests in its audit log.
     pub(crate) fn quiet(server: Server) -> anyhow::Result<Option<Self>> {
         static REAL: OnceLock<anyhow::Result<Option<ControlPlane>>> = OnceLock::new();
         static DEV: OnceLock<anyhow::Result<Option<Devcluster>>> = OnceLock::new();

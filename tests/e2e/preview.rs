@@ -104,8 +104,7 @@ pub(crate) fn plural(kind: &str) -> String {
     kind.to_lowercase() + "s"
 }
 
-/// Masks values that depend on the time or the process: times, resource versions, reporting
-/// instances.
+/// Masks values that depend on the time or the process.
 fn comparable(mut body: Value) -> Value {
     fn mask(value: &mut Value) {
         match value {
@@ -168,8 +167,7 @@ fn inputs(plugin: &str) -> Vec<Input> {
     let folders = cases.into_iter().chain([folder.join("samples")]);
     let input = |folder: PathBuf| {
         let settings = std::fs::read_to_string(folder.join("settings.yaml")).ok();
-        // The time of a case is not used, because the clocks of the host and the API server cannot
-        // be set.
+        // The time of a case is not used, because the host's clock cannot be set.
         let others = ["expected.yaml", "settings.yaml", "time.txt"];
         let is_of_objects = |path: &PathBuf| !others.iter().any(|other| path.ends_with(other));
         Input {

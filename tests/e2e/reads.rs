@@ -1,8 +1,7 @@
-//! The reads of plugins are answered from caches and limited to the grants. A change calls only the
-//! plugins that have read the object.
+//! The reads of plugins. A change calls only the plugins that have read the object.
 //!
-//! A test shows that nothing happens by a later change, the fence: a watch delivers changes in
-//! their order, so the earlier change was handled when the reader of the fence has reacted.
+//! A later change, the fence, shows that nothing happened: a watch delivers changes in their order,
+//! so the earlier one was handled when the reader of the fence has reacted.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! Replicas of a deployment, each a process with its own user and network link; parents that change
-//! continuously; and the history of Leases from the audit log.
+//! Replicas with users and network links of their own, and the history of their Leases.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -250,8 +249,7 @@ impl Gaps {
     /// on the longest pause between polls, because a busy machine delays them; unit tests of the
     /// elector check the rest.
     pub(crate) fn check(self) {
-        /// Without pauses longer than a retry period, this allows less than twice the lease
-        /// duration.
+        /// With pauses of up to a retry period, this is less than twice the lease duration.
         const PAUSES: f64 = 2.9;
         for (what, gaps, expires_after) in
             [("after a release", self.after_release, Duration::ZERO), ("without a release", self.after_renewal, LEASE)]
@@ -291,8 +289,7 @@ pub(crate) fn is_fenced(event: &AuditEvent) -> bool {
     event.is_write() && event.resource != "leases"
 }
 
-/// Returns whether the request fills a cache or opens a watch. A list with limit 1 asks for the
-/// version of a kind.
+/// Returns whether it fills a cache or opens a watch; a list with limit 1 reads a version.
 pub(crate) fn fills_a_cache(event: &AuditEvent) -> bool {
     let is_list = event.verb == "list" && event.resource != "leases" && !event.uri.ends_with("&limit=1");
     is_list || event.verb == "watch" && event.stage == Stage::ResponseStarted

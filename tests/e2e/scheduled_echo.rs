@@ -106,8 +106,7 @@ fn the_cron_job_controller_leaves_the_job_of_an_echo_alone_that_has_the_name_of_
     let job = cluster.get("twins", "job", "twin").unwrap();
     drop(host);
 
-    // The CronJob keeps no finished Job. This Job has the Echo as its controller, as echoperator's
-    // Jobs do.
+    // As with echoperator, the Echo is the controller of this Job.
     let keep_none = json!({ "spec": { "successfulJobsHistoryLimit": 0 } }).to_string();
     cluster.kubectl(&["patch", "-n", "twins", "cronjob", "twin", "--type=merge", "-p", &keep_none]);
     let controlled = json!({

@@ -142,8 +142,7 @@ fn metrics_and_state_are_for_those_who_are_permitted_and_the_probes_for_everybod
         let reviews = metrics.lines().find(|line| line.starts_with("rest_client_requests_total{code=\"201\",method=\"POST\""));
         reviews.expect("reviews").to_owned()
     };
-    // Each request would need two reviews without the cache of answers. The host may create other
-    // objects, so this polls.
+    // Without a cache, each request needs two reviews.
     cluster.eventually("an answer to be good for a while", || {
         let reviews = asked();
         (asked() == reviews).then_some(())

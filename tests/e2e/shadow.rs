@@ -26,8 +26,7 @@ fn report(host: &Host) -> Value {
 
 fn compared(cluster: &Cluster, host: &Host, parents: usize, is_expected: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
-    // Comparisons have a low priority and may take long on a busy machine. The report of a thousand
-    // parents is long, so the metrics are polled first.
+    // Comparisons have a low priority. The report is long, so the metrics are polled first.
     let calls = || host.metric("gyre_shadow_calls_total", &[]);
     cluster.eventually_after("all parents to be compared", calls, || {
         if host.metric("gyre_shadow_parents", &["state=\"compared\""]) != parents as f64 {

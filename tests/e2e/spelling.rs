@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, guest};
 
-/// Returns a Deployment, a Job, a HorizontalPodAutoscaler and a Secret in spellings that people
-/// use.
+/// Returns children in spellings that people use.
 fn spelled_by_people() -> Value {
     let resources = json!({
         "limits": { "cpu": "1000m", "memory": "1024Mi" },

@@ -95,8 +95,7 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     cluster.all_ready(NAMESPACE, "versioned", PARENTS);
     cluster.settled(&host);
 
-    // Nothing failed except reconciles whose parent changed before the status was written, and
-    // nothing is delayed.
+    // Reconciles fail only if their parent changed before the status was written.
     let errors = host.metric("controller_runtime_reconcile_errors_total", &[]);
     let stale = host.metric("gyre_plugin_problems_total", &["\"Stale\""]);
     assert_eq!((errors, host.metric("gyre_plugin_problems_total", &[])), (stale, stale));
@@ -112,8 +111,7 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     let reloads = host.metric("gyre_config_reloads_total", &["\"taken\""]);
     assert_eq!(host.metric("gyre_config_reloads_total", &["\"refused\""]), 0.0);
 
-    // A reconcile writes one child and then the other; reconciles of the same parent do not
-    // overlap.
+    // A reconcile writes one child and then the other, and excludes others of the same parent.
     let mut by_parent: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
     let mut writes = cluster.requests(start);
     // The first change of a child also writes its managed fields.

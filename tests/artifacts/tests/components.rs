@@ -58,8 +58,7 @@ fn a_version_and_a_tenant_are_digits_in_a_component() {
     assert!(gyre_artifacts::tenant(100).is_err());
 }
 
-/// Every host downloads, compiles and holds each plugin. The pinned compiler gives the same size
-/// every time.
+/// Every host downloads, compiles and holds each plugin. The pinned compiler makes this stable.
 #[test]
 fn plugins_are_small() {
     for path in PLUGINS {
@@ -68,8 +67,7 @@ fn plugins_are_small() {
     }
 }
 
-/// Panics name source files. Paths of this machine's Cargo would give a plugin another digest on
-/// each machine.
+/// Panics name source files, whose paths would give a plugin another digest on each machine.
 #[test]
 fn plugins_do_not_say_where_they_were_compiled() {
     for path in PLUGINS {

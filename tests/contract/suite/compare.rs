@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::differences::{self, Difference};
 use super::transcript::Transcript;
 
-/// The maximum number of differences of one answer in a report; with more, people read the
-/// transcripts.
+/// The maximum number of differences of one answer in a report.
 const MAX_SHOWN: usize = 40;
 
 /// Describes the differences; empty if there are none.
@@ -85,8 +84,7 @@ impl Difference {
     }
 }
 
-/// Returns whether a path matches a pattern, in which `*` is one step and a last `**` is any number
-/// of steps.
+/// Returns whether a path matches a pattern; `*` is one step, a last `**` any number of steps.
 fn matches_pattern(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
     loop {

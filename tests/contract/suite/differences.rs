@@ -3,8 +3,7 @@
 pub(crate) struct Difference {
     /// The name of the check, or `*` for all.
     pub(crate) check: &'static str,
-    /// A JSON pointer into the answer, from `/status`, `/headers`, `/body` or `/events`; `*` is one
-    /// step, and a last `**` any number of steps.
+    /// A JSON pointer from `/status`, `/headers`, `/body` or `/events`, with `*` and `**`.
     pub(crate) path: &'static str,
     /// The reason for the difference, and for keeping it.
     pub(crate) reason: &'static str,

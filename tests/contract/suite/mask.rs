@@ -1,11 +1,9 @@
-//! Masks values that differ between two servers of equal behaviour: UIDs, resourceVersions, times,
-//! generated names, addresses.
+//! Masks values that differ between equivalent servers: UIDs, times, generated names and the like.
 //!
 //! UIDs and the resourceVersions of objects become `(uid 1)`, `(rv 2)` and so on, in the order in
-//! which a check meets them, so that equal values stay equal. The resourceVersion of a list, a
-//! bookmark or a continue token is that of the whole server, which other checks change at the same
-//! time. It becomes `(list rv from (rv 2))`, where `(rv 2)` is the newest change of a met object
-//! that it includes.
+//! which a check meets them. The resourceVersion of a list, a bookmark or a continue token is that
+//! of the whole server, which other checks change, too. It becomes `(list rv from (rv 2))`, after
+//! the newest met change that it includes.
 
 use std::collections::BTreeMap;
 
@@ -88,8 +86,7 @@ impl Mask {
             Value::Array(items) => {
                 let mut items: Vec<Value> = items.iter().map(|item| self.walk(key, item)).collect();
                 if key == "managedFields" {
-                    // The server sorts them by time in seconds, so their order may differ between
-                    // runs.
+                    // The server sorts them by time in seconds, so their order may vary.
                     items.sort_by_cached_key(|entry| {
                         format!("{} {} {}", entry["manager"], entry["operation"], entry["subresource"])
                     });
@@ -105,8 +102,7 @@ impl Mask {
         let mut masked = Map::new();
         let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
         let is_list = kind == "Table" || kind.ends_with("List");
-        // Sorted, as in `learn`; a list's own metadata is last, because it needs the revisions of
-        // its items.
+        // Sorted, as in `learn`; a list's metadata is last, because it needs the items' revisions.
         let mut keys: Vec<&String> = fields.keys().collect();
         keys.sort_by_key(|key| (is_list && *key == "metadata", *key));
         for key in keys {
@@ -222,8 +218,7 @@ fn mask_unknown_uids(text: &str) -> String {
     masked + rest
 }
 
-/// Removes a quoted object from a message, because its text depends on the order of fields in Go's
-/// structs.
+/// Removes a quoted object from a message, because Go's structs determine its text.
 fn without_object(text: &str) -> String {
     const BEFORE: &str = "Invalid value: \"{";
     const AFTER: &str = "}\": ";

@@ -46,8 +46,7 @@ pub(crate) fn job(name: &str) -> Value {
     })
 }
 
-/// Returns the CRD of the namespaced kind `Widget` in the check's group, version `v1`, with this
-/// schema of `spec`.
+/// Returns the CRD of the namespaced kind `Widget` in the check's group with this `spec`.
 pub(crate) fn widget_crd(spec: Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -175,8 +175,7 @@ impl Probe {
         self.backdate(&format!("{CRDS}/{name}")).await;
     }
 
-    /// Makes a CRD look established long ago: kube-apiserver delays creates for 2 s after that
-    /// time, for the sake of its other replicas, which would take most of the suite's time.
+    /// Makes a CRD look old, because kube-apiserver delays creates for 2 s after its establishment.
     async fn backdate(&self, path: &str) {
         let mut conditions = self.get(path).unrecorded().expect(200).await.at("/status/conditions").clone();
         for condition in conditions.as_array_mut().into_iter().flatten() {
@@ -292,8 +291,7 @@ impl<'p> Request<'p> {
         answer
     }
 
-    /// Sends it, and retries while the server prepares the storage of a changed
-    /// CustomResourceDefinition, because the duration depends on the machine.
+    /// Sends it, and retries while the server prepares the storage of a changed CRD.
     pub(crate) async fn send(self) -> Answer {
         let (request, probe, recorded) = (self.shown(), self.probe, self.recorded);
         let given_up = tokio::time::Instant::now() + PATIENCE;

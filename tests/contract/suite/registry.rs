@@ -16,8 +16,7 @@ use super::transcript::Transcript;
 const PRINT: &str = "GYRE_CONTRACT_PRINT";
 /// A folder for the transcripts of kube-apiserver.
 const RECORD: &str = "GYRE_CONTRACT_RECORD";
-/// A folder of recorded transcripts, with which every server is compared. The real one is then
-/// started only if it is requested by name.
+/// A folder of recorded transcripts to compare with; kube-apiserver then runs only on request.
 const REPLAY: &str = "GYRE_CONTRACT_REPLAY";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +34,7 @@ pub(crate) struct Check {
     pub(crate) run: for<'a> fn(&'a Probe) -> LocalBoxFuture<'a, ()>,
 }
 
-/// Lists checks, and makes a test of each. An unlisted function is dead code, which does not
-/// compile.
+/// Lists checks, and makes a test of each. An unlisted function is dead code.
 macro_rules! checks {
     ($world:ident: $($name:ident),* $(,)?) => {
         pub(crate) const CHECKS: &[$crate::suite::registry::Check] = &[$(
@@ -70,8 +68,7 @@ impl Check {
     }
 }
 
-/// Runs a check against every server, and compares the answers with those of the first server, or
-/// with recorded ones. Panics if answers differ.
+/// Runs a check against every server. Panics if answers differ from the first or recorded ones.
 pub(crate) fn verify(check: &Check) {
     let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut expected = folder(REPLAY).map(|folder| ("recorded", Transcript::load(&folder.join(check.file()))));

@@ -1,5 +1,4 @@
-//! The servers that are compared. A test process starts each at most twice, when a check needs it:
-//! with and without controllers.
+//! The servers that are compared, each with and without controllers.
 
 use std::sync::OnceLock;
 

@@ -12,8 +12,7 @@ pub(crate) struct Transcript {
     pub(crate) exchanges: Vec<Exchange>,
 }
 
-/// One request and its answer; or, without a status, a value that the check derived from unrecorded
-/// answers.
+/// One request and its answer; or a derived value, without a status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Exchange {
     /// The request or the name of the value, for people. It is not compared.

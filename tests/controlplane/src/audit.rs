@@ -31,8 +31,7 @@ pub struct AuditEvent {
     pub groups: Vec<String>,
     /// The user that was impersonated, if any.
     pub impersonated: Option<String>,
-    /// The verb, e.g. `get` or `deletecollection`; for a path that is no resource, the HTTP method
-    /// in lower case.
+    /// The verb, e.g. `deletecollection`; for a path that is no resource, the HTTP method.
     pub verb: String,
     /// API group of the resource; empty for the core group.
     pub group: String,
@@ -160,8 +159,7 @@ impl AuditReader {
         Ok(self.since(mark)?.into_iter().filter(predicate).collect())
     }
 
-    /// Returns the number of events since `mark` for which `predicate` is true. A watch counts
-    /// twice unless `predicate` tests the stage.
+    /// Returns the number of matching events since `mark`. A watch has two, at different stages.
     pub fn count_since(&self, mark: Mark, predicate: impl Fn(&AuditEvent) -> bool) -> anyhow::Result<usize> {
         Ok(self.matching(mark, predicate)?.len())
     }

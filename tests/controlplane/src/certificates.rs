@@ -41,8 +41,7 @@ impl Authority {
         self.issue(file, params)
     }
 
-    /// Issues a client certificate: the API server reads the common name as the user, and the
-    /// organizations as groups.
+    /// Issues a client certificate; the API server reads user and groups from its subject.
     pub(crate) fn client(&self, file: &str, user: &str, groups: &[&str]) -> anyhow::Result<Pair> {
         // rcgen's distinguished name holds one value of each type.
         anyhow::ensure!(groups.len() <= 1, "a client certificate can carry one group, not {groups:?}");

@@ -52,8 +52,7 @@ impl Folder<'_> {
         self.0.join(format!("{user}.kubeconfig"))
     }
 
-    /// The socket of etcd, in a folder that only our user may enter, because etcd has no
-    /// authentication here.
+    /// etcd has no authentication, so its socket is in a folder that only our user may enter.
     fn etcd(&self) -> String {
         format!("unix://{}/etcd.sock", self.0.display())
     }
@@ -130,12 +129,10 @@ pub(crate) fn kube_apiserver(tools: &Tools, folder: &Folder<'_>, secrets: &Secre
         .arg(format!("--etcd-servers={}", folder.etcd()))
         .arg(format!("--secure-port={port}"))
         .arg(format!("--service-cluster-ip-range={SERVICE_RANGE}"))
-        // Endpoints of the `kubernetes` Service may not be loopback addresses. Nothing here uses
-        // them.
+        // The `kubernetes` Service may not have loopback addresses as endpoints.
         .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"])
         .args(["--authorization-mode=RBAC", "--service-account-issuer=https://kubernetes.default.svc"])
-        // Blocking: the event is in the file soon after the answer. A reader cannot follow a
-        // rotated log.
+        // Blocking: the event is soon in the file. A reader cannot follow a rotated log.
         .args(["--audit-log-mode=blocking", "--audit-log-format=json", "--audit-log-maxsize=100000"])
         .args(["--profiling=false", "--allow-privileged=true"])
         .args(&options.apiserver_args);

@@ -19,14 +19,13 @@ use crate::{ports, stderr};
 
 /// The grace period of a component after SIGTERM. It is short because the data is discarded.
 const GRACE: Duration = Duration::from_secs(5);
-/// The maximum number of ports that are tried, because another process may take a free port before
-/// kube-apiserver binds it.
+/// The maximum number of ports to try, because other processes may take a port first.
 const PORT_ATTEMPTS: usize = 5;
 const POLL: Duration = Duration::from_millis(100);
 const AUDIT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running control plane, or an existing cluster. It stops when it is dropped and when this
-/// process ends, even by `SIGKILL`, and leaves neither processes nor files.
+/// A running control plane, or an existing cluster. When it is dropped or this process ends, even
+/// by `SIGKILL`, it stops and leaves nothing behind.
 pub struct ControlPlane {
     // The order in which fields are dropped: clients before servers, and the folder last.
     servers: Option<Servers>,
@@ -49,14 +48,11 @@ struct Servers {
 }
 
 impl ControlPlane {
-    /// Starts a control plane and waits until it is ready, and if controllers run, for the account
-    /// `default`.
+    /// Starts a control plane, and waits until it is ready.
     ///
-    /// With `USE_EXISTING_CLUSTER=true` it uses the cluster of the current kubeconfig. Its audit
-    /// log is not readable.
+    /// With `USE_EXISTING_CLUSTER=true` it uses the cluster of the current kubeconfig.
     ///
-    /// Errors: [`tools::Error`] if controllers are requested and missing; otherwise the cause, with
-    /// the end of the log of the failed component.
+    /// Errors: [`tools::Error`] if controllers are missing; otherwise with the end of a log.
     pub fn start(tools: &Tools, options: Options) -> anyhow::Result<Self> {
         if options.controllers == Controllers::Run && !tools::uses_existing_cluster() {
             tools.kube_controller_manager()?;
@@ -140,8 +136,7 @@ impl ControlPlane {
         Ok(path)
     }
 
-    /// Returns `kubectl` as the administrator. The developer's own configuration is neither read
-    /// nor written.
+    /// Returns `kubectl` as the administrator, without the developer's own configuration.
     pub fn kubectl(&self) -> Command {
         self.kubectl_as(&self.kubeconfig)
     }
@@ -195,8 +190,7 @@ impl ControlPlane {
         Ok(AuditReader::new(&self.audit_log()?))
     }
 
-    /// Waits until the audit log has all requests that were answered before the call, and returns
-    /// its end.
+    /// Waits until the audit log has all requests that were answered before, and returns its end.
     pub fn audit_barrier(&self) -> anyhow::Result<Mark> {
         let audit = self.audit()?;
         let before = audit.mark()?;
@@ -231,8 +225,7 @@ impl ControlPlane {
             .collect()
     }
 
-    /// Stops the API server; etcd keeps the data. This needs `&mut`, so that a shared control plane
-    /// cannot be stopped.
+    /// Stops the API server; etcd keeps the data. `&mut` excludes shared control planes.
     pub fn stop_apiserver(&mut self) -> anyhow::Result<()> {
         if let Some(mut apiserver) = self.servers_mut()?.apiserver.take() {
             apiserver.stop()?;
@@ -316,8 +309,7 @@ impl ControlPlane {
         let log = layout.log("kube-controller-manager");
         let mut controllers = Guarded::spawn("kube-controller-manager", &command, &log, GRACE)?;
         self.janitor.wait_for(&controllers)?;
-        // A namespace without this account has no Pods, and controllers that try too early back
-        // off.
+        // Pods need this account, and controllers that try too early back off.
         let account = ["get", "serviceaccount", "default", "--namespace=default"];
         self.wait_until("the default service account exists", &mut controllers, &account)?;
         self.servers_mut()?.controllers = Some(controllers);

@@ -21,10 +21,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// The guard of one program: `$1` is the grace period in tenths of a second, the rest is the
-/// program.
-///
-/// The inner loop uses the shell's builtin `read`, so that killing it leaves no child behind.
+/// The guard of one program; `$1` is the grace period in tenths of a second. The inner loop uses
+/// the shell's builtin `read`, so that killing it leaves no child behind.
 const GUARD: &str = r#"
 grace=$1
 shift
@@ -56,8 +54,7 @@ kill "$watcher" 2>/dev/null
 exit "$code"
 "#;
 
-/// The janitor of a folder: reads process ids until the pipe closes, waits for these processes to
-/// end, and removes `$1`.
+/// The janitor: reads process ids, waits until these processes have ended, and removes `$1`.
 const JANITOR: &str = r#"
 processes=
 while read -r process; do processes="$processes $process"; done
@@ -91,8 +88,7 @@ pub enum Signal {
     Continue,
 }
 
-/// A running program that does not outlive this process. Dropping it sends SIGTERM, and SIGKILL
-/// after the grace period.
+/// A running program that does not outlive this process. Dropping it sends SIGTERM, then SIGKILL.
 #[derive(Debug)]
 pub struct Guarded {
     name: String,
@@ -213,8 +209,7 @@ impl Drop for Guarded {
     }
 }
 
-/// Removes a folder after this process has dropped it or died, and the processes that use it have
-/// ended.
+/// Removes a folder when it is dropped or this process dies, after its processes have ended.
 #[derive(Debug)]
 pub struct Janitor {
     shell: Child,

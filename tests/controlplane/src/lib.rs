@@ -3,12 +3,10 @@
 //!
 //! ```text
 //! go.mod ─ go build ─▶ cache ─ Tools ─▶ ControlPlane ─┬─ guard ─▶ etcd            (unix socket)
-//!   (or KUBEBUILDER_ASSETS)                           ├─ guard ─▶ kube-apiserver  (RBAC, audit log)
+//!   (or KUBEBUILDER_ASSETS)                           ├─ guard ─▶ kube-apiserver  (with audit log)
 //!                                                     ├─ guard ─▶ kube-controller-manager
 //!                                                     └─ janitor  (removes the folder at the end)
 //! ```
-//!
-//! A test uses the shared control plane or starts its own. It is skipped if the tools are missing.
 //!
 //! ```no_run
 //! # fn test() -> anyhow::Result<()> {
@@ -31,11 +29,10 @@
 //! | [`mod@skip`] | skips a test that cannot run here |
 //!
 //! What is absent: nodes. Without a scheduler and a kubelet, Pods stay `Pending`; a test that needs
-//! a finished Pod patches its status. There is no async and no Kubernetes client: `kubectl` is the
-//! client.
+//! a finished Pod patches its status.
 //!
-//! The garbage collector discovers new kinds every 30 s, which cannot be configured. The deletion
-//! of a custom resource may take that long to reach its dependents if its CRD is younger.
+//! The garbage collector discovers new kinds every 30 s. The deletion of a custom resource may take
+//! that long to reach its dependents if its CRD is younger.
 
 pub mod allocated;
 pub mod audit;

@@ -29,8 +29,7 @@ impl Program {
         required_version(go_mod, self.module)
     }
 
-    /// The linker flags. Without the versions, Kubernetes reports `v0.0.0-master`, and charts with
-    /// a minimum version refuse to install.
+    /// The linker flags, with the versions. Charts with a minimum version refuse the default one.
     pub(crate) fn ldflags(&self, go_mod: &str) -> Option<String> {
         let version = self.version(go_mod)?;
         let kubernetes = required_version(go_mod, "k8s.io/kubernetes")?;

@@ -53,8 +53,7 @@ impl Default for Options {
             audit_level: AuditLevel::default(),
             controllers: Controllers::default(),
             apiserver_args: Vec::new(),
-            // An idle machine needs about two seconds, and a busy one with two cores many times
-            // that.
+            // An idle machine needs about two seconds, a busy one many times that.
             start_timeout: Duration::from_secs(90),
         }
     }

@@ -13,8 +13,7 @@ const RANGE: Range<u16> = 20_000..32_000;
 /// The number of candidates before the kernel is asked for any port.
 const CANDIDATES: u64 = 64;
 
-/// Returns a port on 127.0.0.1 that is free. It is not reserved: the caller must try again if
-/// another process binds it first.
+/// Returns a free port on 127.0.0.1. Another process may take it before the caller binds it.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     let width = u64::from(RANGE.end - RANGE.start);
     // Random keys, so that processes that start together do not try the same ports.

@@ -1,8 +1,7 @@
-//! Skips tests that cannot run here.
+//! Skips tests that cannot run here. With `CI=true`, skipping is an error.
 //!
-//! A skipped test must not look like one that passed: it writes a line to stderr, which the test
-//! runner does not capture, and to the file named by [`SKIPS`], which `cargo xtask test` counts.
-//! With `CI=true`, skipping is an error.
+//! A skipped test writes a line to stderr, which the test runner does not capture, and to the file
+//! named by [`SKIPS`], which `cargo xtask test` counts.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -32,9 +31,7 @@ pub fn required() -> Requirement {
     }
 }
 
-/// Skips the calling test, which should return at once: `return skip("…")`.
-///
-/// Errors: the test is [`Requirement::Required`].
+/// Skips the calling test, which should return at once. Errors: [`Requirement::Required`].
 #[track_caller]
 pub fn skip(reason: &str) -> anyhow::Result<()> {
     let location = Location::caller();
@@ -54,15 +51,14 @@ pub fn skip(reason: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the tools, or `None` after skipping the calling test. Errors: a failed build and the
-/// like; or the test is [`Requirement::Required`].
+/// Returns the tools, or `None` after skipping the calling test. Errors: a build failed, or
+/// [`Requirement::Required`].
 #[track_caller]
 pub fn tools_or_skip() -> anyhow::Result<Option<Tools>> {
     unless_missing(Tools::find_or_build(&mut |line| print_uncaptured(&format!("{line}\n"))).map_err(Into::into))
 }
 
-/// Starts a control plane for one test, or returns `None` after skipping the calling test. Errors:
-/// as [`tools_or_skip`].
+/// Starts a control plane, or returns `None` after skipping the calling test.
 #[track_caller]
 pub fn start_or_skip(options: Options) -> anyhow::Result<Option<ControlPlane>> {
     match tools_or_skip()? {
@@ -71,8 +67,7 @@ pub fn start_or_skip(options: Options) -> anyhow::Result<Option<ControlPlane>> {
     }
 }
 
-/// Returns [`ControlPlane::shared`], or `None` after skipping the calling test. Errors: as
-/// [`tools_or_skip`].
+/// Returns [`ControlPlane::shared`], or `None` after skipping the calling test.
 #[track_caller]
 pub fn shared_or_skip() -> anyhow::Result<Option<&'static ControlPlane>> {
     unless_missing(ControlPlane::shared())

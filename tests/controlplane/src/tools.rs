@@ -104,8 +104,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether a program is not installed on this machine, so that a test may be skipped.
-    /// Other errors are defects.
+    /// Returns whether this machine lacks a program, so that a test may be skipped.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::NoGo { .. } | Self::Missing { .. })
     }
@@ -208,8 +207,7 @@ fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// A folder of built programs. It exists only when it is complete: it is built under another name
-/// and renamed.
+/// A folder of built programs. It is renamed when it is complete.
 struct Cache {
     folder: PathBuf,
 }
@@ -234,8 +232,7 @@ impl Cache {
         };
         let name = name.to_string_lossy();
         std::fs::create_dir_all(parent).map_err(Error::io(format!("create {}", parent.display())))?;
-        // Held until the function returns. The file stays: if it were removed, two processes could
-        // lock different files.
+        // The file stays: if it were removed, two processes could lock different files.
         let _lock = lock(&parent.join(format!("{name}.lock")), progress)?;
         if self.is_full() {
             return Ok(Origin::Cache);

@@ -1,34 +1,29 @@
-//! `cargo xtask dump-kinds`: reads from the real API server what devcluster needs to know about the
-//! built-in kinds.
+//! `cargo xtask dump-kinds`: reads from the real API server what devcluster knows of built-in
+//! kinds.
 //!
 //! ```text
 //! kube-apiserver ◀─ kubectl proxy ◀─ discovery, OpenAPI, version ─┐
-//!                                                                 ├──▶ host/devcluster/src/builtin/dump/
+//!                                                                 ├▶ host/devcluster/…/dump/
 //! kinds (Go, with the server's own types and defaults) ◀─ kinds ──┘
 //! ```
 //!
 //! The result is committed, so that building devcluster needs neither Go nor a control plane, and a
-//! new release of Kubernetes shows as a difference. Thousands of fields with types, merge keys and
-//! defaults cannot be written by hand without mistakes.
-//!
-//! For a new version of Kubernetes: raise it in `tests/controlplane/go.mod`, run the command,
-//! review the difference, and commit both. A test fails while the versions differ. The same version
-//! gives the same bytes.
+//! new release of Kubernetes shows as a difference. For a new version: raise it in
+//! `tests/controlplane/go.mod`, run the command, and review the difference. A test fails while the
+//! versions differ. The same version gives the same bytes.
 //!
 //! | file | content |
 //! |---|---|
 //! | `version.json` | `/version`, without the fields about the build |
-//! | `discovery.json` | `api`, `apis`: aggregated discovery; `storageVersionHashes`: by group version |
+//! | `discovery.json` | aggregated discovery, and `storageVersionHashes` of the plain one |
 //! | `openapi/PATH.json.gz` | `/openapi/v3/PATH` as served, with `.` for `/` in the name |
 //! | `types.json` | how the Go types decode and encode: `record` in `kinds/types.go` |
 //! | `defaults.json` | values that are set if absent: `defaults` in `kinds/defaults.go` |
 //! | `wire.json.gz` | the messages of protobuf: `wire` in `kinds/wire.go` |
-//! | `wireSamples.json.gz` | objects in protobuf and in JSON, for tests: `sample` in `kinds/wire.go` |
+//! | `wireSamples.json.gz` | objects in protobuf and JSON, for tests: `sample` in `kinds/wire.go` |
 //!
-//! The command does not change `columns.json.gz` and `custom_openapi.json.gz`.
-//!
-//! What is absent: rules that exist only as code, e.g. validation, and defaults that depend on
-//! other fields.
+//! The command does not change `columns.json.gz` and `custom_openapi.json.gz`. What is absent:
+//! rules that exist only as code, e.g. validation, and defaults that depend on other fields.
 
 mod discovery;
 mod proxy;

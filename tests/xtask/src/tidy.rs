@@ -18,8 +18,7 @@ use crate::build::{metadata, root};
 /// A longer file should be split by concept.
 const MAX_LINES: usize = 700;
 
-/// Returns our files with these extensions, relative to the root: neither built, nor hidden, nor
-/// test data.
+/// Returns our files with these extensions, relative to the root, without test data.
 fn files(kinds: &[&str]) -> Vec<PathBuf> {
     fn walk(folder: &Path, kinds: &[&str], found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -117,8 +116,7 @@ fn every_source_file_belongs_to_a_target() {
     assert!(orphans.is_empty(), "no target and no `mod` line leads to {orphans:#?}");
 }
 
-/// Marks the file at `path` and the files of its `mod` and `include!` lines; its modules are in
-/// `folder`.
+/// Marks the file at `path`, whose modules are in `folder`, and the files that it includes.
 fn reach(path: &Path, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
     let Ok(text) = fs::read_to_string(path) else { return };
     if !reached.insert(path.to_path_buf()) {
@@ -158,8 +156,7 @@ fn module_names_are_found() {
     }
 }
 
-/// Documents that name tests as `file.rs::name`, with a path from `tests/` or the root, and the
-/// minimum number of tests in each.
+/// Documents that name tests as `file.rs::name`, and the minimum number of tests in each.
 const SHOWN: [(&str, usize); 2] = [("tests/MATRIX.md", 50), ("docs/security.md", 50)];
 
 fn named_tests(text: &str) -> BTreeSet<(String, &str)> {
@@ -198,8 +195,7 @@ fn the_tests_that_are_said_to_show_something_exist() {
     }
 }
 
-/// Returns the rows whose last cell, in a column "shown by", names no test, and the number of rows
-/// of such tables.
+/// Returns the rows of promises without a test, and the number of rows.
 fn promises_without_a_test(text: &str) -> (Vec<&str>, usize) {
     let (mut is_of_promises, mut count, mut wrong) = (false, 0, Vec::new());
     let mut lines = text.lines();

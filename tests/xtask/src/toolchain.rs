@@ -1,6 +1,5 @@
-//! Installs the parts of the Rust toolchain that a command needs, before it builds anything.
-//!
-//! It does not look for `cargo` and `rustc`, because this program would not run without them.
+//! Installs the parts of the Rust toolchain that a command needs. `cargo` and `rustc` themselves
+//! exist, because this program runs.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,8 +19,7 @@ const FILE: &str = include_str!("../../../rust-toolchain.toml");
 /// The server of rustup, unless `RUSTUP_DIST_SERVER` is set.
 const SERVER: &str = "https://static.rust-lang.org";
 
-/// The timeout of a connection to the server. rustup itself would retry for minutes if a network
-/// drops its packets.
+/// The timeout of a connection; rustup itself would retry for minutes without an answer.
 const REACHED_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +73,8 @@ impl Part {
 ///
 /// # Errors
 ///
-///
-/// A part is missing and cannot be installed. The error is one sentence with the remedy, and comes
-/// within two seconds unless the network fails during the download.
+/// A part cannot be installed; the error has the remedy. It comes within two seconds, unless the
+/// network fails during the download.
 pub(crate) fn ensure(needed: Use) -> anyhow::Result<()> {
     let missing = missing(needed)?;
     if missing.is_empty() {

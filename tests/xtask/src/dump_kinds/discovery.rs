@@ -96,8 +96,7 @@ fn take_hashes(plain: &mut Value) -> anyhow::Result<Value> {
     Ok(Value::Object(hashes))
 }
 
-/// Returns the resources of the plain form, without hashes: each subresource is a resource, after
-/// its parent.
+/// Returns the resources of the plain form, in which subresources follow their parents.
 fn flatten(list: &Value, group: &str, name: &str) -> anyhow::Result<Vec<Value>> {
     let resources = version(list, group, name).and_then(|version| version.get("resources")).and_then(Value::as_array);
     let mut flat = Vec::new();

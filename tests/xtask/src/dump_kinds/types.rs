@@ -8,8 +8,7 @@ use anyhow::{Context as _, ensure};
 use gyre_controlplane::tools;
 use serde_json::{Map, Value, json};
 
-/// Runs `tests/controlplane/kinds` on these kinds and the schemas of these OpenAPI documents.
-/// Returns the content of each file, by its name.
+/// Runs `tests/controlplane/kinds`, and returns the content of each file, by its name.
 pub(super) fn describe(kinds: &BTreeSet<(String, String, String)>, documents: &[String]) -> anyhow::Result<Map<String, Value>> {
     let mut schemas = Map::new();
     for document in documents {

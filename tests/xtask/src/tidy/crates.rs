@@ -34,8 +34,7 @@ pub(super) struct Module {
     children: BTreeMap<String, usize>,
     /// The names that it declares.
     items: BTreeSet<String>,
-    /// The paths behind each imported name. Two functions may import different items by the same
-    /// name.
+    /// The paths behind each imported name, which may be imported more than once.
     uses: BTreeMap<String, BTreeSet<Names>>,
     globs: BTreeSet<Names>,
     paths: BTreeSet<Names>,
@@ -116,8 +115,7 @@ impl Crate {
         imports
     }
 
-    /// Returns the paths of a module's code that begin with the name of another crate, except paths
-    /// that its own imports or modules explain.
+    /// Returns the paths of a module's code into the crate with this name.
     pub(super) fn paths_into<'a>(module: &'a Module, name: &'a str) -> impl Iterator<Item = &'a [String]> {
         let stands_for_another = |path: &Names| path.len() > 1 || path.first().is_none_or(|first| first != name);
         let is_imported = module.uses.get(name).into_iter().flatten().any(stands_for_another);
@@ -133,8 +131,8 @@ impl Crate {
         &self.modules[found.into_iter().next_back().unwrap_or(0)]
     }
 
-    /// Resolves a path that is written in the module at `at`, and collects the modules that it
-    /// imports from. Returns whether it names an item of this crate.
+    /// Resolves a path in the module at `at`, and collects the modules that it imports from.
+    /// Returns whether it names an item of this crate.
     fn resolve(
         &self,
         at: usize,

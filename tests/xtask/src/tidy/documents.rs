@@ -1,5 +1,4 @@
-//! Checks of the documents: links, named paths and commands, and the copies that published packages
-//! need.
+//! Checks of the documents: links, named paths and commands, and copies in packages.
 
 use std::collections::BTreeSet;
 use std::fs;

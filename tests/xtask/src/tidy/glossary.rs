@@ -44,8 +44,7 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
 }
 
-/// Returns the words of a text, in lower case and in the singular. The parts of an identifier count
-/// as words: `memo_hits`.
+/// Returns the words of a text and of its identifiers, in lower case and in the singular.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).map(|word| {
         let word = word.to_lowercase();

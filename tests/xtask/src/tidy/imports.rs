@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use super::crates::{Crate, on_disk};
 use crate::build::{metadata, root};
 
-/// The number of imports on cycles that each target still has, by the file of its root. Lower a
-/// number when it falls, and remove the target when it reaches zero.
+/// The number of imports on cycles in each target. Lower it when it falls.
 const LEFT: [(&str, usize); 4] = [
     ("tests/contract/main.rs", 2),
     ("tests/e2e/devcluster.rs", 9),
@@ -21,8 +20,7 @@ const LEFT: [(&str, usize); 4] = [
     ("tests/sim/tests/simulation/main.rs", 4),
 ];
 
-/// The crates of the product from the lowest layer to the highest, each with the crates that it may
-/// import.
+/// The crates of the product from the lowest layer on, with the crates that each may import.
 const LAYERS: [(&str, &[&str]); 10] = [
     ("gyre-core", &[]),
     ("gyre-sandbox", &["gyre-core"]),
@@ -145,8 +143,7 @@ fn no_modules_import_each_other() {
     assert!(wrong.is_empty(), "cut the cycles, or lower the numbers:\n  {}", wrong.join("\n  "));
 }
 
-/// Returns the imports of a crate that violate the layers: its file, the path, and the file that
-/// declares the item.
+/// Returns the imports of a crate that violate the layers.
 fn against_the_layers(read: &Crate, others: &BTreeMap<String, Crate>, allowed: &[&str]) -> Vec<String> {
     let forbidden = others.iter().filter(|(name, _)| !allowed.contains(&name.as_str()));
     let findings = forbidden.flat_map(|(name, other)| {
