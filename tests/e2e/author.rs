@@ -43,7 +43,7 @@ fn rename_the_field(project: &Path) {
 }
 
 #[test]
-fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
+fn a_new_author_gets_a_running_plugin_by_the_guide() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let guide = fs::read_to_string(workspace.join("docs/getting-started.md")).unwrap();
@@ -93,7 +93,7 @@ fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
 }
 
 #[test]
-fn completions_and_manual_pages_tell_of_every_command() {
+fn completions_and_manual_pages_cover_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let help = run(folder.path(), "gyre --help");
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());

@@ -83,7 +83,7 @@ fn nothing_is_found_in_the_shipped_plugins() {
 }
 
 #[test]
-fn plugins_beside_each_other_are_checked_each_by_its_own_parents() {
+fn plugins_that_are_checked_together_get_only_their_own_parents() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let file = folder.path().join(name);
@@ -125,7 +125,7 @@ fn an_answer_that_depends_on_earlier_calls_is_nondeterministic() {
 }
 
 #[test]
-fn what_differs_between_answers_is_shown_without_values_of_secrets() {
+fn differences_between_answers_are_shown_without_values_of_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Remembering", "{secret: correct horse}")).unwrap();
@@ -145,7 +145,7 @@ fn what_differs_between_answers_is_shown_without_values_of_secrets() {
 }
 
 #[test]
-fn what_is_written_anew_at_each_start_is_restless_and_the_field_is_named() {
+fn a_status_that_changes_at_each_start_is_restless_and_the_field_is_named() {
     let finding = finds(guests::RESTLESS_STATUS, "RestlessStatus", "{}", &[], "restless");
     assert!(finding["what"].as_str().unwrap().contains("status.seen"), "{finding}");
     let finding = finds(guests::RESTLESS_FAILURE, "RestlessFailure", "{}", &[], "restless");
@@ -153,7 +153,7 @@ fn what_is_written_anew_at_each_start_is_restless_and_the_field_is_named() {
 }
 
 #[test]
-fn who_asks_for_calls_without_end_is_in_a_hot_loop() {
+fn a_plugin_that_requeues_within_a_second_is_a_hot_loop() {
     for spec in ["{requeueMilliseconds: 5}", "{requeueMilliseconds: 5, blind: true}", "{requeueMilliseconds: 999}"] {
         let finding = finds(probes::CLOCKWORK, "Clockwork", spec, &["--cases", "0"], "hot-loop");
         assert!(finding["what"].as_str().unwrap().contains("Clockwork default/it"), "{finding}");
@@ -174,13 +174,13 @@ fn a_child_that_is_not_made_again_does_not_converge() {
 }
 
 #[test]
-fn what_remains_of_an_earlier_spec_is_not_restored() {
+fn a_child_that_keeps_a_value_of_an_earlier_spec_is_not_restored() {
     let finding = finds(probes::RATCHETING, "Ratcheting", "{size: 1}", &[], "spec-not-restored");
     assert!(finding["what"].as_str().unwrap().contains("data.size: \"1\" became"), "{finding}");
 }
 
 #[test]
-fn a_finalizer_that_is_never_done_does_not_end() {
+fn a_teardown_that_never_ends_is_found() {
     let finding = finds(probes::FINALIZING, "Finalizing", "{finalize: never}", &["--cases", "0"], "teardown-does-not-end");
     assert!(finding["what"].as_str().unwrap().contains("Finalizing default/it, with the finalizers"), "{finding}");
 }
@@ -204,13 +204,13 @@ fn finalizers_of_others_are_not_the_plugins_fault() {
 }
 
 #[test]
-fn a_spec_that_the_schema_allows_and_the_plugin_does_not_bear_traps() {
+fn a_valid_spec_that_makes_the_plugin_trap_is_found() {
     let finding = finds(probes::BRITTLE, "Brittle", "{size: 1}", &["--cases", "50"], "trap");
     assert!(finding["case"].as_str().unwrap().contains("\"size\":0"), "{finding}");
 }
 
 #[test]
-fn what_is_drawn_keeps_to_patterns_and_formats_and_what_a_rule_refuses_is_counted_and_drawn_anew() {
+fn generated_specs_match_patterns_and_formats_and_invalid_ones_are_counted_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Picky", "{code: it-1, address: 127.0.0.1, size: 2}")).unwrap();
@@ -229,7 +229,7 @@ fn what_is_drawn_keeps_to_patterns_and_formats_and_what_a_rule_refuses_is_counte
 }
 
 #[test]
-fn what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found() {
+fn an_object_of_an_older_version_that_cannot_be_reconciled_is_found() {
     let finding = finds(probes::MODERN, "Modern", "{size: 1}", &["--cases", "20"], "old-version");
     let case = finding["case"].as_str().unwrap();
     assert!(case.contains("Modern default/it, stored as guests.gyre.dev/v1alpha1, is read as"), "{finding}");
@@ -237,7 +237,7 @@ fn what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found() {
 }
 
 #[test]
-fn versions_in_which_the_same_means_another_thing_are_found() {
+fn versions_that_read_the_same_object_differently_are_found() {
     let finding = finds(probes::MOODY, "Moody", "{}", &[], "old-version");
     assert!(finding["what"].as_str().unwrap().contains("data.size: \"3\" becomes \"1\""), "{finding}");
 }
@@ -319,12 +319,12 @@ fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
 /// The test of each kind of finding.
 const CAUGHT: [(&str, fn()); 18] = [
     ("nondeterministic", an_answer_that_depends_on_earlier_calls_is_nondeterministic),
-    ("restless", what_is_written_anew_at_each_start_is_restless_and_the_field_is_named),
-    ("hot-loop", who_asks_for_calls_without_end_is_in_a_hot_loop),
+    ("restless", a_status_that_changes_at_each_start_is_restless_and_the_field_is_named),
+    ("hot-loop", a_plugin_that_requeues_within_a_second_is_a_hot_loop),
     ("does-not-converge", a_child_that_is_not_made_again_does_not_converge),
-    ("spec-not-restored", what_remains_of_an_earlier_spec_is_not_restored),
-    ("teardown-does-not-end", a_finalizer_that_is_never_done_does_not_end),
-    ("old-version", what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found),
+    ("spec-not-restored", a_child_that_keeps_a_value_of_an_earlier_spec_is_not_restored),
+    ("teardown-does-not-end", a_teardown_that_never_ends_is_found),
+    ("old-version", an_object_of_an_older_version_that_cannot_be_reconciled_is_found),
     ("trap", faults_have_names),
     ("deadline", faults_have_names),
     ("memory", faults_have_names),
@@ -339,7 +339,7 @@ const CAUGHT: [(&str, fn()); 18] = [
 ];
 
 #[test]
-fn each_kind_of_finding_has_a_plugin_that_is_broken_so() {
+fn each_kind_of_finding_has_a_test_with_a_broken_plugin() {
     let output = Command::new(GYRE).args(["check", "--help"]).output().expect("gyre runs");
     let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, names) = help.split_once("A finding is one of:").unwrap_or_else(|| panic!("no names in {help}"));
@@ -364,7 +364,7 @@ fn a_finding_is_kept_as_files_that_render_shows_it_with() {
 }
 
 #[test]
-fn what_came_from_standard_input_has_to_be_given_again() {
+fn a_reproduction_asks_for_the_same_standard_input() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept");
     let given = |more: &[&str]| {
@@ -384,7 +384,7 @@ fn what_came_from_standard_input_has_to_be_given_again() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told_before_anything_is_tried() {
+fn a_folder_that_cannot_be_created_is_reported_before_the_first_experiment() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Verbatim", "{children: []}")).unwrap();
@@ -435,7 +435,7 @@ fn notes(plugin: &str, files: &[&Path], more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_tried_is_told_with_the_reason() {
+fn skipped_experiments_are_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parents.yaml");
     let many: Vec<String> =
@@ -466,7 +466,7 @@ fn what_is_not_tried_is_told_with_the_reason() {
 }
 
 #[test]
-fn a_parent_costs_no_more_calls_where_the_experiment_is_about_another() {
+fn the_calls_of_a_check_are_linear_in_the_number_of_parents() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parents.yaml");
     let calls = |count: u64| {

@@ -26,7 +26,7 @@ fn check(plugin: &Path, expected: &str) {
 }
 
 #[test]
-fn files_that_are_no_plugins_are_told_apart() {
+fn files_that_are_no_plugins_have_distinct_errors() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -77,7 +77,7 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
-fn a_flag_goes_before_its_variable_which_goes_before_the_file() {
+fn flags_override_variables_which_override_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gyre.yaml");
     let mount = format!("mounts: [{{plugin: {}}}]", gyre_artifacts::ECHO);

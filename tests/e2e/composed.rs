@@ -81,7 +81,7 @@ fn written(requests: &[AuditEvent]) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it() {
+fn a_change_of_a_template_or_the_defaults_rolls_exactly_the_dependent_websites() {
     let Some(cluster) = Cluster::for_test("composed", &["composed"]) else { return };
     let _websites = websites();
     // WebsiteDefaults are cluster-scoped, so the host is not confined to namespaces.

@@ -96,7 +96,7 @@ fn merge(into: &mut Value, more: Value) {
 }
 
 #[test]
-fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays() {
+fn the_first_change_removes_undesired_fields_and_keeps_fields_of_others() {
     let Some(cluster) = Cluster::for_test("unwanted", &["unwanted"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::VERBATIM], &["unwanted"]);
     let parent =
@@ -167,7 +167,7 @@ fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays
 }
 
 #[test]
-fn a_host_that_ends_before_the_first_apply_leaves_nothing_undone() {
+fn an_interrupted_first_apply_is_completed_by_the_next_host() {
     let Some(cluster) = Cluster::for_test("halfway", &["halfway"]) else { return };
     let plugins = [gyre_artifacts::probes::VERBATIM];
     let secret = |data: Value| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "data": data });
@@ -200,7 +200,7 @@ fn a_host_that_ends_before_the_first_apply_leaves_nothing_undone() {
 }
 
 #[test]
-fn what_an_earlier_version_applied_is_applied_as_before() {
+fn a_child_that_an_earlier_version_applied_is_applied_as_before() {
     let Some(cluster) = Cluster::for_test("earlier", &["earlier"]) else { return };
     let secret = |data: Value| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "data": data });
     let parent = |data: Value| guest("Verbatim", "earlier", "it", json!({ "children": [secret(data)] }));
@@ -298,7 +298,7 @@ fn a_child_that_is_replaced_and_not_changed_is_replaced_when_somebody_edits_it_a
 }
 
 #[test]
-fn a_name_that_is_taken_is_looked_at_only_then() {
+fn the_host_reads_an_object_only_after_its_name_was_taken() {
     let Some(cluster) = Cluster::for_test("taken", &["taken"]) else { return };
     cluster.create(&config_map("taken", "it", json!({ "mine": "stays" })).to_string());
     let before = cluster.get("taken", "configmap", "it").unwrap();

@@ -20,7 +20,7 @@ fn await_printed(log: &Path, text: &str) -> String {
 }
 
 #[test]
-fn changes_are_told_and_what_was_there_before_its_kind_was_followed_is_not() {
+fn dev_prints_changes_and_no_objects_from_before_the_watch() {
     let Some(tools) = tools_or_skip().expect("the tools, or none") else { return };
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("it.wasm");

@@ -110,7 +110,7 @@ fn a_diff_previews_what_a_host_does_and_writes_nothing() {
 }
 
 #[test]
-fn a_diff_previews_that_children_of_a_kind_that_is_not_declared_any_more_are_deleted() {
+fn a_diff_previews_the_deletion_of_children_of_an_undeclared_kind() {
     let (namespace, home) = ("diff-narrowing", "diff-narrowing-home");
     let Some(cluster) = Cluster::for_test(namespace, &[namespace, home]) else { return };
     let folder = Folder::new();
@@ -149,7 +149,7 @@ fn a_diff_previews_that_children_of_a_kind_that_is_not_declared_any_more_are_del
 }
 
 #[test]
-fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
+fn a_diff_reports_failed_calls_and_refused_children() {
     let namespace = "diff-failing";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let wide = gyre_artifacts::probes::WIDENED;
@@ -166,7 +166,7 @@ fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
 }
 
 #[test]
-fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
+fn a_diff_of_an_absent_kind_or_namespace_says_so() {
     let namespace = "diff-blind";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -188,7 +188,7 @@ fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
 }
 
 #[test]
-fn a_server_that_knows_no_page_is_not_a_cluster_without_objects() {
+fn a_server_that_answers_404_is_not_a_cluster_without_objects() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -216,7 +216,7 @@ fn a_server_that_knows_no_page_is_not_a_cluster_without_objects() {
 }
 
 #[test]
-fn a_diff_is_by_the_definitions_that_the_cluster_has() {
+fn a_diff_uses_the_definitions_of_the_cluster() {
     let namespace = "diff-defined";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();

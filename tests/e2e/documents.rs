@@ -40,7 +40,7 @@ enum Evidence {
 }
 
 const AUTHOR: Evidence =
-    Evidence::By("tests/e2e/author.rs", "a_new_author_comes_from_nothing_to_a_plugin_that_runs", "docs/getting-started.md");
+    Evidence::By("tests/e2e/author.rs", "a_new_author_gets_a_running_plugin_by_the_guide", "docs/getting-started.md");
 const RECORD: Evidence = Evidence::By("tests/e2e/record.rs", "a_running_host_records_its_calls_and_they_replay", "\"replay\"");
 const ASK_THE_LEADER: Evidence =
     Evidence::By("tests/e2e/record.rs", "a_replica_that_does_not_lead_names_the_one_that_does", "holderIdentity");
@@ -72,7 +72,7 @@ const COMMANDS: [(&[&str], Evidence); 27] = [
         &["kubectl annotate", "gyre.dev/release"],
         Evidence::By(
             "tests/e2e/finalize.rs",
-            "a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go",
+            "a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_release_it",
             "gyre.dev/release",
         ),
     ),
@@ -249,7 +249,7 @@ fn every_command_that_the_documents_show_is_run() {
 }
 
 #[test]
-fn every_task_that_the_documents_name_is_there() {
+fn every_task_that_the_documents_name_exists() {
     let tasks = fs::read_to_string(root().join("tests/xtask/src/main.rs")).expect("the tasks");
     for document in DOCUMENTS {
         let text = fs::read_to_string(root().join(document)).expect("a document");
@@ -264,7 +264,7 @@ fn every_task_that_the_documents_name_is_there() {
 }
 
 #[test]
-fn metrics_and_reasons_that_the_guides_name_are_there() {
+fn metrics_and_reasons_that_the_guides_name_exist() {
     let source = |files: &[&str]| -> String {
         files.iter().map(|file| fs::read_to_string(root().join(file)).expect("a source file")).collect()
     };

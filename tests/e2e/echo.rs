@@ -180,7 +180,7 @@ fn long_and_dotted_names_get_a_job_too() {
 }
 
 #[test]
-fn a_kind_that_is_not_served_yet_is_waited_for() {
+fn the_host_waits_for_a_kind_that_is_not_served() {
     let Some(cluster) = Cluster::for_test("late", &["late"]) else { return };
     // Not Echo, because other tests have it served already. The lock keeps others from installing
     // this kind.

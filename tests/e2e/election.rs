@@ -131,7 +131,7 @@ fn warm(requests: &[AuditEvent], terms: &[Term], cut_off: &BTreeSet<String>) -> 
 }
 
 #[test]
-fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
+fn one_replica_writes_at_a_time_through_all_faults_of_leaders_and_nothing_is_lost() {
     let Some(cluster) = Cluster::for_test("election", &GROUPS) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let code = Folder::new();
@@ -231,7 +231,7 @@ fn of_tenants<'a>(cluster: &'a Cluster, namespace: &'a str) -> Deployment<'a> {
 }
 
 #[test]
-fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
+fn a_plan_from_before_a_pause_is_not_written_after_the_lease_was_lost() {
     let namespace = "election-pause";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
@@ -279,7 +279,7 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
 }
 
 #[test]
-fn what_is_on_its_way_when_the_lease_is_lost_does_not_arrive_later() {
+fn a_write_in_transit_when_the_lease_is_lost_does_not_arrive_later() {
     let namespace = "election-way";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
@@ -317,7 +317,7 @@ fn count_writes(deployment: &Deployment<'_>, since: Mark, replica: &Replica) -> 
 }
 
 #[test]
-fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
+fn a_terminated_leader_finishes_its_calls_and_releases_the_lease() {
     const DEADLINE: Duration = Duration::from_secs(4);
     let namespace = "election-end";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };

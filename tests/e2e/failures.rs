@@ -18,7 +18,7 @@ fn gauge(host: &Host, name: &str) -> f64 {
 }
 
 #[test]
-fn each_failure_is_tried_again_in_its_own_way() {
+fn each_kind_of_failure_is_retried_in_its_own_way() {
     const DELAY_MILLISECONDS: u64 = 300;
     let Some(cluster) = Cluster::for_test("failures", &["failures"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FICKLE], &["failures"]);
@@ -60,7 +60,7 @@ fn each_failure_is_tried_again_in_its_own_way() {
 }
 
 #[test]
-fn what_is_parked_can_be_seen_everywhere_and_comes_back_on_a_change() {
+fn a_parked_object_is_visible_everywhere_and_is_retried_after_a_change() {
     let Some(cluster) = Cluster::for_test("shelved", &["shelved"]) else { return };
     let folder = Folder::new();
     let configuration = |mounts: Value| folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
@@ -146,7 +146,7 @@ fn a_plugin_that_keeps_failing_by_its_own_fault_is_not_called_until_it_is_replac
 }
 
 #[test]
-fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
+fn objects_that_make_the_plugin_fault_quarantine_only_their_namespaces() {
     let names = ["one-tenant-a", "one-tenant-b", "one-tenant-c", "quiet-tenant", "new-tenant"];
     let [_, _, _, quiet, new] = names;
     let Some(cluster) = Cluster::for_test("one-tenant", &names) else { return };

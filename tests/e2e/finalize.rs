@@ -20,7 +20,7 @@ fn count_held(cluster: &Cluster, namespace: &str, kinds: &[&str]) -> usize {
 }
 
 #[test]
-fn children_go_in_the_order_that_the_plugin_says_and_then_the_parent() {
+fn children_are_deleted_in_the_order_of_the_plugin_and_then_the_parent() {
     let Some(cluster) = Cluster::for_test("order", &["order"]) else { return };
     let _host = cluster.host(&[gyre_artifacts::probes::FINALIZING], &["order"]);
     cluster.apply(&finalizing("order", "it", "").to_string());
@@ -50,7 +50,7 @@ fn children_go_in_the_order_that_the_plugin_says_and_then_the_parent() {
 }
 
 #[test]
-fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go() {
+fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_release_it() {
     let Some(cluster) = Cluster::for_test("stuck", &["stuck"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FINALIZING], &["stuck"]);
     let names = ["fail", "trap", "never"];
@@ -99,7 +99,7 @@ fn assert_released(cluster: &Cluster, namespace: &str) {
 }
 
 #[test]
-fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
+fn a_host_that_starts_without_a_plugin_releases_its_parents() {
     let Some(cluster) = Cluster::for_test("missing", &["missing"]) else { return };
     let folder = Folder::new();
     let configuration = |plugins: &[&str]| {
@@ -125,7 +125,7 @@ fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
 
 /// Hosts that share an inventory would remove each other's finalizers.
 #[test]
-fn deployments_without_a_name_do_not_let_go_each_others_parents() {
+fn deployments_without_a_name_do_not_release_each_others_parents() {
     let Some(cluster) = Cluster::for_test("unnamed", &["unnamed"]) else { return };
     let folder = Folder::new();
     let run = |file: &str, plugin: &str| {
@@ -148,7 +148,7 @@ fn deployments_without_a_name_do_not_let_go_each_others_parents() {
 }
 
 #[test]
-fn a_host_that_starts_without_a_plugin_takes_along_what_the_garbage_collector_does_not_reach() {
+fn a_host_that_starts_without_a_plugin_deletes_cross_namespace_children_of_deleted_parents() {
     let Some(cluster) = Cluster::for_test("abandoned", &["abandoned", "abandoned-far"]) else { return };
     let folder = Folder::new();
     let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "AbandonedThing");
@@ -261,7 +261,7 @@ fn namespaces_with_children_in_each_other_can_be_deleted_at_once() {
 }
 
 #[test]
-fn a_kind_that_is_deleted_goes_and_may_come_back() {
+fn a_deleted_kind_disappears_and_may_be_recreated() {
     let Some(cluster) = Cluster::for_test("disposable", &["disposable"]) else { return };
     let folder = Folder::new();
     let plugin = folder.put("disposable.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Disposable"));

@@ -5,7 +5,7 @@ use crate::harness::{Cluster, Folder};
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
 
 #[test]
-fn a_gateway_is_logged_said_to_be_synced_and_looked_at_again() {
+fn a_gateway_is_logged_synced_and_requeued() {
     let Some(cluster) = Cluster::for_test("gateway", &["gateway"]) else { return };
     let folder = Folder::new();
     let configuration = json!({ "mounts": [{ "plugin": gyre_artifacts::GATEWAY, "namespaces": ["gateway"], "workers": 2 }] });

@@ -145,8 +145,8 @@ fn hostile_round(cluster: &Cluster, host: &Host, guests: &[(&str, &str)], round:
 }
 
 #[test]
-fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
-    const ITSELF: &str = "hostile::each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody";
+fn each_hostile_plugin_fails_with_its_reason_and_affects_no_other() {
+    const ITSELF: &str = "hostile::each_hostile_plugin_fails_with_its_reason_and_affects_no_other";
     const ROUNDS: usize = 3;
     /// Half of the flooder's answer, and less than other attacks need in the host.
     const ALLOWED: usize = 16 << 20;
@@ -179,7 +179,7 @@ fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
 }
 
 #[test]
-fn what_a_plugin_says_is_cut_wherever_it_goes() {
+fn messages_of_a_plugin_are_truncated_everywhere() {
     let Some(cluster) = Cluster::for_test("sayings", &["sayings"]) else { return };
     let _guests = guest_crds();
     use gyre_artifacts::guests::{ENDLESS_NAMES, LOUD_FAILURE, MANY_REFUSALS};
@@ -256,8 +256,8 @@ fn attack(victim: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else() {
-    const ITSELF: &str = "hostile::a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else";
+fn a_hostile_plugin_and_a_hostile_tenant_leave_nothing_behind_and_write_nowhere_else() {
+    const ITSELF: &str = "hostile::a_hostile_plugin_and_a_hostile_tenant_leave_nothing_behind_and_write_nowhere_else";
     const ECHOS: usize = 30;
     const ROUNDS: usize = 2;
     if counted::is_host() {
@@ -340,7 +340,7 @@ fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_now
 }
 
 #[test]
-fn an_object_that_fails_too_often_is_left_alone_and_says_so() {
+fn an_object_that_fails_too_often_is_parked_and_says_so() {
     let Some(cluster) = Cluster::for_test("parked", &["parked"]) else { return };
     let _guests = guest_crds();
     cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
@@ -364,7 +364,7 @@ fn an_object_that_fails_too_often_is_left_alone_and_says_so() {
 }
 
 #[test]
-fn what_never_comes_to_rest_slows_down() {
+fn a_parent_that_never_converges_is_slowed_down() {
     let Some(cluster) = Cluster::for_test("restless", &["restless"]) else { return };
     let _guests = guest_crds();
     let plugins = [gyre_artifacts::guests::RESTLESS_FAILURE, gyre_artifacts::guests::RESTLESS_STATUS];

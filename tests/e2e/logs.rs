@@ -19,7 +19,7 @@ fn of_the_plugin(cluster: &Cluster, host: &Host) -> String {
 }
 
 #[test]
-fn in_json_each_line_of_a_reconcile_says_which_be_it_the_hosts_or_the_plugins() {
+fn in_json_each_line_of_the_host_or_a_plugin_names_its_reconcile() {
     let Some(cluster) = Cluster::for_test("log-json", &["log-json"]) else { return };
     let host = host(&cluster, "log-json", &["--log-level", "info,gyre=debug", "--log-format", "json"]);
     let parse = |line: &str| -> Value { serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")) };
@@ -43,7 +43,7 @@ fn in_json_each_line_of_a_reconcile_says_which_be_it_the_hosts_or_the_plugins() 
 }
 
 #[test]
-fn in_text_a_line_says_the_same() {
+fn in_text_a_line_names_its_reconcile() {
     let Some(cluster) = Cluster::for_test("log-text", &["log-text"]) else { return };
     let host = host(&cluster, "log-text", &["--log-format", "text"]);
     let line = of_the_plugin(&cluster, &host);
@@ -72,7 +72,7 @@ fn each_target_has_a_level_of_its_own() {
 }
 
 #[test]
-fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
+fn a_panic_is_a_line_that_names_the_object_at_any_level() {
     let namespace = "log-panic";
     let plugin = gyre_artifacts::guests::PANICS;
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -100,7 +100,7 @@ fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
 
 /// As echoperator does, unless ENV is "local".
 #[test]
-fn where_the_environment_is_not_local_logs_are_json() {
+fn logs_are_json_unless_the_environment_is_local() {
     let Some(cluster) = Cluster::for_test("log-environment", &["log-environment"]) else { return };
     for (environment, is_json) in [("production", true), ("local", false)] {
         let arguments = ["--log-environment", environment];

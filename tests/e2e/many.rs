@@ -69,7 +69,7 @@ fn cached(host: &Host, number: u64) -> Option<String> {
 }
 
 #[test]
-fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
+fn twenty_plugins_need_one_watch_for_each_kind_and_later_mounts_only_their_own() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     let folder = Folder::new();
     let shelf = Folder::new();

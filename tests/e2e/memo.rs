@@ -18,7 +18,7 @@ fn change_nothing(cluster: &Cluster, object: &Value, manager: &str) {
 }
 
 #[test]
-fn a_change_that_says_nothing_new_calls_nobody() {
+fn a_change_without_a_new_value_calls_no_plugin() {
     let Some(cluster) = Cluster::for_test("memo", &["memo"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["memo"]);
     let parent = guest("Reader", "memo", "it", json!({ "get": "it" }));

@@ -79,7 +79,7 @@ fn prometheus_finds_nothing_wrong_with_the_metrics() {
 }
 
 #[test]
-fn a_linter_that_finds_nothing_would_find_something() {
+fn the_linter_finds_wrong_metrics() {
     let wrong = "# TYPE gyre_wrong counter\ngyre_wrong{a=\"b\"} 1\n";
     if let Some(problems) = problems(wrong) {
         assert!(problems.contains("gyre_wrong counter metrics should have \"_total\" suffix"), "{problems}");
@@ -91,7 +91,7 @@ fn a_linter_that_finds_nothing_would_find_something() {
 }
 
 #[test]
-fn what_the_dashboard_may_ask_for_is_what_a_host_serves() {
+fn the_dashboard_may_query_exactly_the_served_metrics() {
     let Some(cluster) = Cluster::for_test("known-metrics", &["known-metrics"]) else { return };
     let (_guests, host) = host_of_all_sorts(&cluster, "known-metrics");
     let (_, metrics) = host.http_with("/metrics", OPEN_METRICS);

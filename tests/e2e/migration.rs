@@ -90,7 +90,7 @@ fn schedule_and_message(cron_job: &Value) -> (&str, &str) {
 }
 
 #[test]
-fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
+fn children_of_echoperator_are_adopted_and_nothing_runs_again() {
     let Some(cluster) = Cluster::for_test("legacy", &["legacy"]) else { return };
     let parents: Vec<Value> = [("Echo", "ended"), ("Echo", "running"), ("Echo", "expiring"), ("ScheduledEcho", "yearly")]
         .map(|(kind, name)| parent(kind, "legacy", name, "from the old days"))
@@ -172,7 +172,7 @@ fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
 
 /// Changes between the last write of echoperator and the first of the host.
 #[test]
-fn what_changed_while_nobody_looked_is_made_good() {
+fn changes_between_echoperator_and_the_host_are_applied() {
     let Some(cluster) = Cluster::for_test("interim", &["interim"]) else { return };
     let parents = [parent("ScheduledEcho", "interim", "changed", "before"), parent("Echo", "interim", "changed", "before")];
     let parents = created_by_echoperator(&cluster, &parents);
@@ -218,7 +218,7 @@ fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
 
 /// echoperator's CRDs have no status subresource. They may be replaced while the host starts.
 #[test]
-fn a_definition_without_a_status_is_given_time_to_be_replaced() {
+fn the_host_waits_for_a_definition_with_a_status() {
     let Some(cluster) = Cluster::for_test("statusless", &["statusless"]) else { return };
     let folder = Folder::new();
     let plugin = folder.put("statusless.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Statusless"));
@@ -238,7 +238,7 @@ fn a_definition_without_a_status_is_given_time_to_be_replaced() {
 }
 
 #[test]
-fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
+fn children_without_an_owner_are_adopted_only_if_allowed_and_jobs_never() {
     let Some(cluster) = Cluster::for_test("restored", &["restored"]) else { return };
     let parents = [parent("ScheduledEcho", "restored", "it", "hello"), parent("Echo", "restored", "it", "hello")];
     let parents = created_by_echoperator(&cluster, &parents);

@@ -110,7 +110,7 @@ fn each_mount_has_settings_workers_grants_and_adoption_of_its_own() {
 }
 
 #[test]
-fn a_selector_says_whose_parents_they_are() {
+fn a_selector_decides_which_parents_a_mount_has() {
     let namespace = "selected";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -168,7 +168,7 @@ fn a_selector_says_whose_parents_they_are() {
 }
 
 #[test]
-fn a_host_follows_its_configuration_and_goes_on_with_the_old_one_when_the_new_one_is_wrong() {
+fn a_host_reloads_its_configuration_and_keeps_the_old_one_if_the_new_one_is_invalid() {
     let namespace = "follows";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -240,7 +240,7 @@ fn mount_config_map(folder: &Path, version: &str, files: &[(&str, &[u8])]) {
 }
 
 #[test]
-fn a_config_map_that_the_kubelet_updates_is_followed() {
+fn an_update_of_a_config_map_by_the_kubelet_is_noticed() {
     let namespace = "kubelet";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -268,7 +268,7 @@ fn empty_config_map(folder: &Path, version: &str, names: &[&str]) {
 }
 
 #[test]
-fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
+fn a_plugin_directory_that_is_empty_for_a_while_keeps_the_finalizers() {
     let namespace = "vanishes";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();

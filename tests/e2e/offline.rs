@@ -65,7 +65,7 @@ fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
 }
 
 #[test]
-fn a_file_for_results_that_cannot_be_written_is_told_before_anything_is_run() {
+fn a_file_for_results_that_cannot_be_written_is_reported_before_the_first_case() {
     let cases = cases();
     let expected = cases.path().join("new/expected.yaml");
     fs::write(&expected, "to be updated").unwrap();
@@ -77,7 +77,7 @@ fn a_file_for_results_that_cannot_be_written_is_told_before_anything_is_run() {
 }
 
 #[test]
-fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
+fn progress_is_shown_on_a_terminal_and_not_in_a_pipe() {
     let cases = cases();
     let arguments = ["test", gyre_artifacts::ECHO, text(cases.path())];
     let (code, piped) = gyre(&arguments);
@@ -245,7 +245,7 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
 }
 
 #[test]
-fn what_a_plugin_does_wrong_fails_a_rendering() {
+fn a_fault_of_the_plugin_fails_a_rendering() {
     let folder = tempfile::tempdir().unwrap();
     let parent = folder.path().join("trap.yaml");
     fs::write(&parent, "apiVersion: guests.gyre.dev/v1\nkind: Trap\nmetadata: {name: it}\nspec: {}\n").unwrap();

@@ -20,7 +20,7 @@ fn labels(object: &Value) -> (&Value, &Value) {
 }
 
 #[test]
-fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
+fn cross_namespace_children_are_deleted_with_their_parent() {
     let Some(cluster) = Cluster::for_test("far", &["far", "far-away"]) else { return };
     // One of the children is cluster-scoped, so the host is not confined to namespaces.
     let folder = Folder::new();
@@ -95,7 +95,7 @@ fn forged(namespace: &str, parent: &Value) -> Value {
 }
 
 #[test]
-fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
+fn a_parent_lists_its_cross_namespace_children() {
     let Some(cluster) = Cluster::for_test("child-list", &["child-list", "child-list-far"]) else { return };
     let folder = Folder::new();
     let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
@@ -161,7 +161,7 @@ fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
 
 /// As earlier versions left them: the parent has the finalizer, and no list.
 #[test]
-fn children_of_a_version_that_kept_no_lists_are_taken_over_and_forged_ones_delay_nothing() {
+fn children_of_a_version_without_lists_are_listed_and_forged_ones_delay_nothing() {
     let Some(cluster) = Cluster::for_test("unlisted", &["unlisted", "unlisted-far"]) else { return };
     let folder = Folder::new();
     let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
@@ -211,7 +211,7 @@ fn children_of_a_version_that_kept_no_lists_are_taken_over_and_forged_ones_delay
 }
 
 #[test]
-fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
+fn the_garbage_collector_reaches_all_children_of_a_cluster_scoped_parent() {
     let Some(cluster) = Cluster::for_test("worldwide", &["worldwide"]) else { return };
     let _worldwides = worldwides();
     let host = cluster.host(&[gyre_artifacts::probes::WORLDWIDE], &[]);
@@ -300,7 +300,7 @@ fn a_child_in_another_namespace_is_refused_until_the_namespace_is_granted() {
 }
 
 #[test]
-fn children_of_a_parent_of_no_namespace_are_confined_to_the_namespaces_that_are_listed() {
+fn children_of_a_cluster_scoped_parent_are_confined_to_the_granted_namespaces() {
     let Some(cluster) = Cluster::for_test("listed", &["listed"]) else { return };
     let _worldwides = worldwides();
     let folder = Folder::new();
@@ -326,7 +326,7 @@ fn children_of_a_parent_of_no_namespace_are_confined_to_the_namespaces_that_are_
 }
 
 #[test]
-fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
+fn a_child_in_an_absent_namespace_is_created_once_it_exists() {
     let Some(cluster) = Cluster::for_test("later", &["later"]) else { return };
     let folder = Folder::new();
     let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "LaterNamespace");
@@ -345,7 +345,7 @@ fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
 }
 
 #[test]
-fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
+fn a_foreign_object_is_refused_and_adopted_only_if_allowed() {
     let Some(cluster) = Cluster::for_test("adopt", &["adopt"]) else { return };
     let plugins = [gyre_artifacts::probes::STRATEGIES];
     let of_others = [
@@ -402,7 +402,7 @@ fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
 }
 
 #[test]
-fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
+fn each_strategy_brings_its_children_to_the_desired_state() {
     let Some(cluster) = Cluster::for_test("strategies", &["strategies"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::STRATEGIES], &["strategies"]);
     let parent = |spec: Value| cluster.apply(&guest("Strategies", "strategies", "it", spec).to_string());
@@ -439,7 +439,7 @@ fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
 }
 
 #[test]
-fn what_children_own_goes_as_the_manifest_says() {
+fn dependents_of_children_are_deleted_as_the_manifest_says() {
     let Some(cluster) = Cluster::for_test("propagate", &["propagate"]) else { return };
     let _host = cluster.host(&[gyre_artifacts::probes::PROPAGATING], &["propagate"]);
     let parent = |wanted: bool| guest("Propagating", "propagate", "it", json!({ "wanted": wanted })).to_string();
@@ -490,7 +490,7 @@ fn what_children_own_goes_as_the_manifest_says() {
 }
 
 #[test]
-fn a_change_of_an_immutable_field_is_reported_and_not_looped_on() {
+fn a_change_of_an_immutable_field_is_reported_and_tried_once() {
     let Some(cluster) = Cluster::for_test("immutable", &["immutable"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::IMMUTABLE], &["immutable"]);
     let parent = |text: &str| cluster.apply(&guest("Immutable", "immutable", "it", json!({ "text": text })).to_string());

@@ -242,7 +242,7 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
 }
 
 #[test]
-fn what_a_mount_cannot_do_it_need_not_be_permitted() {
+fn a_restricted_mount_needs_fewer_permissions() {
     let folder = Folder::new();
     let rules = |mount: Value, arguments: &[&str]| -> BTreeSet<String> {
         let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());

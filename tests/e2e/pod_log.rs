@@ -17,7 +17,7 @@ fn is_logged(cluster: &Cluster, host: &Host, line: &str) {
 }
 
 #[test]
-fn what_becomes_of_pods_is_logged_and_an_end_while_the_host_is_down_is_not_missed() {
+fn changes_of_pods_are_logged_and_a_deletion_while_the_host_is_down_is_not_missed() {
     let Some(cluster) = Cluster::for_test("pod-log", &["pod-log"]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let folder = Folder::new();

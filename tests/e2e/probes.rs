@@ -77,7 +77,7 @@ fn a_host_whose_plugins_never_answer_is_alive_and_ready() {
 }
 
 #[test]
-fn probes_say_which_checks_there_are_and_leave_out_those_that_they_are_told_to() {
+fn probes_list_their_checks_and_exclude_checks_on_request() {
     let Some(cluster) = Cluster::for_test("probes-verbose", &["probes-verbose"]) else { return };
     let (link, kubeconfig) = cluster.link();
     let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-verbose"], &[]);

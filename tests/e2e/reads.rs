@@ -33,7 +33,7 @@ fn plans(host: &Host, namespace: &str, names: &[&str]) -> Vec<usize> {
 }
 
 #[test]
-fn what_was_read_by_name_calls_its_readers_and_nobody_else() {
+fn a_change_of_an_object_calls_only_its_readers() {
     let Some(cluster) = Cluster::for_test("gets", &["gets"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["gets"]);
     cluster.apply_all(&[
@@ -72,7 +72,7 @@ fn what_was_read_by_name_calls_its_readers_and_nobody_else() {
 }
 
 #[test]
-fn a_list_that_would_differ_calls_those_who_listed() {
+fn a_change_of_a_list_calls_only_its_readers() {
     let Some(cluster) = Cluster::for_test("lists", &["lists"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["lists"]);
     let label = |name: &str, label: &str| cluster.kubectl(&["label", "-n", "lists", "configmap", name, label]);
@@ -115,7 +115,7 @@ fn a_list_that_would_differ_calls_those_who_listed() {
 }
 
 #[test]
-fn of_what_is_read_without_its_content_only_metadata_count() {
+fn a_read_of_metadata_ignores_changes_of_the_content() {
     let Some(cluster) = Cluster::for_test("metadata", &["metadata"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["metadata"]);
     let secret = |name: &str, labels: Value, password: &str| {
@@ -144,7 +144,7 @@ fn of_what_is_read_without_its_content_only_metadata_count() {
 }
 
 #[test]
-fn what_is_not_granted_is_not_read() {
+fn a_read_that_is_not_granted_is_refused() {
     let Some(cluster) = Cluster::for_test("grants", &["grants", "grants-far"]) else { return };
     let folder = Folder::new();
     let configuration = |grants: Value| {
@@ -183,7 +183,7 @@ fn what_is_not_granted_is_not_read() {
 }
 
 #[test]
-fn what_the_manifest_leaves_out_is_not_read() {
+fn a_read_outside_of_the_manifest_is_refused() {
     let Some(cluster) = Cluster::for_test("confined", &["confined", "confined-source"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::CONFINED], &["confined", "confined-source"]);
     let shared = |namespace: &str, name: &str, share: &str| {
@@ -216,7 +216,7 @@ fn what_the_manifest_leaves_out_is_not_read() {
 }
 
 #[test]
-fn a_kind_that_comes_to_be_served_calls_those_who_asked_for_it() {
+fn a_kind_that_becomes_served_calls_its_readers() {
     let Some(cluster) = Cluster::for_test("hopeful", &["hopeful"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::HOPEFUL], &["hopeful"]);
     let hope = |expected: &str| {

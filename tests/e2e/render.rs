@@ -94,7 +94,7 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
 }
 
 #[test]
-fn values_of_secrets_are_shown_to_who_asks_for_them() {
+fn values_of_secrets_are_shown_on_request() {
     let namespace = "render-secrets";
     let plugin = gyre_artifacts::probes::INDISCREET;
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -130,7 +130,7 @@ fn values_of_secrets_are_shown_to_who_asks_for_them() {
 }
 
 #[test]
-fn secrets_are_not_asked_for_of_files() {
+fn the_option_secrets_requires_from_cluster() {
     let arguments = ["render", gyre_artifacts::ECHO, "-f", "echo.yaml", "--secrets"];
     let output = Command::new(GYRE).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -139,7 +139,7 @@ fn secrets_are_not_asked_for_of_files() {
 }
 
 #[test]
-fn a_cluster_that_is_not_asked_for_is_not_looked_for() {
+fn the_option_context_requires_from_cluster() {
     let output =
         Command::new(GYRE).args(["render", gyre_artifacts::ECHO, "-f", "echo.yaml", "--context", "it"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -148,7 +148,7 @@ fn a_cluster_that_is_not_asked_for_is_not_looked_for() {
 }
 
 #[test]
-fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
+fn an_object_that_no_mount_selects_is_reported() {
     let folder = Folder::new();
     let there = |name: &str, namespace: &str| {
         let mut echo = echo(name, "hello");
@@ -180,7 +180,7 @@ fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
 }
 
 #[test]
-fn of_a_cluster_it_is_said_what_is_not_there() {
+fn kinds_and_namespaces_that_the_cluster_lacks_are_reported() {
     let namespace = "render-absent";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();

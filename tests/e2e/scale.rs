@@ -35,7 +35,7 @@ fn describe(event: &AuditEvent) -> String {
 }
 
 #[test]
-fn a_thousand_echos_take_one_write_each_and_then_there_is_silence() {
+fn a_thousand_echos_need_one_write_each_and_then_none() {
     let Some(cluster) = Cluster::for_test("scale", &["scale"]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["scale"]);

@@ -40,7 +40,7 @@ fn a_scheduled_echo_gets_its_cron_job_and_its_changes_reach_it() {
 }
 
 #[test]
-fn a_hand_edit_to_a_field_that_we_set_is_put_back_and_one_to_another_is_left() {
+fn an_edit_of_a_field_of_the_host_is_reverted_and_of_another_is_kept() {
     let Some(cluster) = Cluster::for_test("edit", &["edit"]) else { return };
     let host = cluster.host(&[gyre_artifacts::SCHEDULED_ECHO], &["edit"]);
     cluster.apply(&scheduled_echo("edit", "0 * * * *", "kept"));
@@ -65,7 +65,7 @@ fn a_hand_edit_to_a_field_that_we_set_is_put_back_and_one_to_another_is_left() {
 }
 
 #[test]
-fn a_field_that_another_applier_claims_is_a_conflict_that_names_it() {
+fn a_field_of_another_manager_is_a_conflict_that_names_it() {
     let Some(cluster) = Cluster::for_test("conflict", &["conflict"]) else { return };
     let host = cluster.host(&[gyre_artifacts::SCHEDULED_ECHO], &["conflict"]);
     cluster.apply(&scheduled_echo("conflict", "0 * * * *", "contested"));
@@ -90,7 +90,7 @@ fn a_field_that_another_applier_claims_is_a_conflict_that_names_it() {
 /// Kubernetes' CronJob controller takes a Job for its own if the name of the Job's controller is
 /// the CronJob's, even if that is another kind.
 #[test]
-fn the_cron_job_controller_leaves_the_job_of_an_echo_alone_that_has_the_name_of_a_cron_job() {
+fn the_cron_job_controller_ignores_the_job_of_an_echo_with_the_name_of_a_cron_job() {
     let Some(cluster) = Cluster::for_test("twins", &["twins"]) else { return };
     let plugins = [gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO];
     let host = cluster.host(&plugins, &["twins"]);

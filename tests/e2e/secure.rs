@@ -103,7 +103,7 @@ fn token(cluster: &Cluster, namespace: &str, account: &str) -> String {
 }
 
 #[test]
-fn metrics_and_state_are_for_those_who_are_permitted_and_the_probes_for_everybody() {
+fn metrics_and_state_need_a_permission_and_probes_need_none() {
     let Some(cluster) = Cluster::for_test("secure", &["secure"]) else { return };
     // The host has only the permissions of `gyre rbac`.
     cluster.kubectl(&["create", "serviceaccount", "host", "-n", "secure"]);
@@ -154,7 +154,7 @@ fn metrics_and_state_are_for_those_who_are_permitted_and_the_probes_for_everybod
 }
 
 #[test]
-fn a_host_without_a_certificate_signs_one_itself_and_answers_nobody_in_the_open() {
+fn a_host_without_a_certificate_makes_one_and_answers_only_over_tls() {
     let Some(cluster) = Cluster::for_test("own-certificate", &["own-certificate"]) else { return };
     let host = cluster.host_with(&[gyre_artifacts::ECHO], &["own-certificate"], &["--metrics-secure"]);
     let ask = |path: &str, token| get(&host, path, token, Trust::Anybody).expect("an answer").0;

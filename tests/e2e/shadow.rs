@@ -151,7 +151,7 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
 }
 
 #[test]
-fn what_is_created_once_is_compared_as_it_would_be_made_anew() {
+fn a_create_only_child_is_compared_as_if_it_were_recreated() {
     const ECHOS: usize = 3;
     let namespace = "shadow-anew";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -179,7 +179,7 @@ fn parents(namespace: &str, count: usize) -> Vec<Value> {
 }
 
 #[test]
-fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
+fn created_changed_and_deleted_children_are_reported_without_values_of_secrets() {
     const PARENTS: usize = 30;
     let namespace = "shadow-children";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -224,7 +224,7 @@ fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
 }
 
 #[test]
-fn what_the_mount_is_not_granted_is_refused_to_its_shadow_and_what_that_reads_calls_nobody() {
+fn a_shadow_has_the_grants_of_its_mount_and_its_reads_call_no_plugin() {
     let namespace = "shadow-granted";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -309,7 +309,7 @@ fn patched(component: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_kind_that_comes_to_be_served_is_seen_by_a_shadow_too() {
+fn a_shadow_notices_a_kind_that_becomes_served() {
     let namespace = "shadow-served";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -332,7 +332,7 @@ fn a_kind_that_comes_to_be_served_is_seen_by_a_shadow_too() {
 
 /// The shadow is called for these, too. It neither keeps nor releases them.
 #[test]
-fn parents_that_go_are_compared_by_how_they_go() {
+fn deleted_parents_are_compared_by_their_teardown() {
     let namespace = "shadow-finalize";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -362,7 +362,7 @@ fn parents_that_go_are_compared_by_how_they_go() {
 }
 
 #[test]
-fn a_shadow_is_permitted_to_look_and_nothing_else() {
+fn a_shadow_only_needs_permissions_to_read() {
     let folder = Folder::new();
     let other = String::from_utf8_lossy(b"ConfigMap");
     let component = std::fs::read(PROTEAN).unwrap();

@@ -28,7 +28,7 @@ fn await_spread(cluster: &Cluster, leases: &Leases, replicas: &[&Replica], each:
 }
 
 #[test]
-fn replicas_share_the_mounts_and_take_over_and_give_back() {
+fn replicas_share_the_mounts_evenly_as_they_come_and_go() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     let (folder, code) = (Folder::new(), Folder::new());
     let put = |number| folder.put(&format!("tenant-{number}.wasm"), gyre_artifacts::tenant(number).unwrap());

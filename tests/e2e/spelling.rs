@@ -50,7 +50,7 @@ fn spelled_by_people() -> Value {
 }
 
 #[test]
-fn what_the_api_server_spells_otherwise_is_not_written_again_when_a_host_starts() {
+fn a_value_that_the_api_server_normalizes_is_not_written_again_when_a_host_starts() {
     let Some(cluster) = Cluster::for_test("spelling", &["spelling"]) else { return };
     let plugins = [gyre_artifacts::probes::VERBATIM];
     let host = cluster.host(&plugins, &["spelling"]);

@@ -34,7 +34,7 @@ fn a_status_without_room_for_conditions_is_written_once() {
 }
 
 #[test]
-fn a_status_without_a_subresource_comes_to_rest() {
+fn a_status_without_a_subresource_converges() {
     let Some(cluster) = Cluster::for_test("bare", &["bare"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::BARE], &["bare"]);
     let parent = |text: &str| cluster.apply(&guest("Bare", "bare", "it", json!({ "text": text })).to_string());
@@ -64,7 +64,7 @@ fn a_status_without_a_subresource_comes_to_rest() {
 }
 
 #[test]
-fn conditions_say_since_when_and_of_which_generation() {
+fn conditions_have_a_transition_time_and_a_generation() {
     const LONG_AGO: &str = "2001-02-03T04:05:06Z";
     let Some(cluster) = Cluster::for_test("transitions", &["transitions"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FICKLE], &["transitions"]);
@@ -103,7 +103,7 @@ fn conditions_say_since_when_and_of_which_generation() {
 }
 
 #[test]
-fn what_others_say_in_a_status_stays() {
+fn conditions_of_others_stay_in_a_status() {
     let Some(cluster) = Cluster::for_test("others", &["others"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FICKLE], &["others"]);
     cluster.apply(&guest("Fickle", "others", "it", json!({})).to_string());

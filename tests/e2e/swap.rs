@@ -59,7 +59,7 @@ fn swap_all(cluster: &Cluster, host: &Host, folder: &Folder, plugins: &[Vec<u8>]
 }
 
 #[test]
-fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versions() {
+fn a_plugin_that_is_replaced_repeatedly_loses_no_change_and_mixes_no_versions() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     let folder = Folder::new();
     let plugins: Vec<Vec<u8>> = (0..=SWAPS).map(|version| gyre_artifacts::versioned(version).unwrap()).collect();

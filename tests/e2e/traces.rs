@@ -70,7 +70,7 @@ fn attribute<'a>(of: &'a Value, key: &str) -> &'a Value {
 }
 
 #[test]
-fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
+fn a_collector_gets_each_reconcile_with_its_id_and_log() {
     let Some(cluster) = Cluster::for_test("traces", &["traces"]) else { return };
     let collector = Collector::new();
     let endpoint = format!("http://{}", collector.address);
@@ -109,7 +109,7 @@ fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
 }
 
 #[test]
-fn a_collector_that_is_gone_holds_nobody_up() {
+fn an_unreachable_collector_delays_nothing() {
     let Some(cluster) = Cluster::for_test("no-collector", &["no-collector"]) else { return };
     // Nobody listens on a released port.
     let endpoint = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());

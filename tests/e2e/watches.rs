@@ -12,7 +12,7 @@ fn echo(name: &str, metadata: Value) -> Value {
 }
 
 #[test]
-fn what_a_tenant_writes_into_an_object_does_not_stop_the_watch_of_its_kind() {
+fn an_unusual_object_of_a_tenant_does_not_stop_the_watch_of_its_kind() {
     let Some(cluster) = Cluster::for_test("odd", &["odd"]) else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO], &["odd"]);
     // Its owner does not exist, so only the finalizer keeps it from being collected.

@@ -264,7 +264,7 @@ fn mask_time(text: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn what_differs_is_masked_and_what_is_equal_stays_equal() {
+fn values_that_differ_are_masked_and_equal_ones_stay_equal() {
     let mut mask = Mask::default();
     let uid = "0f3b1c1e-0000-4000-8000-000000000001";
     let object = serde_json::json!({
@@ -290,7 +290,7 @@ fn what_differs_is_masked_and_what_is_equal_stays_equal() {
 }
 
 #[test]
-fn the_revision_of_a_list_is_told_from_those_of_objects() {
+fn the_revision_of_a_list_is_masked_by_its_newest_object() {
     let mut mask = Mask::default();
     let object = |version: &str| serde_json::json!({ "metadata": { "resourceVersion": version } });
     let mut list = |version: &str, items: &[&str]| {

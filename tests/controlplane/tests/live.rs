@@ -66,7 +66,7 @@ fn the_administrator_may_do_everything_and_the_audit_log_names_the_user() {
 }
 
 #[test]
-fn a_service_account_is_who_its_kubeconfig_says() {
+fn a_kubeconfig_of_a_service_account_authenticates_it() {
     let Some(plane) = shared_or_skip().unwrap() else { return };
     if plane.audit().is_err() {
         return skip("tokens are made for clusters of our own only").unwrap();
@@ -79,7 +79,7 @@ fn a_service_account_is_who_its_kubeconfig_says() {
 }
 
 #[test]
-fn a_job_gets_a_pod_and_its_dependents_go_with_it() {
+fn a_job_gets_a_pod_which_is_deleted_with_it() {
     let Some(plane) = shared_or_skip().unwrap() else { return };
     plane.apply(JOB).unwrap();
     let pods = || plane.kubectl_stdout(&["get", "pods", "--selector=job-name=greeting", "--output=name"]).unwrap();
@@ -189,7 +189,7 @@ fn a_control_plane_whose_process_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn two_control_planes_do_not_meet() {
+fn two_control_planes_are_independent() {
     let options = || Options { controllers: Controllers::Absent, ..Options::default() };
     let Some(first) = start_own_or_skip(options()).unwrap() else { return };
     let Some(second) = start_own_or_skip(options()).unwrap() else { return };

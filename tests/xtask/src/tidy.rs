@@ -61,7 +61,7 @@ fn contains_any(line: &str, words: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn nothing_is_left_undone() {
+fn no_code_is_unfinished() {
     // In two parts, so that this file has no findings.
     let words = [
         concat!("to", "do!("),
@@ -82,7 +82,7 @@ fn no_file_is_too_long() {
 }
 
 #[test]
-fn lines_end_where_their_text_does() {
+fn lines_have_no_trailing_whitespace() {
     check(&["rs", "toml", "md", "wit", "yaml", "mod"], "trailing whitespace, or no newline at the end", |_, text| {
         let mut findings = lines(text, |line| (line.trim_end() != line).then(|| "trailing whitespace".to_string()));
         if !text.is_empty() && !text.ends_with('\n') {
@@ -180,7 +180,7 @@ fn has_test(source: &str, test: &str) -> bool {
 }
 
 #[test]
-fn the_tests_that_are_said_to_show_something_exist() {
+fn the_tests_that_documents_name_exist() {
     for (document, least) in SHOWN {
         let text = fs::read_to_string(root().join(document)).unwrap();
         let named = named_tests(&text);

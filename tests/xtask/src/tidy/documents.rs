@@ -276,7 +276,7 @@ fn copies_of_the_contract_are_the_contract() {
 
 /// Cargo packs only a package's own folder.
 #[test]
-fn what_a_published_package_includes_lies_inside_of_it() {
+fn a_published_package_includes_only_its_own_files() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for path in files(&["rs"]) {
