@@ -8,7 +8,7 @@ use crate::certificates::{Authority, Pair};
 use crate::options::{AuditLevel, Options};
 use crate::tools::{Error, Tools};
 
-/// The controllers that gyre's users rely on; none of them waits for nodes, volumes or a cloud.
+/// The controllers that gyre's users rely on, without those that wait for nodes or a cloud.
 const CONTROLLERS: [&str; 17] = [
     "clusterrole-aggregation-controller",
     "cronjob-controller",

@@ -1,5 +1,6 @@
 //! Checks of the source tree, as tests. Each reports all findings, not only the first.
 
+mod comments;
 mod crates;
 mod documents;
 mod glossary;
