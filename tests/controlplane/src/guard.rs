@@ -74,6 +74,7 @@ const GUARD_PATIENCE: Duration = Duration::from_secs(3);
 /// The number of bytes of a log that an error contains.
 const TAIL_BYTES: u64 = 4096;
 
+/// A signal to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGTERM.

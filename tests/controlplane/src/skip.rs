@@ -24,6 +24,7 @@ pub enum Requirement {
     Optional,
 }
 
+/// Returns the requirement of this process, by `CI`.
 pub fn required() -> Requirement {
     match std::env::var("CI").as_deref() {
         Ok("true" | "1") => Requirement::Required,

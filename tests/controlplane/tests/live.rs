@@ -1,3 +1,5 @@
+//! Tests of a real control plane.
+
 use std::path::Path;
 use std::time::Duration;
 
