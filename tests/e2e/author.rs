@@ -1,4 +1,4 @@
-//! The way of a new author, by the page for getting started, `docs/getting-started.md`.
+//! The steps of a new author in `docs/getting-started.md`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use crate::harness::GYRE;
 
-/// Runs a command of the guide in a folder, with `gyre` being the one that is tested. Says what it printed.
+/// Runs a command of the guide in a folder, with the tested `gyre` in PATH. Returns its output.
 fn run(folder: &Path, line: &str) -> String {
     let programs = Path::new(GYRE).parent().expect("a folder").to_owned();
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -24,19 +24,17 @@ fn run(folder: &Path, line: &str) -> String {
     said
 }
 
-/// The commands that a document shows.
 fn commands(document: &str) -> Vec<&str> {
     let lines = document.lines().filter_map(|line| line.strip_prefix("$ "));
     lines.map(|line| line.split("  #").next().unwrap_or(line).trim()).collect()
 }
 
-/// Compiled once for all runs of this test.
+/// A target folder for all runs of this test, so that dependencies are compiled once.
 fn target() -> PathBuf {
     let programs = Path::new(GYRE).parent().expect("a folder");
     programs.parent().expect("the target folder").join("author")
 }
 
-/// A field gets another name.
 fn rename_the_field(project: &Path) {
     for file in ["src/lib.rs", "src/tests.rs", "samples/sample.yaml", "cases/new/sample.yaml"] {
         let text = fs::read_to_string(project.join(file)).unwrap();
@@ -45,15 +43,14 @@ fn rename_the_field(project: &Path) {
 }
 
 #[test]
-fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
+fn a_new_author_gets_a_running_plugin_by_the_guide() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let guide = fs::read_to_string(workspace.join("docs/getting-started.md")).unwrap();
-    // Where the real cluster begins, tests/e2e/documents.rs goes on.
+    // tests/e2e/documents.rs covers the part about a real cluster.
     let (guide, _) = guide.split_once("For a real cluster").unwrap();
     let shown = commands(guide);
     assert_eq!(shown.len(), 11, "{shown:?}");
-    // Beside a checkout.
     std::os::unix::fs::symlink(workspace, folder.path().join("gyre")).unwrap();
     let plugins = folder.path().join("plugins");
     fs::create_dir(&plugins).unwrap();
@@ -62,7 +59,7 @@ fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
         match *command {
             new if new.starts_with("gyre new greeter ") => {
                 run(&plugins, new);
-                // The versions that are there already.
+                // The versions of the workspace, which are cached.
                 fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
                 fs::create_dir_all(target()).unwrap();
                 std::os::unix::fs::symlink(target(), project.join("target")).unwrap();
@@ -73,7 +70,7 @@ fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
                 rename_the_field(&project);
                 run(&project, command);
             }
-            // It is there: the plugins of the workspace have been compiled for it.
+            // The target is installed, because the plugins of the workspace were compiled for it.
             "rustup target add wasm32-wasip2" => {}
             dev if dev.starts_with("gyre dev") => {
                 let said = run(&project, &format!("{dev} --once"));
@@ -96,11 +93,11 @@ fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
 }
 
 #[test]
-fn completions_and_manual_pages_tell_of_every_command() {
+fn completions_and_manual_pages_cover_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let help = run(folder.path(), "gyre --help");
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // What a command is for may go on in another line, further to the right.
+    // The description of a command may continue on another line with a larger indentation.
     let names =
         listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|name| !["", "help"].contains(name));
     let commands: Vec<&str> = names.collect();

@@ -1,4 +1,4 @@
-//! `gyre check`: what it finds in plugins that are broken on purpose, and that it finds nothing in those that are shipped.
+//! `gyre check`: its findings in plugins with defects, and that it has none in the shipped plugins.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ fn check(plugin: &str, files: &[&Path], more: &[&str]) -> (Option<i32>, String) 
     (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 
-/// Checks a plugin with one parent, and expects it to be called this.
+/// Checks a plugin with one parent, and asserts that all findings have this name.
 fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("it's a parent.yaml");
@@ -37,7 +37,6 @@ fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) ->
     report["findings"][0].clone()
 }
 
-/// Runs a command line that was printed and returns its output; the command must end with findings.
 fn paste(line: &str) -> String {
     let folders = std::iter::once(Path::new(GYRE).parent().unwrap().to_owned());
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -52,7 +51,6 @@ fn parent(kind: &str, spec: &str) -> String {
     format!("apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it}}\nspec: {spec}\n")
 }
 
-/// The files of a case of `gyre test` that hold objects.
 fn objects(case: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(case).unwrap().map(|file| file.unwrap().path());
     files.filter(|file| !["expected.yaml", "settings.yaml", "time.txt"].iter().any(|other| file.ends_with(other))).collect()
@@ -62,7 +60,7 @@ fn plugins() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins")
 }
 
-/// Cases in which something is found, and why it is as it should be.
+/// Cases with expected findings, and the reason.
 const BY_DESIGN: [(&str, &str); 2] = [
     ("echo/cases/gone", "a message is run once, so all is not as it was when another one was run meanwhile"),
     ("scheduled-echo/cases/wrong-schedule", "it is the API server that knows what a schedule is, and its words reach the user"),
@@ -84,9 +82,8 @@ fn nothing_is_found_in_the_shipped_plugins() {
     }
 }
 
-/// Each call is made again on the plugin that it was made on, and each parent has the schema of its own kind.
 #[test]
-fn plugins_beside_each_other_are_checked_each_by_its_own_parents() {
+fn plugins_that_are_checked_together_get_only_their_own_parents() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let file = folder.path().join(name);
@@ -128,7 +125,7 @@ fn an_answer_that_depends_on_earlier_calls_is_nondeterministic() {
 }
 
 #[test]
-fn what_differs_between_answers_is_shown_without_values_of_secrets() {
+fn differences_between_answers_are_shown_without_values_of_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Remembering", "{secret: correct horse}")).unwrap();
@@ -148,7 +145,7 @@ fn what_differs_between_answers_is_shown_without_values_of_secrets() {
 }
 
 #[test]
-fn what_is_written_anew_at_each_start_is_restless_and_the_field_is_named() {
+fn a_status_that_changes_at_each_start_is_restless_and_the_field_is_named() {
     let finding = finds(guests::RESTLESS_STATUS, "RestlessStatus", "{}", &[], "restless");
     assert!(finding["what"].as_str().unwrap().contains("status.seen"), "{finding}");
     let finding = finds(guests::RESTLESS_FAILURE, "RestlessFailure", "{}", &[], "restless");
@@ -156,7 +153,7 @@ fn what_is_written_anew_at_each_start_is_restless_and_the_field_is_named() {
 }
 
 #[test]
-fn who_asks_for_calls_without_end_is_in_a_hot_loop() {
+fn a_plugin_that_requeues_within_a_second_is_a_hot_loop() {
     for spec in ["{requeueMilliseconds: 5}", "{requeueMilliseconds: 5, blind: true}", "{requeueMilliseconds: 999}"] {
         let finding = finds(probes::CLOCKWORK, "Clockwork", spec, &["--cases", "0"], "hot-loop");
         assert!(finding["what"].as_str().unwrap().contains("Clockwork default/it"), "{finding}");
@@ -177,13 +174,13 @@ fn a_child_that_is_not_made_again_does_not_converge() {
 }
 
 #[test]
-fn what_remains_of_an_earlier_spec_is_not_restored() {
+fn a_child_that_keeps_a_value_of_an_earlier_spec_is_not_restored() {
     let finding = finds(probes::RATCHETING, "Ratcheting", "{size: 1}", &[], "spec-not-restored");
     assert!(finding["what"].as_str().unwrap().contains("data.size: \"1\" became"), "{finding}");
 }
 
 #[test]
-fn a_finalizer_that_is_never_done_does_not_end() {
+fn a_teardown_that_never_ends_is_found() {
     let finding = finds(probes::FINALIZING, "Finalizing", "{finalize: never}", &["--cases", "0"], "teardown-does-not-end");
     assert!(finding["what"].as_str().unwrap().contains("Finalizing default/it, with the finalizers"), "{finding}");
 }
@@ -200,7 +197,6 @@ fn finalizers_of_others_are_not_the_plugins_fault() {
         ["Finalizing default/it", "ConfigMap default/it-a"]
             .map(|object| format!("Finalizing default/it was deleted after these finalizers of {object} had been removed, which no controller here handles: backup.example.com/keep."))
     );
-    // The plugin's own is.
     fs::write(&file, with("{finalize: never}")).unwrap();
     let (code, said) = check(probes::FINALIZING, &[&file], &["--cases", "0"]);
     assert_eq!(code, Some(1), "{said}");
@@ -208,13 +204,13 @@ fn finalizers_of_others_are_not_the_plugins_fault() {
 }
 
 #[test]
-fn a_spec_that_the_schema_allows_and_the_plugin_does_not_bear_traps() {
+fn a_valid_spec_that_makes_the_plugin_trap_is_found() {
     let finding = finds(probes::BRITTLE, "Brittle", "{size: 1}", &["--cases", "50"], "trap");
     assert!(finding["case"].as_str().unwrap().contains("\"size\":0"), "{finding}");
 }
 
 #[test]
-fn what_is_drawn_keeps_to_patterns_and_formats_and_what_a_rule_refuses_is_counted_and_drawn_anew() {
+fn generated_specs_match_patterns_and_formats_and_invalid_ones_are_counted_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Picky", "{code: it-1, address: 127.0.0.1, size: 2}")).unwrap();
@@ -233,7 +229,7 @@ fn what_is_drawn_keeps_to_patterns_and_formats_and_what_a_rule_refuses_is_counte
 }
 
 #[test]
-fn what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found() {
+fn an_object_of_an_older_version_that_cannot_be_reconciled_is_found() {
     let finding = finds(probes::MODERN, "Modern", "{size: 1}", &["--cases", "20"], "old-version");
     let case = finding["case"].as_str().unwrap();
     assert!(case.contains("Modern default/it, stored as guests.gyre.dev/v1alpha1, is read as"), "{finding}");
@@ -241,7 +237,7 @@ fn what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found() {
 }
 
 #[test]
-fn versions_in_which_the_same_means_another_thing_are_found() {
+fn versions_that_read_the_same_object_differently_are_found() {
     let finding = finds(probes::MOODY, "Moody", "{}", &[], "old-version");
     assert!(finding["what"].as_str().unwrap().contains("data.size: \"3\" becomes \"1\""), "{finding}");
 }
@@ -269,7 +265,6 @@ fn a_child_that_no_api_server_takes_is_invalid() {
     finds(probes::MISNAMED, "Misnamed", "{}", &[], "invalid-child");
 }
 
-/// A Deployment, with more in its spec, and a Secret.
 fn deployment(more: &str) -> String {
     let pod = "{metadata: {labels: {app: it}}, spec: {containers: [{name: main, image: busybox, resources: {limits: {cpu: 1000m}}}]}}";
     format!(
@@ -306,8 +301,8 @@ fn a_call_that_takes_more_than_half_of_its_memory_is_too_large() {
     finds(probes::HOARDING, "Hoarding", "{}", &[], "too-large");
 }
 
-/// However fast the machine is, one of the deadlines is longer than a call and shorter than two. On a busy machine, calls do not
-/// always take the same time, so the deadlines are tried again.
+/// One of the doubling deadlines is between the duration of a call and twice that, on any machine.
+/// On a busy machine, where durations vary, it may take another pass.
 #[test]
 fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
     let folder = tempfile::tempdir().unwrap();
@@ -321,15 +316,15 @@ fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
     assert!(is_found);
 }
 
-/// By which test a plugin that is broken so is caught.
+/// The test of each kind of finding.
 const CAUGHT: [(&str, fn()); 18] = [
     ("nondeterministic", an_answer_that_depends_on_earlier_calls_is_nondeterministic),
-    ("restless", what_is_written_anew_at_each_start_is_restless_and_the_field_is_named),
-    ("hot-loop", who_asks_for_calls_without_end_is_in_a_hot_loop),
+    ("restless", a_status_that_changes_at_each_start_is_restless_and_the_field_is_named),
+    ("hot-loop", a_plugin_that_requeues_within_a_second_is_a_hot_loop),
     ("does-not-converge", a_child_that_is_not_made_again_does_not_converge),
-    ("spec-not-restored", what_remains_of_an_earlier_spec_is_not_restored),
-    ("teardown-does-not-end", a_finalizer_that_is_never_done_does_not_end),
-    ("old-version", what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found),
+    ("spec-not-restored", a_child_that_keeps_a_value_of_an_earlier_spec_is_not_restored),
+    ("teardown-does-not-end", a_teardown_that_never_ends_is_found),
+    ("old-version", an_object_of_an_older_version_that_cannot_be_reconciled_is_found),
     ("trap", faults_have_names),
     ("deadline", faults_have_names),
     ("memory", faults_have_names),
@@ -344,9 +339,8 @@ const CAUGHT: [(&str, fn()); 18] = [
 ];
 
 #[test]
-fn each_kind_of_finding_has_a_plugin_that_is_broken_so() {
+fn each_kind_of_finding_has_a_test_with_a_broken_plugin() {
     let output = Command::new(GYRE).args(["check", "--help"]).output().expect("gyre runs");
-    // As it comes, it is broken into lines.
     let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, names) = help.split_once("A finding is one of:").unwrap_or_else(|| panic!("no names in {help}"));
     let (names, _) = names.split_once('.').expect("an end");
@@ -366,12 +360,11 @@ fn a_finding_is_kept_as_files_that_render_shows_it_with() {
     let line = said.lines().find_map(|line| line.trim().strip_prefix("To reproduce it: ")).expect("a command");
     assert!(line.starts_with("gyre render ") && kept.join("1-trap.yaml").exists(), "{line}");
     assert!(paste(line).contains("Warning Trapped"), "{line}");
-    // The same seed finds the same.
     assert_eq!(check(probes::BRITTLE, &[&file], &more).1, said);
 }
 
 #[test]
-fn what_came_from_standard_input_has_to_be_given_again() {
+fn a_reproduction_asks_for_the_same_standard_input() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept");
     let given = |more: &[&str]| {
@@ -386,17 +379,16 @@ fn what_came_from_standard_input_has_to_be_given_again() {
     assert!(said.contains(&line), "{said}");
     let report = |said: &str| serde_json::from_str::<Value>(said).unwrap()["findings"][0]["reproduce"].clone();
     assert_eq!(report(&given(&["--json"])), Value::Null);
-    // What is kept is there.
     let line = report(&given(&["--json", "--keep", kept.to_str().unwrap()]));
     assert!(paste(line.as_str().unwrap()).contains("Trapped"), "{line}");
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told_before_anything_is_tried() {
+fn a_folder_that_cannot_be_created_is_reported_before_the_first_experiment() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Verbatim", "{children: []}")).unwrap();
-    // Nothing is found in it, so nothing would have to be kept.
+    // Without a finding, nothing would be written there.
     let (code, said) = check(probes::VERBATIM, &[&file], &["--cases", "0", "--keep", file.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("cannot create the directory") && said.contains("name another with --keep"), "{said}");
@@ -430,20 +422,20 @@ fn a_reproduction_repeats_all_arguments() {
     }
 }
 
-/// The notes of a check in which nothing is found, which text has too.
+/// Returns the notes of a check without findings, which JSON and text have alike.
 fn notes(plugin: &str, files: &[&Path], more: &[&str]) -> Vec<String> {
     let (code, said) = check(plugin, files, &[&["--json"], more].concat());
     assert_eq!(code, Some(0), "{said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     let notes: Vec<String> = serde_json::from_value(report["notes"].clone()).unwrap();
     let (_, text) = check(plugin, files, more);
-    let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("Note: ")).collect();
-    assert_eq!(told, notes, "{text}");
+    let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("Note: ")).collect();
+    assert_eq!(shown, notes, "{text}");
     notes
 }
 
 #[test]
-fn what_is_not_tried_is_told_with_the_reason() {
+fn skipped_experiments_are_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parents.yaml");
     let many: Vec<String> =
@@ -469,13 +461,12 @@ fn what_is_not_tried_is_told_with_the_reason() {
             "The specs of 1 of 1 parents were not changed: no other valid spec is known for them.",
         ]
     );
-    // Whoever gives enough is told nothing.
     fs::write(&file, parent("Verbatim", &deployment(""))).unwrap();
     assert_eq!(notes(probes::VERBATIM, &[&file], &["--cases", "0"]), [""; 0]);
 }
 
 #[test]
-fn a_parent_costs_no_more_calls_where_the_experiment_is_about_another() {
+fn the_calls_of_a_check_are_linear_in_the_number_of_parents() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parents.yaml");
     let calls = |count: u64| {
@@ -487,7 +478,7 @@ fn a_parent_costs_no_more_calls_where_the_experiment_is_about_another() {
         counted("callsMadeAgain") + counted("callsNotMadeAgain")
     };
     let [few, many] = [12, 32].map(calls);
-    // Each is called a few times in the one world that has all.
+    // Each parent is called a few times in the setup that has all parents.
     let alone = (many - few) / 20;
     assert!((1..10).contains(&alone), "{few} and {many} calls");
 }

@@ -1,4 +1,4 @@
-//! Bad input leads to one clear sentence, exit code 1 or 2, no panic and no backtrace.
+//! Invalid input gives one clear sentence and exit code 1 or 2, without a panic or a backtrace.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,6 @@ use std::process::{Command, Output};
 
 use crate::harness::GYRE;
 
-/// Runs `gyre` with these arguments to its end.
 fn gyre(arguments: &[&str]) -> Output {
     Command::new(GYRE).args(arguments).output().expect("gyre runs")
 }
@@ -27,7 +26,7 @@ fn check(plugin: &Path, expected: &str) {
 }
 
 #[test]
-fn files_that_are_no_plugins_are_told_apart() {
+fn files_that_are_no_plugins_have_distinct_errors() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -38,7 +37,8 @@ fn files_that_are_no_plugins_are_told_apart() {
     check(&file("text.wasm", b"kind: Echo\n"), "not WebAssembly");
     check(&file("empty.wasm", b""), "empty");
     check(&file("truncated.wasm", &component[..component.len() / 2]), "truncated or corrupt");
-    // The smallest core module, and the smallest component: a preamble each (its layer field tells them apart).
+    // The preambles of an empty core module and an empty component, which differ in their layer
+    // field.
     check(&file("module.wasm", b"\0asm\x01\0\0\0"), "core WebAssembly module");
     check(&file("world.wasm", b"\0asm\x0d\0\x01\0"), "gyre:plugin/reconciler@0.1.0");
     check(&folder.path().join("missing.wasm"), "No such file");
@@ -77,12 +77,12 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
-fn a_flag_goes_before_its_variable_which_goes_before_the_file() {
+fn flags_override_variables_which_override_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gyre.yaml");
     let mount = format!("mounts: [{{plugin: {}}}]", gyre_artifacts::ECHO);
     fs::write(&file, format!("host: {{ha: true, homeNamespace: of-file}}\n{mount}\n")).unwrap();
-    // A host that elects a leader has to write Leases where it lives.
+    // A host with leader election needs a permission for Leases in its home namespace.
     let leases = |flags: &[&str], variables: &[(&str, &str)]| {
         let mut command = Command::new(GYRE);
         command.env_remove("HA_ENABLED").env_remove("NAMESPACE").envs(variables.iter().copied());
@@ -121,7 +121,6 @@ fn crds_are_printed_as_yaml_that_names_them() {
     }
 }
 
-/// A reader of the output may stop before the command ends, as `head` does.
 #[test]
 fn a_closed_output_causes_no_error_message() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");
@@ -136,6 +135,5 @@ fn a_closed_output_causes_no_error_message() {
     check(&["crds", gyre_artifacts::ECHO], false);
     check(&["inspect", gyre_artifacts::ECHO], false);
     check(&["render", gyre_artifacts::ECHO, "-f", sample], false);
-    // It does what it is there for all the same.
     check(&["dev", "--plugin", gyre_artifacts::ECHO, "-f", sample, "--once"], true);
 }

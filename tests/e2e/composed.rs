@@ -1,4 +1,4 @@
-//! A plugin that composes: a Website's Deployment, Service and ConfigMap, from a template that it reads and defaults that it lists.
+//! The website plugin, which reads a template and defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,6 @@ use crate::harness::{Cluster, Host, config_map, websites};
 const WEBSITES: usize = 20;
 const TEMPLATES: [&str; 2] = ["plain", "fancy"];
 
-/// They take turns.
 fn template_of(number: usize) -> &'static str {
     TEMPLATES[number % TEMPLATES.len()]
 }
@@ -19,7 +18,6 @@ fn name(number: usize) -> String {
     format!("site-{number}")
 }
 
-/// Those that are made from a template.
 fn made_from(template: &str) -> BTreeSet<String> {
     (0..WEBSITES).filter(|number| template_of(*number) == template).map(name).collect()
 }
@@ -36,7 +34,6 @@ fn template(name: &str, text: &str) -> String {
     config_map("composed", name, json!({ "index.html": format!("{text}: {{{{title}}}}") })).to_string()
 }
 
-/// Of every Website, what its children serve, and with how many replicas.
 fn served(cluster: &Cluster) -> BTreeMap<String, (String, i64)> {
     let contents: BTreeMap<String, Value> = cluster
         .list("composed", "configmaps")
@@ -52,8 +49,8 @@ fn served(cluster: &Cluster) -> BTreeMap<String, (String, i64)> {
     deployments.iter().filter_map(of).collect()
 }
 
-/// Waits until every Website made from a template serves this text, with so many replicas.
-fn serve(cluster: &Cluster, template: &str, text: &str, replicas: i64) {
+/// Waits until every Website with this template serves this text with this number of replicas.
+fn await_served(cluster: &Cluster, template: &str, text: &str, replicas: i64) {
     let websites = made_from(template);
     cluster.eventually(&format!("all of {template} to serve {text:?} with {replicas} replicas"), || {
         let served = served(cluster);
@@ -64,17 +61,15 @@ fn serve(cluster: &Cluster, template: &str, text: &str, replicas: i64) {
     });
 }
 
-/// Returns the number of plans for each parent.
 fn plans(host: &Host) -> BTreeMap<String, usize> {
     (0..WEBSITES).map(|number| (name(number), host.plans_about(&format!("composed/{}", name(number))))).collect()
 }
 
-/// Those about whom it was called since.
 fn called_since(host: &Host, before: &BTreeMap<String, usize>) -> BTreeSet<String> {
     plans(host).into_iter().filter(|(name, count)| before[name] != *count).map(|(name, _)| name).collect()
 }
 
-/// The writes of the host by kind of object; events are named after their parent and a time.
+/// Returns the names of the written objects by kind, without what follows the name of the parent.
 fn written(requests: &[AuditEvent]) -> BTreeMap<String, BTreeSet<String>> {
     let mut written: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for event in requests.iter().filter(|event| event.is_write()) {
@@ -86,10 +81,10 @@ fn written(requests: &[AuditEvent]) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it() {
+fn a_change_of_a_template_or_the_defaults_rolls_exactly_the_dependent_websites() {
     let Some(cluster) = Cluster::for_test("composed", &["composed"]) else { return };
     let _websites = websites();
-    // Defaults are of no namespace, so the host is confined to none.
+    // WebsiteDefaults are cluster-scoped, so the host is not confined to namespaces.
     let host = cluster.host(&[gyre_artifacts::WEBSITE], &[]);
     let websites: Vec<Value> = (0..WEBSITES).map(website).collect();
     cluster.apply_all(&websites);
@@ -104,7 +99,7 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
         cluster.apply(&template(name, "first"));
     }
     for name in TEMPLATES {
-        serve(&cluster, name, "first", 1);
+        await_served(&cluster, name, "first", 1);
     }
     let services: BTreeSet<String> = cluster
         .all_ready("composed", "websites", WEBSITES)
@@ -115,11 +110,10 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     assert_eq!(services.len(), WEBSITES);
     cluster.settled(&host);
 
-    // A template: its Websites roll, and of the others nothing is called, nothing written.
     let Some(start) = cluster.audit_mark() else { return };
     let before = plans(&host);
     cluster.apply(&template("fancy", "second"));
-    serve(&cluster, "fancy", "second", 1);
+    await_served(&cluster, "fancy", "second", 1);
     cluster.all_ready("composed", "websites", WEBSITES);
     cluster.settled(&host);
     assert_eq!(called_since(&host, &before), made_from("fancy"));
@@ -132,18 +126,17 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     let kinds: Vec<&str> = written_kinds.keys().map(String::as_str).collect();
     assert_eq!(kinds, ["configmaps", "deployments", "websites"], "Services do not depend on it, and it is no event");
     let writes = requests.iter().filter(|event| event.is_write()).count();
-    // The first change of a child that was created by POST turns its managed fields into those of an apply, once.
+    // The first change of a child that was created by POST also converts its managed fields.
     assert_eq!(writes, (2 * 2 + 1) * of_it.len(), "content and pods with their managed fields, and the status, once each");
 
-    // One that nobody reads, before one that somebody does.
+    // An unused template, followed by a used one as a fence.
     let before = plans(&host);
     cluster.apply(&template("unused", "unseen"));
     cluster.apply(&template("plain", "third"));
-    serve(&cluster, "plain", "third", 1);
+    await_served(&cluster, "plain", "third", 1);
     cluster.settled(&host);
     assert_eq!(called_since(&host, &before), made_from("plain"));
 
-    // The defaults: all of them.
     let start = cluster.audit_mark().unwrap();
     let before = plans(&host);
     let defaults = |replicas: u32| {
@@ -154,8 +147,8 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
         .to_string()
     };
     cluster.apply(&defaults(3));
-    serve(&cluster, "plain", "third", 3);
-    serve(&cluster, "fancy", "second", 3);
+    await_served(&cluster, "plain", "third", 3);
+    await_served(&cluster, "fancy", "second", 3);
     cluster.settled(&host);
     let all: BTreeSet<String> = (0..WEBSITES).map(name).collect();
     assert_eq!(called_since(&host, &before), all);
@@ -163,15 +156,14 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     assert_eq!(written.keys().map(String::as_str).collect::<Vec<_>>(), ["deployments", "websites"]);
     assert!(written.values().all(|names| *names == all), "{written:?}");
     cluster.kubectl(&["delete", "websitedefaults", "everywhere"]);
-    serve(&cluster, "plain", "third", 1);
+    await_served(&cluster, "plain", "third", 1);
 
-    // Without its template a Website cannot be rendered, and what was rendered goes on serving.
     cluster.kubectl(&["delete", "-n", "composed", "configmap", "plain"]);
     for name in made_from("plain") {
         cluster.reason("composed", "website", &name, "Ready", "TemplateMissing");
     }
     cluster.settled(&host);
-    serve(&cluster, "plain", "third", 1);
-    serve(&cluster, "fancy", "second", 1);
+    await_served(&cluster, "plain", "third", 1);
+    await_served(&cluster, "fancy", "second", 1);
     cluster.kubectl(&["delete", "-n", "composed", "website", "--all"]);
 }

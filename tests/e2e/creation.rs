@@ -1,18 +1,15 @@
-//! Children are created with POST, and applied to once they have to change.
-
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, config_map, guest};
 
-/// Returns the requests of the host about objects of these resources, `verb resource code`, in order.
-fn asked(requests: &[AuditEvent], resources: &[&str]) -> Vec<String> {
+fn requests_for(requests: &[AuditEvent], resources: &[&str]) -> Vec<String> {
     let is_asked_about = |event: &&AuditEvent| resources.contains(&event.resource.as_str()) && event.verb != "list";
-    let say = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.code);
-    requests.iter().filter(is_asked_about).map(say).collect()
+    let describe = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.code);
+    requests.iter().filter(is_asked_about).map(describe).collect()
 }
 
-/// The managers of an object's fields, `manager operation`, but for those of its status.
+/// Returns the managers of an object's fields, as `manager operation`, without those of its status.
 fn managers(cluster: &Cluster, namespace: &str, kind: &str, name: &str) -> Vec<String> {
     let output = cluster.kubectl(&["get", "-n", namespace, kind, name, "--show-managed-fields", "-o", "json"]);
     let object: Value = serde_json::from_str(&output).unwrap();
@@ -40,7 +37,7 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     parent("first");
     cluster.ready("posted", "strategies", "it");
     cluster.settled(&host);
-    let mut requests = asked(&cluster.requests(mark), &children);
+    let mut requests = requests_for(&cluster.requests(mark), &children);
     requests.sort();
     assert_eq!(requests, ["create configmaps 201", "create jobs 201", "create secrets 201"]);
     assert_eq!(managers(&cluster, "posted", "configmap", "it"), ["gyre/strategies Update"]);
@@ -54,7 +51,7 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     assert_eq!(managers(&cluster, "posted", "configmap", "it"), ["gyre/strategies Apply"]);
     let first_change = ["get configmaps 200", "patch configmaps 200", "patch configmaps 200"];
     assert_eq!(
-        asked(&cluster.requests(mark), &children),
+        requests_for(&cluster.requests(mark), &children),
         first_change,
         "the managedFields are read, turned, and then it is applied"
     );
@@ -63,16 +60,15 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     parent("third");
     cluster.ready("posted", "strategies", "it");
     cluster.settled(&host);
-    assert_eq!(asked(&cluster.requests(mark), &children), ["patch configmaps 200"], "from then on it is applied");
+    assert_eq!(requests_for(&cluster.requests(mark), &children), ["patch configmaps 200"], "from then on it is applied");
 
-    // A host that did not see any of it knows it from the objects.
     drop(host);
     let mark = cluster.audit_mark().unwrap();
     let host = cluster.host(&plugins, &["posted"]);
     parent("fourth");
     cluster.ready("posted", "strategies", "it");
     cluster.settled(&host);
-    assert_eq!(asked(&cluster.requests(mark), &children), ["patch configmaps 200"]);
+    assert_eq!(requests_for(&cluster.requests(mark), &children), ["patch configmaps 200"]);
 }
 
 fn deployment(name: &str, more: Value) -> Value {
@@ -100,7 +96,7 @@ fn merge(into: &mut Value, more: Value) {
 }
 
 #[test]
-fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays() {
+fn the_first_change_removes_undesired_fields_and_keeps_fields_of_others() {
     let Some(cluster) = Cluster::for_test("unwanted", &["unwanted"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::VERBATIM], &["unwanted"]);
     let parent =
@@ -130,7 +126,6 @@ fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays
     parent(json!([wide, secret]));
     cluster.ready("unwanted", "verbatim", "it");
     cluster.settled(&host);
-    // People, and other controllers, write beside the host.
     let patch = |kind: &str, patch: Value| {
         cluster.kubectl(&["patch", "-n", "unwanted", kind, "it", "--type=merge", "-p", &patch.to_string()]);
     };
@@ -161,7 +156,6 @@ fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays
     let containers = template["spec"]["containers"].as_array().unwrap();
     assert_eq!(containers.len(), 1);
     assert_eq!(containers[0]["resources"], json!({}));
-    // What was filled in, and what others have set.
     assert_eq!(containers[0]["terminationMessagePath"], "/dev/termination-log");
     assert_eq!(template["spec"]["restartPolicy"], "Always");
     assert_eq!(now["metadata"]["labels"]["theirs"], "yes");
@@ -173,7 +167,7 @@ fn what_is_no_longer_wanted_goes_with_the_first_change_and_what_others_set_stays
 }
 
 #[test]
-fn a_host_that_ends_before_the_first_apply_leaves_nothing_undone() {
+fn an_interrupted_first_apply_is_completed_by_the_next_host() {
     let Some(cluster) = Cluster::for_test("halfway", &["halfway"]) else { return };
     let plugins = [gyre_artifacts::probes::VERBATIM];
     let secret = |data: Value| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "data": data });
@@ -183,7 +177,7 @@ fn a_host_that_ends_before_the_first_apply_leaves_nothing_undone() {
     cluster.ready("halfway", "verbatim", "it");
     cluster.settled(&host);
     drop(host);
-    // As the host does it, and then it ended.
+    // The host converts the managed fields, and ends before it applies.
     let output = cluster.kubectl(&["get", "-n", "halfway", "secret", "it", "--show-managed-fields", "-o", "json"]);
     let live: Value = serde_json::from_str(&output).unwrap();
     let entries = live["metadata"]["managedFields"].as_array().unwrap();
@@ -202,11 +196,11 @@ fn a_host_that_ends_before_the_first_apply_leaves_nothing_undone() {
     cluster.settled(&host);
     let now = cluster.get("halfway", "secret", "it").unwrap();
     assert_eq!((&now["data"], &now["metadata"]["uid"]), (&json!({ "b": "Yw==" }), &live["metadata"]["uid"]));
-    assert_eq!(asked(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
+    assert_eq!(requests_for(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
 }
 
 #[test]
-fn what_an_earlier_version_applied_is_applied_as_before() {
+fn a_child_that_an_earlier_version_applied_is_applied_as_before() {
     let Some(cluster) = Cluster::for_test("earlier", &["earlier"]) else { return };
     let secret = |data: Value| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "data": data });
     let parent = |data: Value| guest("Verbatim", "earlier", "it", json!({ "children": [secret(data)] }));
@@ -235,7 +229,7 @@ fn what_an_earlier_version_applied_is_applied_as_before() {
     cluster.ready("earlier", "verbatim", "it");
     cluster.settled(&host);
     assert_eq!(cluster.get("earlier", "secret", "it").unwrap()["data"], json!({ "b": "Yw==" }));
-    assert_eq!(asked(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
+    assert_eq!(requests_for(&cluster.requests(mark), &["secrets"]), ["patch secrets 200"]);
 }
 
 #[test]
@@ -264,7 +258,7 @@ fn a_misspelt_field_is_refused_by_name() {
 fn a_child_that_is_replaced_and_not_changed_is_replaced_when_somebody_edits_it_and_not_when_it_is_spelt_otherwise() {
     let Some(cluster) = Cluster::for_test("replaced", &["replaced"]) else { return };
     let plugins = [gyre_artifacts::probes::VERBATIM];
-    // The API server makes nothing of the empty list, which the host does not know.
+    // The API server drops the empty list, which the host does not know.
     let container = json!({ "name": "main", "image": "busybox:1", "resources": { "limits": { "cpu": "1000m" } }, "env": [] });
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "it" },
@@ -291,7 +285,6 @@ fn a_child_that_is_replaced_and_not_changed_is_replaced_when_somebody_edits_it_a
     let another = cluster.eventually("another Job", || uid().filter(|uid| Some(uid) != first.as_ref()));
     assert_eq!(cluster.get("replaced", "job", "it").unwrap()["spec"]["parallelism"], 1);
 
-    // Who applies it stands for it.
     let claim = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "it", "namespace": "replaced" }, "spec": { "parallelism": 3 },
     });
@@ -305,7 +298,7 @@ fn a_child_that_is_replaced_and_not_changed_is_replaced_when_somebody_edits_it_a
 }
 
 #[test]
-fn a_name_that_is_taken_is_looked_at_only_then() {
+fn the_host_reads_an_object_only_after_its_name_was_taken() {
     let Some(cluster) = Cluster::for_test("taken", &["taken"]) else { return };
     cluster.create(&config_map("taken", "it", json!({ "mine": "stays" })).to_string());
     let before = cluster.get("taken", "configmap", "it").unwrap();
@@ -315,13 +308,12 @@ fn a_name_that_is_taken_is_looked_at_only_then() {
     let parent = cluster.reason("taken", "strategies", "it", "Ready", "ForeignObject");
     assert!(ready_message(&parent).contains("ConfigMap.v1 taken/it"), "{parent}");
     cluster.settled(&host);
-    let requests = asked(&cluster.requests(mark), &["configmaps"]);
+    let requests = requests_for(&cluster.requests(mark), &["configmaps"]);
     let (looks, others): (Vec<&[String]>, Vec<&[String]>) =
         requests.chunks(2).partition(|pair| *pair == ["create configmaps 409", "get configmaps 200"]);
     assert!(!looks.is_empty() && others.is_empty(), "{requests:?}");
     assert_eq!(cluster.get("taken", "configmap", "it").unwrap(), before);
 
-    // Once the name is free, the child is created.
     cluster.kubectl(&["delete", "-n", "taken", "configmap", "it"]);
     cluster.touch("taken", "strategies", "it", "again");
     cluster.ready("taken", "strategies", "it");

@@ -1,5 +1,3 @@
-//! The output of `gyre dev` about its cluster.
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,8 +7,7 @@ use gyre_controlplane::{Guarded, tools_or_skip};
 
 use crate::harness::{GYRE, PATIENCE};
 
-/// Waits for what a `gyre dev` prints.
-fn printed(log: &Path, text: &str) -> String {
+fn await_printed(log: &Path, text: &str) -> String {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let said = fs::read_to_string(log).unwrap_or_default();
@@ -23,7 +20,7 @@ fn printed(log: &Path, text: &str) -> String {
 }
 
 #[test]
-fn changes_are_told_and_what_was_there_before_its_kind_was_followed_is_not() {
+fn dev_prints_changes_and_no_objects_from_before_the_watch() {
     let Some(tools) = tools_or_skip().expect("the tools, or none") else { return };
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("it.wasm");
@@ -32,7 +29,7 @@ fn changes_are_told_and_what_was_there_before_its_kind_was_followed_is_not() {
     let mut command = Command::new(GYRE);
     command.args(["dev", "--plugin", "it.wasm", "--kubeconfig", "here.kubeconfig"]).current_dir(folder.path());
     let _dev = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5)).unwrap();
-    let said = printed(&log, "export KUBECONFIG=");
+    let said = await_printed(&log, "export KUBECONFIG=");
     let kubeconfig = said.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG=")).unwrap();
     assert!(Path::new(kubeconfig).is_absolute(), "{kubeconfig}");
     let kubectl = |line: &str| {
@@ -43,15 +40,15 @@ fn changes_are_told_and_what_was_there_before_its_kind_was_followed_is_not() {
     };
 
     kubectl("create configmap it --from-literal=a=1");
-    printed(&log, "  ConfigMap default/it created\n");
+    await_printed(&log, "  ConfigMap default/it created\n");
     kubectl("label configmap it a=b");
-    printed(&log, "  ConfigMap default/it changed: labels\n");
+    await_printed(&log, "  ConfigMap default/it changed: labels\n");
     kubectl("create secret generic old --from-literal=a=1");
-    // The plugin has Secrets, too, from now on.
+    // The new plugin also has Secrets as children.
     fs::copy(gyre_artifacts::probes::WIDENED, folder.path().join("new.wasm")).unwrap();
     fs::rename(folder.path().join("new.wasm"), &plugin).unwrap();
-    printed(&log, "the plugins have changed");
-    // Once its kind is followed, which is when its first change is told.
+    await_printed(&log, "the plugins have changed");
+    // Secrets are watched once the first new one is printed.
     let deadline = Instant::now() + PATIENCE;
     for number in 0.. {
         kubectl(&format!("create secret generic new-{number}"));
@@ -61,6 +58,6 @@ fn changes_are_told_and_what_was_there_before_its_kind_was_followed_is_not() {
         assert!(Instant::now() < deadline, "Secrets are not followed");
     }
     kubectl("delete secret old");
-    let said = printed(&log, "  Secret default/old deleted\n");
+    let said = await_printed(&log, "  Secret default/old deleted\n");
     assert!(!said.contains("Secret default/old created") && !said.contains("kube-root-ca.crt"), "{said}");
 }

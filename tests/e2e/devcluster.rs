@@ -1,7 +1,5 @@
-//! The host as a process, against a devcluster, controlled through kubectl.
-//!
-//! Each test has namespaces and a host of its own. Each host has a user of its own, so that the audit log shows what it did.
-//! [`harness`] starts processes and waits for them; [`plane`] provides the API server.
+//! The host as a process, with devcluster, controlled through kubectl. Each test has its own
+//! namespaces, hosts and users, whose requests the audit log shows.
 
 #![expect(
     clippy::expect_used,

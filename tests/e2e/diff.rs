@@ -1,4 +1,4 @@
-//! `gyre diff` predicts what a host does in a live cluster, and changes nothing.
+//! `gyre diff` predicts the writes of a host in a live cluster, and writes nothing.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,6 @@ use crate::harness::{Cluster, Folder, GYRE, guest, with_kind};
 const NAMESPACE: &str = "diff";
 const PARENTS: usize = 200;
 
-/// A write: its verb, resource and name.
 type Write = (String, String, String);
 
 fn diff(cluster: &Cluster, plugin: &str, arguments: &[&str]) -> (Option<i32>, String) {
@@ -26,7 +25,6 @@ fn diff_in(namespace: &str, cluster: &Cluster, plugin: &str, arguments: &[&str])
     answer(&mut command)
 }
 
-/// The exit code and what is printed, or else what is wrong.
 fn answer(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().expect("gyre runs");
     let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
@@ -40,7 +38,7 @@ fn previewed(change: &Value) -> Write {
     (verb, resource, text("name"))
 }
 
-fn done(event: &AuditEvent) -> Option<Write> {
+fn performed_write(event: &AuditEvent) -> Option<Write> {
     let is_previewed = !["dryRun=", "fieldManager=gyre-managed-fields"].iter().any(|part| event.uri.contains(part));
     if !event.is_write() || !event.succeeded() || event.resource == "events" || !is_previewed {
         return None;
@@ -68,10 +66,8 @@ fn a_diff_previews_what_a_host_does_and_writes_nothing() {
     cluster.settled(&host);
     drop(host);
 
-    // What is as it should be is so for a copy, too.
     let (code, said) = diff(&cluster, &old, &[]);
     assert_eq!((code, said.as_str()), (Some(0), format!("0 of {PARENTS} parents change\n").as_str()));
-    // No line of progress is in a pipe; a terminal has one.
     let kubeconfig = cluster.kubeconfig();
     let line = format!("{GYRE} diff {old} --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display());
     if let Ok(shown) = Command::new("script").args(["-qec", &line, "/dev/null"]).output() {
@@ -100,7 +96,7 @@ fn a_diff_previews_what_a_host_does_and_writes_nothing() {
     let expected: BTreeSet<Write> = said["changes"].as_array().unwrap().iter().map(previewed).collect();
     let summary = format!("{PARENTS} of {PARENTS} parents change: 1 child created, {} children changed", 2 * PARENTS - 1);
     assert!(said["summary"].as_str().unwrap().starts_with(&summary), "{}", said["summary"]);
-    let written = |events: Vec<AuditEvent>| events.iter().filter_map(done).collect::<BTreeSet<Write>>();
+    let written = |events: Vec<AuditEvent>| events.iter().filter_map(performed_write).collect::<BTreeSet<Write>>();
     assert_eq!(written(cluster.requests(mark)), BTreeSet::new());
 
     let host = cluster.host(&[&new], &[NAMESPACE]);
@@ -114,7 +110,7 @@ fn a_diff_previews_what_a_host_does_and_writes_nothing() {
 }
 
 #[test]
-fn a_diff_previews_that_children_of_a_kind_that_is_not_declared_any_more_are_deleted() {
+fn a_diff_previews_the_deletion_of_children_of_an_undeclared_kind() {
     let (namespace, home) = ("diff-narrowing", "diff-narrowing-home");
     let Some(cluster) = Cluster::for_test(namespace, &[namespace, home]) else { return };
     let folder = Folder::new();
@@ -153,7 +149,7 @@ fn a_diff_previews_that_children_of_a_kind_that_is_not_declared_any_more_are_del
 }
 
 #[test]
-fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
+fn a_diff_reports_failed_calls_and_refused_children() {
     let namespace = "diff-failing";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let wide = gyre_artifacts::probes::WIDENED;
@@ -170,7 +166,7 @@ fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
 }
 
 #[test]
-fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
+fn a_diff_of_an_absent_kind_or_namespace_says_so() {
     let namespace = "diff-blind";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -191,14 +187,13 @@ fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
     assert_eq!(diff_in(namespace, &cluster, echo, &[]), (Some(0), "0 of 0 parents change\n".to_owned()));
 }
 
-/// As of a proxy, or on another port than the API server's.
 #[test]
-fn a_server_that_knows_no_page_is_not_a_cluster_without_objects() {
+fn a_server_that_answers_404_is_not_a_cluster_without_objects() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for mut connection in listener.incoming().flatten() {
-            // A request is within one segment.
+            // A request fits into one segment.
             let _ = connection.read(&mut [0; 4096]);
             let page = "404 page not found\n";
             let head = format!("HTTP/1.1 404 Not Found\r\ncontent-length: {}\r\nconnection: close", page.len());
@@ -221,7 +216,7 @@ fn a_server_that_knows_no_page_is_not_a_cluster_without_objects() {
 }
 
 #[test]
-fn a_diff_is_by_the_definitions_that_the_cluster_has() {
+fn a_diff_uses_the_definitions_of_the_cluster() {
     let namespace = "diff-defined";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -241,7 +236,7 @@ fn a_diff_is_by_the_definitions_that_the_cluster_has() {
         verbs.sort();
         (verbs, said["remarks"].to_string())
     };
-    // A host waits for a status, and then does without.
+    // Without the status subresource, a host waits, and then continues without it.
     let (done, remarks) = verbs();
     assert_eq!(done, ["create", "create", "finalizers", "update"]);
     let remark = "the plugin antiquated contains another CustomResourceDefinition antiquateds.guests.gyre.dev than the cluster";
@@ -250,7 +245,7 @@ fn a_diff_is_by_the_definitions_that_the_cluster_has() {
     let (done, remarks) = verbs();
     assert_eq!((done, remarks.as_str()), (["create", "create", "finalizers", "status"].map(str::to_owned).to_vec(), "[]"));
 
-    // One that knows nothing of the conditions, which are lost.
+    // A schema without conditions, which are then pruned.
     let mut narrow: Value = serde_saphyr::from_str(std::str::from_utf8(&output.stdout).unwrap()).unwrap();
     let status = json!({ "type": "object", "properties": { "phase": { "type": "string" } } });
     let spec = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });

@@ -1,7 +1,7 @@
-//! Every command that the documents show is run: here, or by a test that is named here.
+//! Runs every command that the documents show, or names the test that runs it.
 //!
-//! Those of `gyre` run in a folder with the files that the documents speak of, on a cluster in memory. What goes on until it is told to
-//! stop is told so once it has said what it says when it is up.
+//! Commands of `gyre` run here with devcluster, in a folder with the files that the documents name.
+//! A command that does not end is stopped after it has started.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use crate::harness::{GYRE, PATIENCE};
 use crate::plane::{Plane, Server};
 
-/// The documents that show commands, from the root.
 const DOCUMENTS: [&str; 15] = [
     "CONTRIBUTING.md",
     "README.md",
@@ -31,33 +30,31 @@ const DOCUMENTS: [&str; 15] = [
     "tests/README.md",
 ];
 
-/// The evidence that a command does what a document says.
 #[derive(Clone, Copy, Debug)]
-enum Shown {
-    /// It is run here, to its end.
+enum Evidence {
     Runs,
-    /// It is run here until it has said this, and then told to stop.
+    /// It runs here until it has printed this, and is then stopped.
     Starts(&'static str),
-    /// A test of this file and name does it, and names this.
+    /// The test of this name in this file runs it, and contains this text.
     By(&'static str, &'static str, &'static str),
 }
 
-const AUTHOR: Shown =
-    Shown::By("tests/e2e/author.rs", "a_new_author_comes_from_nothing_to_a_plugin_that_runs", "docs/getting-started.md");
-const RECORD: Shown = Shown::By("tests/e2e/record.rs", "a_running_host_records_its_calls_and_they_replay", "\"replay\"");
-const ASK_THE_LEADER: Shown =
-    Shown::By("tests/e2e/record.rs", "a_replica_that_does_not_lead_names_the_one_that_does", "holderIdentity");
-const INSTALL: Shown = Shown::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
+const AUTHOR: Evidence =
+    Evidence::By("tests/e2e/author.rs", "a_new_author_gets_a_running_plugin_by_the_guide", "docs/getting-started.md");
+const RECORD: Evidence = Evidence::By("tests/e2e/record.rs", "a_running_host_records_its_calls_and_they_replay", "\"replay\"");
+const ASK_THE_LEADER: Evidence =
+    Evidence::By("tests/e2e/record.rs", "a_replica_that_does_not_lead_names_the_one_that_does", "holderIdentity");
+const INSTALL: Evidence = Evidence::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
-/// The first whose words are all in a command line counts.
-const COMMANDS: [(&[&str], Shown); 27] = [
+/// The first entry whose words are all in a command line applies.
+const COMMANDS: [(&[&str], Evidence); 27] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
     (&["gyre new greeter --kind"], AUTHOR),
     (
         &["cargo xtask dev"],
-        Shown::By("tests/xtask/src/dev.rs", "the_command_has_the_plugins_their_samples_and_the_arguments", "samples"),
+        Evidence::By("tests/xtask/src/dev.rs", "the_command_has_the_plugins_their_samples_and_the_arguments", "samples"),
     ),
     (&["kubectl exec", "holderIdentity", "/gyre record"], ASK_THE_LEADER),
     (&["kubectl exec", "holderIdentity", "/gyre shadow"], ASK_THE_LEADER),
@@ -65,7 +62,7 @@ const COMMANDS: [(&[&str], Shown); 27] = [
     (&["gyre replay"], RECORD),
     (
         &["kubectl exec", "/gyre shadow"],
-        Shown::By(
+        Evidence::By(
             "tests/e2e/shadow.rs",
             "a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing",
             "\"shadow\"",
@@ -73,62 +70,68 @@ const COMMANDS: [(&[&str], Shown); 27] = [
     ),
     (
         &["kubectl annotate", "gyre.dev/release"],
-        Shown::By(
+        Evidence::By(
             "tests/e2e/finalize.rs",
-            "a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go",
+            "a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_release_it",
             "gyre.dev/release",
         ),
     ),
     (
         &["kubectl apply --filename plugins/echo/samples"],
-        Shown::By("tests/e2e/echo.rs", "the_sample_echo_gets_its_job_in_its_namespace", "samples/echo.yaml"),
+        Evidence::By("tests/e2e/echo.rs", "the_sample_echo_gets_its_job_in_its_namespace", "samples/echo.yaml"),
     ),
     (
         &["docker buildx build"],
-        Shown::By("tests/chart/tests/image.rs", "the_build_steps_create_the_files_of_the_image", "engine.run"),
+        Evidence::By("tests/chart/tests/image.rs", "the_build_steps_create_the_files_of_the_image", "engine.run"),
     ),
     (&["helm install gyre charts/gyre"], INSTALL),
     (
         &["helm upgrade gyre charts/gyre"],
-        Shown::By("tests/chart/tests/host.rs", "finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules", "\"upgrade\""),
+        Evidence::By("tests/chart/tests/host.rs", "finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules", "\"upgrade\""),
     ),
     (
         &["helm uninstall gyre"],
-        Shown::By("tests/chart/tests/upgrade.rs", "leader_election_can_be_switched_off_and_on_in_a_release", "\"uninstall\""),
+        Evidence::By(
+            "tests/chart/tests/upgrade.rs",
+            "leader_election_can_be_switched_off_and_on_in_a_release",
+            "\"uninstall\"",
+        ),
     ),
-    (&["helm test gyre"], Shown::By("tests/chart/tests/host.rs", "is_tested_well", "pods")),
-    (&["helm upgrade echoperator"], Shown::By("tests/chart/tests/upgrade.rs", "upgrade_from_echoperator", "--take-ownership")),
+    (&["helm test gyre"], Evidence::By("tests/chart/tests/host.rs", "is_tested_well", "pods")),
+    (
+        &["helm upgrade echoperator"],
+        Evidence::By("tests/chart/tests/upgrade.rs", "upgrade_from_echoperator", "--take-ownership"),
+    ),
     (
         &["kubectl apply --server-side --force-conflicts --field-manager=helm"],
-        Shown::By("tests/chart/tests/upgrade.rs", "upgrade_from_echoperator", "--field-manager=helm"),
+        Evidence::By("tests/chart/tests/upgrade.rs", "upgrade_from_echoperator", "--field-manager=helm"),
     ),
     (
         &["kubectl wait --for=condition=Complete echo/"],
-        Shown::By(
+        Evidence::By(
             "tests/e2e/echo.rs",
             "an_unfinished_job_that_is_deleted_comes_back_and_a_finished_one_does_not",
             "--for=condition=Complete",
         ),
     ),
-    (&["gyre run", "--check"], Shown::Runs),
-    (&["gyre run"], Shown::Starts("serving /healthz")),
-    (&["gyre dev", "--once"], Shown::Runs),
-    (&["gyre dev"], Shown::Starts("export KUBECONFIG=")),
-    (&["gyre crds", "| kubectl apply"], Shown::Runs),
-    (&["gyre rbac", "| kubectl apply"], Shown::Runs),
-    (&["gyre "], Shown::Runs),
+    (&["gyre run", "--check"], Evidence::Runs),
+    (&["gyre run"], Evidence::Starts("serving /healthz")),
+    (&["gyre dev", "--once"], Evidence::Runs),
+    (&["gyre dev"], Evidence::Starts("export KUBECONFIG=")),
+    (&["gyre crds", "| kubectl apply"], Evidence::Runs),
+    (&["gyre rbac", "| kubectl apply"], Evidence::Runs),
+    (&["gyre "], Evidence::Runs),
 ];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The command lines that a document shows, without remarks; those that go on in the next line are put together.
+/// Returns the command lines of a document, without comments and with continued lines joined.
 fn commands(text: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut goes_on = false;
     for line in text.lines() {
-        // A block in a list is indented.
         let line = match line.trim_start().strip_prefix("$ ") {
             Some(command) => {
                 commands.push(String::new());
@@ -145,9 +148,7 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// A folder with the files that the documents speak of.
 fn stage(folder: &Path, kubectl: &Path) -> PathBuf {
-    // Beside a checkout.
     symlink(root(), folder.join("gyre")).expect("linked");
     let folder = folder.join("work");
     let path = |name: &str| folder.join(name);
@@ -174,14 +175,12 @@ fn stage(folder: &Path, kubectl: &Path) -> PathBuf {
     folder
 }
 
-/// A shell for a command line, in that folder, with that cluster.
 fn shell(folder: &Path, kubeconfig: &Path, line: &str) -> Command {
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(folder.join("bin")).chain(std::env::split_paths(&others))).expect("a path");
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", line]).current_dir(folder).stdin(Stdio::null()).env("PATH", path);
     command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", folder.join("kubectl-cache")).env("KUBERC", "off");
-    // Several hosts run on this machine.
     command.env("GYRE_LISTEN", "127.0.0.1:0").env("HA_RETRY_PERIOD_SECONDS", "1");
     command
 }
@@ -209,9 +208,9 @@ fn starts(mut command: Command, folder: &Path, says: &str) -> Result<(), String>
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    let told = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().expect("kill runs");
+    let kill = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().expect("kill runs");
     let status = process.wait().expect("a process");
-    if told.success() && status.success() { Ok(()) } else { Err(format!("told to stop, it ended with {status}\n{}", text())) }
+    if kill.success() && status.success() { Ok(()) } else { Err(format!("told to stop, it ended with {status}\n{}", text())) }
 }
 
 #[test]
@@ -221,7 +220,7 @@ fn every_command_that_the_documents_show_is_run() {
     for namespace in ["gyre-system", "team-a", "team-b"] {
         plane.kubectl_stdout(&["create", "namespace", namespace]).expect("a namespace");
     }
-    // Hosts that are confined to no namespace would meddle with the tests on a cluster that these share.
+    // Unconfined hosts would disturb other tests on a shared cluster.
     let Plane::Dev(cluster) = &plane else { panic!("it is a devcluster") };
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = &stage(temporary.path(), &cluster.tools.kubectl);
@@ -234,13 +233,13 @@ fn every_command_that_the_documents_show_is_run() {
             let known = COMMANDS.iter().find(|(words, _)| words.iter().all(|word| line.contains(word)));
             let result = match known.map(|(_, shown)| *shown) {
                 None => Err("no test runs it: add it to COMMANDS".to_owned()),
-                Some(Shown::By(file, test, names)) => {
+                Some(Evidence::By(file, test, names)) => {
                     let source = fs::read_to_string(root().join(file)).unwrap_or_default();
                     let is_there = source.contains(&format!("fn {test}(")) && source.contains(names);
                     if is_there { Ok(()) } else { Err(format!("{file} has no {test} that names {names:?}")) }
                 }
-                Some(Shown::Runs) => runs(shell(folder, &kubeconfig, &line)),
-                Some(Shown::Starts(says)) => starts(shell(folder, &kubeconfig, &format!("exec {line}")), folder, says),
+                Some(Evidence::Runs) => runs(shell(folder, &kubeconfig, &line)),
+                Some(Evidence::Starts(says)) => starts(shell(folder, &kubeconfig, &format!("exec {line}")), folder, says),
             };
             wrong.extend(result.err().map(|error| format!("{document}: $ {line}\n{error}")));
         }
@@ -250,7 +249,7 @@ fn every_command_that_the_documents_show_is_run() {
 }
 
 #[test]
-fn every_task_that_the_documents_name_is_there() {
+fn every_task_that_the_documents_name_exists() {
     let tasks = fs::read_to_string(root().join("tests/xtask/src/main.rs")).expect("the tasks");
     for document in DOCUMENTS {
         let text = fs::read_to_string(root().join(document)).expect("a document");
@@ -265,7 +264,7 @@ fn every_task_that_the_documents_name_is_there() {
 }
 
 #[test]
-fn metrics_and_reasons_that_the_guides_name_are_there() {
+fn metrics_and_reasons_that_the_guides_name_exist() {
     let source = |files: &[&str]| -> String {
         files.iter().map(|file| fs::read_to_string(root().join(file)).expect("a source file")).collect()
     };
@@ -298,7 +297,7 @@ fn metrics_and_reasons_that_the_guides_name_are_there() {
             count += 1;
             assert!(metrics.contains(&format!("\"{name}\"")), "{document}: {word}");
         }
-        // In tables, what stands in CamelCase in the first column.
+        // In tables, CamelCase words in the first column are reasons.
         for row in text.lines().filter_map(|line| line.strip_prefix("| ")) {
             for word in row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2) {
                 let capitals = word.chars().filter(char::is_ascii_uppercase).count();

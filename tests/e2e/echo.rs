@@ -1,5 +1,3 @@
-//! Echo → Job.
-
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, finish_pod_of, guest_crds};
@@ -14,7 +12,7 @@ fn echo(namespace: &str, name: &str, message: &str) -> String {
     .to_string()
 }
 
-/// The fields that the host set, and those that the API server filled in, as it keeps them by manager.
+/// Returns the fields that the API server attributes to the host's create.
 fn created_fields(cluster: &Cluster, namespace: &str, job: &str) -> Value {
     let output = cluster.kubectl(&["get", "-n", namespace, "job", job, "--show-managed-fields", "-o", "json"]);
     let job: Value = serde_json::from_str(&output).unwrap();
@@ -23,9 +21,9 @@ fn created_fields(cluster: &Cluster, namespace: &str, job: &str) -> Value {
     entry.unwrap_or_else(|| panic!("no entry of gyre/echo in {entries:?}"))["fieldsV1"].clone()
 }
 
-fn holds(fields: &Value, expected: &Value) -> bool {
+fn has_fields(fields: &Value, expected: &Value) -> bool {
     let mut expected = expected.as_object().into_iter().flatten();
-    expected.all(|(place, below)| fields.get(place).is_some_and(|fields| holds(fields, below)))
+    expected.all(|(place, below)| fields.get(place).is_some_and(|fields| has_fields(fields, below)))
 }
 
 #[test]
@@ -38,7 +36,6 @@ fn the_sample_echo_gets_its_job_in_its_namespace() {
     let parent = cluster.get("fields", "echo", "hello").unwrap();
     let uid = parent["metadata"]["uid"].as_str().unwrap();
 
-    // These fields at least.
     let expected = json!({
         "f:metadata": {
             "f:annotations": { "f:gyre.dev/desired-digest": {} },
@@ -53,7 +50,7 @@ fn the_sample_echo_gets_its_job_in_its_namespace() {
         } } },
     });
     let fields = created_fields(&cluster, "fields", "hello");
-    assert!(holds(&fields, &expected), "{fields:#}");
+    assert!(has_fields(&fields, &expected), "{fields:#}");
 
     let metadata = &job["metadata"];
     assert_eq!(metadata["labels"]["gyre.dev/plugin"], "echo");
@@ -73,7 +70,6 @@ fn the_sample_echo_gets_its_job_in_its_namespace() {
     assert_eq!(echo["status"]["observedGeneration"], 1);
     assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK");
 
-    // The garbage collector does the rest.
     cluster.kubectl(&["delete", "-n", "fields", "echo", "hello"]);
     cluster.eventually("the Job to go", || cluster.get("fields", "job", "hello").is_none().then_some(()));
 }
@@ -105,7 +101,7 @@ fn an_unfinished_job_that_is_deleted_comes_back_and_a_finished_one_does_not() {
 
     cluster.kubectl(&["delete", "-n", "finished", "job", "hello"]);
     cluster.settled(&host);
-    // A change that is certainly seen after the deletion, and answered: what it makes is there, and the Job is not.
+    // The fence is reconciled after the deletion was observed.
     cluster.kubectl(&["annotate", "-n", "finished", "echo", "hello", "touched=yes"]);
     cluster.apply(&echo_for_fence());
     cluster.eventually("the fence", || cluster.get("finished", "job", "fence"));
@@ -160,7 +156,6 @@ fn a_foreign_job_is_left_alone() {
     cluster.settled(&host);
     assert_eq!(spec_and_metadata(cluster.get("foreign", "job", "hello").unwrap()), before);
 
-    // Once it is out of the way, any change to the Echo lets it go on.
     cluster.kubectl(&["delete", "-n", "foreign", "job", "hello"]);
     cluster.kubectl(&["annotate", "-n", "foreign", "echo", "hello", "again=yes"]);
     cluster.eventually("Ready", || {
@@ -185,9 +180,10 @@ fn long_and_dotted_names_get_a_job_too() {
 }
 
 #[test]
-fn a_kind_that_is_not_served_yet_is_waited_for() {
+fn the_host_waits_for_a_kind_that_is_not_served() {
     let Some(cluster) = Cluster::for_test("late", &["late"]) else { return };
-    // A guest's kind, since that of Echo is served already, and nobody else may have it served meanwhile.
+    // Not Echo, because other tests have it served already. The lock keeps others from installing
+    // this kind.
     let _guests = guest_crds();
     cluster.kubectl(&["delete", "crd", "traps.guests.gyre.dev", "--ignore-not-found"]);
     let host = cluster.host(&[gyre_artifacts::guests::TRAP], &["late"]);
@@ -204,7 +200,7 @@ fn a_recreated_echo_gets_a_new_job() {
     let _host = cluster.host(&[gyre_artifacts::ECHO], &["anew"]);
     cluster.apply(&echo("anew", "hello", "first"));
     let first = cluster.eventually("the Job", || cluster.get("anew", "job", "hello"));
-    // The new one comes at once; the old one's Job is still there, for the garbage collector to find.
+    // The old Job still exists when the new Echo comes.
     cluster.kubectl(&["delete", "-n", "anew", "echo", "hello"]);
     cluster.apply(&echo("anew", "hello", "second"));
     let second = cluster.eventually("the other Job", || {

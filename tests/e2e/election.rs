@@ -1,4 +1,4 @@
-//! Three replicas of which one writes, whatever becomes of them.
+//! Three replicas, of which one writes at a time, through all faults of leaders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -15,22 +15,18 @@ const REPLICAS: usize = 3;
 const PARENTS: usize = 6;
 const PACE: Duration = Duration::from_millis(200);
 
-/// A fault of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
-    /// It is killed.
     Killed,
-    /// It stands still until another leads.
     Stopped,
-    /// It is cut off from the API server until another leads: what it sends stays on the way.
+    /// Its requests stay in the network until another leads.
     Stalled,
-    /// It is cut off from the API server until another leads: its connections break.
+    /// Its connections are broken until another leads.
     CutOff,
-    /// It is told to end.
     Ended,
 }
 
-/// In each group; thirteen of them are faults, so that there are more than fifty in all.
+/// The faults in each group. Thirteen are not `Ended`, so that there are more than fifty in all.
 const FAULTS: [Fault; 15] = [
     Fault::Killed,
     Fault::Stopped,
@@ -54,7 +50,6 @@ struct Group<'a> {
     leases: Leases,
     changes: Changes,
     replicas: Vec<Replica>,
-    /// The faults, each with the replica and the time.
     faults: Vec<(Fault, String, SystemTime)>,
 }
 
@@ -70,7 +65,6 @@ impl<'a> Group<'a> {
         Self { deployment, leases, changes, replicas, faults: Vec::new() }
     }
 
-    /// Returns the index of the replica that leads.
     fn leader(&self) -> Option<usize> {
         let holders = self.leases.holders();
         let user = holders.get(self.deployment.namespace)?;
@@ -80,8 +74,8 @@ impl<'a> Group<'a> {
     fn round(&mut self, fault: Fault) {
         let cluster = self.deployment.cluster;
         let leader = cluster.eventually("a leader", || self.leader());
-        self.changes.go_on(cluster);
-        // How long a start takes is no part of how long a takeover takes.
+        self.changes.await_progress(cluster);
+        // A takeover must not include the start of a replica.
         cluster.eventually("a replica that can take over", || {
             let mut others = self.replicas.iter().enumerate().filter(|(number, _)| *number != leader);
             others.any(|(_, replica)| replica.host.http("/readyz").0.contains(" 200 ")).then_some(())
@@ -100,7 +94,7 @@ impl<'a> Group<'a> {
             }
         }
         cluster.eventually("another leader", || self.leader().filter(|other| *other != leader));
-        self.changes.go_on(cluster);
+        self.changes.await_progress(cluster);
         let replica = &mut self.replicas[leader];
         match fault {
             Fault::Killed | Fault::Ended => *replica = self.deployment.replica(),
@@ -109,7 +103,6 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// All end, one after the other; nobody has the lease after that.
     fn end(self) -> (Deployment<'a>, Leases, Vec<(Fault, String, SystemTime)>) {
         let changes = self.changes.end(self.deployment.cluster);
         assert!(changes > 100, "only {changes} changes");
@@ -123,7 +116,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns the number of leaders that wrote with intact watches: none of them filled a cache between taking the lease and its first write.
+/// Returns the number of leaders that wrote with intact watches, and checks that these filled no
+/// cache between taking the lease and their first write.
 fn warm(requests: &[AuditEvent], terms: &[Term], cut_off: &BTreeSet<String>) -> usize {
     let mut warm = 0;
     for term in terms.iter().skip(1).filter(|term| !cut_off.contains(&term.user)) {
@@ -137,7 +131,7 @@ fn warm(requests: &[AuditEvent], terms: &[Term], cut_off: &BTreeSet<String>) -> 
 }
 
 #[test]
-fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
+fn one_replica_writes_at_a_time_through_all_faults_of_leaders_and_nothing_is_lost() {
     let Some(cluster) = Cluster::for_test("election", &GROUPS) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let code = Folder::new();
@@ -163,7 +157,7 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
             stopped_in_sending += 1;
         }
         for (fault, user, at) in faults {
-            // One that lost the lease for another reason just then is no round.
+            // A leader that lost the lease at that time for another reason does not count.
             let led = |term: &Term| term.taken.1 <= *at && *at <= term.renewed + RETRY && term.user == *user;
             *rounds.entry(*fault).or_default() += usize::from(terms.iter().any(led));
         }
@@ -180,12 +174,13 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
     assert!(faults >= 50, "{rounds:?}");
     assert!(warm_takeovers >= 10, "{warm_takeovers}");
     assert!(led_again > 0);
-    // A process can be stopped after it has looked at its claim, and before the system has what it sends: a moment of some ten
-    // microseconds. Nothing that a process does makes that impossible, and it does not happen twice in some ten stops.
+    // A process can be stopped between checking its claim and sending a request, within some ten
+    // microseconds. A process cannot prevent that, and it is unlikely to happen twice in some ten
+    // stops.
     assert!(stopped_in_sending <= 1, "{stopped_in_sending} writes");
 }
 
-/// Two replicas: who leads, and the other. Both are ready.
+/// Returns the leader and the standby, both ready.
 fn pair(deployment: &Deployment<'_>, leases: &Leases) -> (Replica, Replica) {
     let (one, other) = (deployment.replica(), deployment.replica());
     let leads = |replica: &Replica| leases.holders().get(deployment.namespace) == Some(&replica.user);
@@ -204,7 +199,6 @@ fn parents(namespace: &str, name: &str, text: &str) -> Vec<Value> {
     (0..PARENTS).map(|number| guest("Tenant00", namespace, &format!("{name}-{number}"), json!({ "text": text }))).collect()
 }
 
-/// Waits until each parent has a child with this text.
 fn await_children(cluster: &Cluster, namespace: &str, text: &str) {
     cluster.eventually("the children", || {
         let children = cluster.list(namespace, "configmap");
@@ -213,13 +207,13 @@ fn await_children(cluster: &Cluster, namespace: &str, text: &str) {
     });
 }
 
-/// Waits until what the plugin returned about each parent is known to the host, `times` times.
 fn await_plans(cluster: &Cluster, namespace: &str, replica: &Replica, times: usize) {
     let is_planned = |number| replica.host.plans_about(&format!("{namespace}/it-{number}")) >= times;
     cluster.eventually("the plans", || (0..PARENTS).all(is_planned).then_some(()));
 }
 
-/// Checks that there was one writer at a time, and no more of the first one's after the other had taken over. Returns what it wrote.
+/// Checks that there was one writer at a time, and that the second one took over. Returns the
+/// writes of the first one.
 fn check_handover(deployment: &Deployment<'_>, since: Mark, [leader, other]: [&Replica; 2]) -> Vec<AuditEvent> {
     let requests = deployment.requests(since);
     let terms = terms(&requests, deployment.namespace);
@@ -232,13 +226,12 @@ fn check_handover(deployment: &Deployment<'_>, since: Mark, [leader, other]: [&R
     requests.into_iter().filter(|event| is_fenced(event) && event.user == leader.user).collect()
 }
 
-/// Replicas all of whose parents are in progress at once.
 fn of_tenants<'a>(cluster: &'a Cluster, namespace: &'a str) -> Deployment<'a> {
     Deployment::new(cluster, namespace, &[gyre_artifacts::probes::TENANT], &["--name", namespace, "--workers", "8"])
 }
 
 #[test]
-fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
+fn a_plan_from_before_a_pause_is_not_written_after_the_lease_was_lost() {
     let namespace = "election-pause";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
@@ -246,7 +239,7 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     let leases = Leases::new(&deployment.client(), namespace);
     let (leader, other) = pair(&deployment, &leases);
 
-    // By connections that are there already, as their making takes answers.
+    // This opens the connections, because opening needs answers.
     for name in ["warm", "it"] {
         cluster.apply_all(&parents(namespace, name, name));
         await_children(&cluster, namespace, name);
@@ -254,7 +247,8 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     cluster.settled(&leader.host);
     let created = cluster.audit_mark().unwrap();
 
-    // The leader hears of a change, and its plugin returns. Before it first applies a child it asks who manages its fields: that takes.
+    // The leader gets the change, and its plugin returns. Before it first applies a child it reads
+    // the field managers; that request stalls.
     leader.link.set(Way { back: Passage::Open, ..Way::STALLED });
     let plans = leader.host.plans_about(&format!("{namespace}/it-0"));
     cluster.apply_all(&parents(namespace, "it", "text"));
@@ -268,7 +262,6 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     cluster.eventually("another leader", || (leases.holders().get(namespace)? == &other.user).then_some(()));
     await_children(&cluster, namespace, "text");
 
-    // All that it lacked to create them is there now, but for the lease.
     leader.host.process.signal(Signal::Continue).unwrap();
     cluster.eventually("the leader to see that it is none", || {
         leader.host.log().contains("not sent: this host does not hold the lease, so it may not write").then_some(())
@@ -280,13 +273,13 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     let written =
         requests.iter().filter(|event| is_fenced(event) && event.user == leader.user && event.name.starts_with("it-"));
     let written: Vec<AuditEvent> = written.cloned().collect();
-    assert_eq!(told(&written), [] as [String; 0]);
+    assert_eq!(describe_requests(&written), [] as [String; 0]);
     let again = requests.iter().find(|event| is_fenced(event) && event.user == other.user && event.name.starts_with("warm-"));
     assert!(again.is_none(), "a takeover writes what differs, and nothing else: {again:?}");
 }
 
 #[test]
-fn what_is_on_its_way_when_the_lease_is_lost_does_not_arrive_later() {
+fn a_write_in_transit_when_the_lease_is_lost_does_not_arrive_later() {
     let namespace = "election-way";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
@@ -306,17 +299,16 @@ fn what_is_on_its_way_when_the_lease_is_lost_does_not_arrive_later() {
     cluster.eventually("another leader", || (leases.holders().get(namespace)? == &other.user).then_some(()));
     await_children(&cluster, namespace, "second");
     leader.link.set(Way::OPEN);
-    // It is back once it knows who leads.
     cluster.eventually("the leader to see the other", || {
         leader.host.log().lines().any(|line| line.contains("another replica leads") && line.contains(&other.user)).then_some(())
     });
     cluster.apply_all(&parents(namespace, "it", "third"));
     await_children(&cluster, namespace, "third");
     let written = check_handover(&deployment, start, [&leader, &other]);
-    assert_eq!(told(&written[before..]), [] as [String; 0]);
+    assert_eq!(describe_requests(&written[before..]), [] as [String; 0]);
 }
 
-fn told(events: &[AuditEvent]) -> Vec<String> {
+fn describe_requests(events: &[AuditEvent]) -> Vec<String> {
     events.iter().map(|event| format!("{:?} {} {}: {}", event.received, event.verb, event.uri, event.code)).collect()
 }
 
@@ -325,8 +317,7 @@ fn count_writes(deployment: &Deployment<'_>, since: Mark, replica: &Replica) -> 
 }
 
 #[test]
-fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
-    /// The call in progress ends by then.
+fn a_terminated_leader_finishes_its_calls_and_releases_the_lease() {
     const DEADLINE: Duration = Duration::from_secs(4);
     let namespace = "election-end";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -341,7 +332,7 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
     let load = (0..PARENTS).map(|number| (format!("it-{number}"), "Tenant00".to_owned())).collect();
     let changes = Changes::begin(&client, namespace, load, Duration::from_millis(20));
     let (mut leader, mut other) = pair(&deployment, &leases);
-    changes.go_on(&cluster);
+    changes.await_progress(&cluster);
     cluster.apply(&guest("EndlessLoop", namespace, "it", json!({})).to_string());
     let await_call = |replica: &Replica| {
         let active = || replica.host.metric("controller_runtime_active_workers", &["\"endless-loop\""]);
@@ -349,14 +340,13 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
     };
 
     await_call(&leader);
-    let told = SystemTime::now();
+    let signalled = SystemTime::now();
     leader.host.process.signal(Signal::Terminate).unwrap();
     let status = leader.host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", leader.host.log());
     assert!(!leader.host.log().contains("some reconciles did not end in time"), "{}", leader.host.log());
-    changes.go_on(&cluster);
+    changes.await_progress(&cluster);
 
-    // Who is told twice does not end what it does.
     await_call(&other);
     other.host.process.signal(Signal::Terminate).unwrap();
     cluster.eventually("the host to stop", || {
@@ -375,7 +365,7 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
     let in_flight =
         requests.iter().find(|event| is_fenced(event) && event.resource == "endlessloops" && event.user == leader.user);
     let in_flight = in_flight.expect("the status of the call that was in flight");
-    assert!(told < in_flight.received && in_flight.timestamp <= released, "{in_flight:?}");
+    assert!(signalled < in_flight.received && in_flight.timestamp <= released, "{in_flight:?}");
     assert_eq!(second.released, None);
     assert_eq!(
         one_writer(&terms, &requests.iter().filter(|event| is_fenced(event)).collect::<Vec<_>>()),

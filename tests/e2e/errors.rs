@@ -1,13 +1,13 @@
 //! The errors of `gyre` for wrong input: golden files in `errors/`, one for each command.
 //!
 //! ```text
-//! $ gyre inspect absent.wasm        a shell runs it, in a folder of its own with some plugins and an object
-//! gyre: cannot read the plugin …    what it prints: standard output, then standard error
+//! $ gyre inspect absent.wasm        a shell runs it, in a folder with some plugins and an object
+//! gyre: cannot read the plugin …    the output: stdout, then stderr
 //! exit code 1
 //! ```
 //!
-//! `GYRE_BLESS=1` writes what is printed below each command line; the difference is for people to judge. They ask of each message
-//! whether it says what is wrong, where, and what to do.
+//! `GYRE_BLESS=1` writes the output below each command line. Check in the difference that each
+//! message says what is wrong, where, and what to do.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,27 +19,23 @@ use regex::Regex;
 
 use crate::harness::GYRE;
 
-/// The prompt before a command line.
 const PROMPT: &str = "$ ";
 
-/// The file for the command line without a command.
 const NO_COMMAND: &str = "gyre";
 
 fn goldens() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/e2e/errors")
 }
 
-/// The commands that the binary lists.
 fn commands() -> BTreeSet<String> {
     let output = Command::new(GYRE).arg("--help").output().expect("gyre runs");
     let help = String::from_utf8(output.stdout).expect("UTF-8");
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // What a command is for may go on in another line, further to the right.
+    // The description of a command may continue on another line with a larger indentation.
     let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|name| !name.is_empty());
     names.map(str::to_owned).collect()
 }
 
-/// A folder as it is before each command line.
 fn stage() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, plugin) in [
@@ -54,7 +50,8 @@ fn stage() -> tempfile::TempDir {
     let file = |name: &str, content: &[u8]| fs::write(folder.path().join(name), content).expect("written");
     let component = fs::read(gyre_artifacts::ECHO).expect("a plugin");
     file("half.wasm", &component[..component.len() / 2]);
-    // The smallest core module, and the smallest component: a preamble each (its layer field tells them apart).
+    // The preambles of an empty core module and an empty component, which differ in their layer
+    // field.
     file("module.wasm", b"\0asm\x01\0\0\0");
     file("other-world.wasm", b"\0asm\x0d\0\x01\0");
     file("text.wasm", b"kind: Echo\n");
@@ -62,7 +59,6 @@ fn stage() -> tempfile::TempDir {
     fs::create_dir(folder.path().join("sdk")).expect("made");
     file("sdk/Cargo.toml", b"[package]\nname = \"gyre-sdk\"\n");
     file("echo.yaml", ECHO);
-    // Nothing listens on the first port.
     file("nobody.kubeconfig", NOBODY.as_bytes());
     fs::create_dir(folder.path().join("empty")).expect("made");
     folder
@@ -79,14 +75,13 @@ clusters: [{name: it, cluster: {server: 'http://127.0.0.1:1'}}]
 users: [{name: it, user: {}}]
 ";
 
-/// Returns the output of a command line, and its exit code.
-fn said(line: &str) -> (String, Option<i32>) {
+fn run_line(line: &str) -> (String, Option<i32>) {
     let folder = stage();
     let programs = Path::new(GYRE).parent().expect("a folder");
     let path = std::env::join_paths([programs, Path::new("/usr/bin"), Path::new("/bin")]).expect("a path");
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(folder.path()).stdin(std::process::Stdio::null());
-    // Nothing of whoever runs the tests.
+    // The environment of the developer has no effect.
     command.env_clear().env("PATH", path).env("HOME", folder.path()).env("HOSTNAME", "here").env("NO_COLOR", "1");
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     let output = command.output().expect("a shell");
@@ -94,14 +89,13 @@ fn said(line: &str) -> (String, Option<i32>) {
     (masked(&text.replace(&folder.path().display().to_string(), "FOLDER")), output.status.code())
 }
 
-/// Returns the text before the duration at the end of a line: `(3.2 ms)`, `(1.5 s)`.
 fn took(line: &str) -> Option<&str> {
     let (before, time) = line.strip_suffix(')')?.rsplit_once(" (")?;
     let (number, unit) = time.split_once(' ')?;
     (number.parse::<f64>().is_ok() && ["ms", "s"].contains(&unit)).then_some(before)
 }
 
-/// Without how long something took, and without the places within a plugin: they change with the paths that it was built at.
+/// Masks durations and offsets within a plugin, which change with the paths of the build.
 fn masked(text: &str) -> String {
     let places = Regex::new(r"section range \d+\.\.\d+ is out of bounds \(bound = \d+\)").unwrap();
     let text = &places.replace_all(text, "section range FROM..TO is out of bounds (bound = SIZE)");
@@ -113,11 +107,12 @@ fn masked(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A golden file as its command lines are answered now, and what no answer may be.
+/// Returns a golden file with the present output, and collects violations of the rules for all
+/// errors.
 fn answered(golden: &str, wrong: &mut Vec<String>) -> String {
     let lines: Vec<&str> = golden.lines().filter_map(|line| line.strip_prefix(PROMPT)).collect();
     let answers = lines.iter().map(|line| {
-        let (text, code) = said(line);
+        let (text, code) = run_line(line);
         if !matches!(code, Some(1 | 2)) {
             wrong.push(format!("$ {line}\n{text}exit code {code:?}: it is 1 or 2 where something is wrong"));
         }

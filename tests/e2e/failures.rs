@@ -1,5 +1,3 @@
-//! Plugins that fail: by their own telling, too often, and by their own fault. Whatever is not tried again at once can be seen to wait.
-
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -10,19 +8,17 @@ fn fickle(namespace: &str, name: &str, fail: &str) -> Value {
     guest("Fickle", namespace, name, json!({ "fail": fail }))
 }
 
-/// Returns the number of failed reconciles of an object.
 fn failures(host: &Host, object: &str) -> usize {
     let span = format!(" object={object} ");
     host.log().lines().filter(|line| line.contains(&span) && line.contains("the reconcile failed")).count()
 }
 
-/// The value of a gauge about the probe.
 fn gauge(host: &Host, name: &str) -> f64 {
     host.metric(name, &["plugin=\"fickle\""])
 }
 
 #[test]
-fn each_failure_is_tried_again_in_its_own_way() {
+fn each_kind_of_failure_is_retried_in_its_own_way() {
     const DELAY_MILLISECONDS: u64 = 300;
     let Some(cluster) = Cluster::for_test("failures", &["failures"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FICKLE], &["failures"]);
@@ -64,7 +60,7 @@ fn each_failure_is_tried_again_in_its_own_way() {
 }
 
 #[test]
-fn what_is_parked_can_be_seen_everywhere_and_comes_back_on_a_change() {
+fn a_parked_object_is_visible_everywhere_and_is_retried_after_a_change() {
     let Some(cluster) = Cluster::for_test("shelved", &["shelved"]) else { return };
     let folder = Folder::new();
     let configuration = |mounts: Value| folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
@@ -100,7 +96,6 @@ fn what_is_parked_can_be_seen_everywhere_and_comes_back_on_a_change() {
     assert_eq!(host.state_of("fickle")["queue"]["parkedCount"], 1);
     assert_eq!(failures(&host, "shelved/c"), 3);
 
-    // What is not mounted parks nothing.
     configuration(json!([]));
     cluster.eventually("none to be parked", || (gauge(&host, "gyre_parked_objects") == 0.0).then_some(()));
 }
@@ -125,7 +120,7 @@ fn a_plugin_that_keeps_failing_by_its_own_fault_is_not_called_until_it_is_replac
     assert_eq!((&state["quarantine"]["reason"], state["quarantine"]["faults"].as_u64() >= Some(3)), (&json!("Trapped"), true));
     assert!(state["quarantine"]["probeInSeconds"].as_u64() <= Some(30), "{state}");
 
-    // Neither those that are mended nor one that has never failed. Its neighbour is none the worse for it.
+    // Neither mended parents nor new ones. Another plugin is not affected.
     let calls = host.calls("fickle");
     cluster.apply_all(&names.map(|name| fickle("quarantine", name, "")));
     cluster.apply(&fickle("quarantine", "new", "").to_string());
@@ -141,7 +136,8 @@ fn a_plugin_that_keeps_failing_by_its_own_fault_is_not_called_until_it_is_replac
     assert_eq!(host.calls("fickle"), calls);
     assert_eq!(host.state_of("echo")["quarantine"], Value::Null);
 
-    // Another one of the same name: a section that says nothing makes other bytes of it. Its first call is not a probe that is waited for.
+    // A custom section changes the digest of the plugin. The new plugin is called at once, not
+    // probed.
     let section = [0, 5, 4, b'n', b'o', b't', b'e'];
     folder.put("fickle.wasm", [component.as_slice(), &section].concat());
     cluster.all_ready("quarantine", "fickle", names.len() + 1);
@@ -150,7 +146,7 @@ fn a_plugin_that_keeps_failing_by_its_own_fault_is_not_called_until_it_is_replac
 }
 
 #[test]
-fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
+fn objects_that_make_the_plugin_fault_quarantine_only_their_namespaces() {
     let names = ["one-tenant-a", "one-tenant-b", "one-tenant-c", "quiet-tenant", "new-tenant"];
     let [_, _, _, quiet, new] = names;
     let Some(cluster) = Cluster::for_test("one-tenant", &names) else { return };
@@ -162,7 +158,7 @@ fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
             (host.metric("gyre_plugin_quarantined_namespaces", &["fickle"]) == count).then_some(())
         });
     };
-    // The first that the host is asked about, as after a takeover, in which nothing is known.
+    // The first call of this host is of the flooding namespace, as after a takeover.
     cluster.apply_all(&floods(names[0]));
     quarantined(1.0);
     let held = cluster.reason(names[0], "fickle", "flood-0", "Ready", "Quarantined");
@@ -177,7 +173,6 @@ fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
         message.contains(&format!("objects in the namespace {}", names[0])).then_some(())
     });
 
-    // In several namespaces.
     cluster.apply_all(&[floods(names[1]), floods(names[2])].concat());
     quarantined(3.0);
     assert_eq!(gauge(&host, "gyre_plugin_quarantined"), 0.0);
@@ -192,7 +187,6 @@ fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
     assert_eq!(state["quarantine"], Value::Null);
     let held: Vec<_> = state["quarantinedFor"].as_array().unwrap().iter().map(|held| held["namespace"].clone()).collect();
     assert_eq!(held, names[..3], "{state}");
-    // What was there before is not touched, and new objects of that tenant wait.
     cluster.apply(&fickle(names[0], "new", "").to_string());
     cluster.reason(names[0], "fickle", "new", "Ready", "Quarantined");
 }

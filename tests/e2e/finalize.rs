@@ -1,5 +1,5 @@
-//! The way down: in which order, what holds it up, and that it is possible without the plugin. Finalizers that a host leaves behind
-//! would keep objects, and their namespaces, for ever.
+//! Teardown: its order, what delays it, and how it works without the plugin. A finalizer that a
+//! host leaves behind would keep an object and its namespace for ever.
 
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
@@ -13,14 +13,14 @@ fn finalizing(namespace: &str, name: &str, finalize: &str) -> Value {
 }
 
 /// Returns the number of objects of these kinds in a namespace that have a finalizer of the host.
-fn held(cluster: &Cluster, namespace: &str, kinds: &[&str]) -> usize {
+fn count_held(cluster: &Cluster, namespace: &str, kinds: &[&str]) -> usize {
     let objects = cluster.list(namespace, &kinds.join(","));
     let is_held = |object: &&Value| finalizers(object).iter().any(|finalizer| finalizer.starts_with("gyre.dev/"));
     objects.iter().filter(is_held).count()
 }
 
 #[test]
-fn children_go_in_the_order_that_the_plugin_says_and_then_the_parent() {
+fn children_are_deleted_in_the_order_of_the_plugin_and_then_the_parent() {
     let Some(cluster) = Cluster::for_test("order", &["order"]) else { return };
     let _host = cluster.host(&[gyre_artifacts::probes::FINALIZING], &["order"]);
     cluster.apply(&finalizing("order", "it", "").to_string());
@@ -41,7 +41,6 @@ fn children_go_in_the_order_that_the_plugin_says_and_then_the_parent() {
     let message = condition(&waiting, "Ready").unwrap()["message"].as_str().unwrap();
     assert_eq!(message, "the plugin finalizing has not finished its teardown");
     assert_eq!((finalizers(&waiting), is_going("configmap", "it-b")), (vec![FINALIZER], false), "the second is still wanted");
-    // What is still wanted is brought back, and what is wanted no more is not.
     cluster.kubectl(&["delete", "-n", "order", "configmap", "it-b"]);
     cluster.eventually("the second child to be there again", || cluster.get("order", "configmap", "it-b"));
     assert!(is_going("configmap", "it-a"));
@@ -51,7 +50,7 @@ fn children_go_in_the_order_that_the_plugin_says_and_then_the_parent() {
 }
 
 #[test]
-fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go() {
+fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_release_it() {
     let Some(cluster) = Cluster::for_test("stuck", &["stuck"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FINALIZING], &["stuck"]);
     let names = ["fail", "trap", "never"];
@@ -65,7 +64,6 @@ fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go() {
         assert!(name == "never" || message.contains("gyre.dev/release"), "{name}: {message}");
     }
     cluster.eventually("the event", || cluster.events("stuck", "fail", "PluginTransient").pop());
-    // With any value but false.
     cluster.kubectl(&["annotate", "-n", "stuck", "finalizing", "never", "gyre.dev/release=false"]);
     cluster.kubectl(&["annotate", "-n", "stuck", "finalizing", "fail", "trap", "gyre.dev/release=true"]);
     cluster.gone("stuck", "finalizing", &["fail", "trap"]);
@@ -75,7 +73,8 @@ fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go() {
     cluster.gone("stuck", "finalizing", &["never"]);
 }
 
-/// Mounts what finalizes beside what does not, and has a parent of each; one of them is on its way out and cannot go.
+/// Starts a host with a plugin that finalizes and another one, and creates their parents. The
+/// parent `leaving` is deleted and cannot finish.
 fn with_parents(cluster: &Cluster, namespace: &str, run: impl FnOnce() -> Host) -> Host {
     let host = run();
     cluster.apply_all(&[
@@ -89,9 +88,9 @@ fn with_parents(cluster: &Cluster, namespace: &str, run: impl FnOnce() -> Host) 
     host
 }
 
-fn is_let_go(cluster: &Cluster, namespace: &str) {
+fn assert_released(cluster: &Cluster, namespace: &str) {
     cluster.gone(namespace, "finalizing", &["leaving"]);
-    cluster.eventually("the finalizers to go", || (held(cluster, namespace, &["finalizing"]) == 0).then_some(()));
+    cluster.eventually("the finalizers to go", || (count_held(cluster, namespace, &["finalizing"]) == 0).then_some(()));
     let living = cluster.get(namespace, "finalizing", "living").unwrap();
     assert!(living["metadata"].get("deletionTimestamp").is_none());
     for child in ["living-a", "living-b"] {
@@ -100,7 +99,7 @@ fn is_let_go(cluster: &Cluster, namespace: &str) {
 }
 
 #[test]
-fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
+fn a_host_that_starts_without_a_plugin_releases_its_parents() {
     let Some(cluster) = Cluster::for_test("missing", &["missing"]) else { return };
     let folder = Folder::new();
     let configuration = |plugins: &[&str]| {
@@ -112,12 +111,11 @@ fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
     let both = [gyre_artifacts::probes::FINALIZING, gyre_artifacts::probes::FICKLE];
     drop(with_parents(&cluster, "missing", || run(&both)));
     let host = run(&both[1..]);
-    is_let_go(&cluster, "missing");
+    assert_released(&cluster, "missing");
     cluster.eventually("the inventory to know", || {
         let inventory = cluster.get("missing", "configmap", "missing-inventory")?;
         (inventory["data"].as_object()?.keys().collect::<Vec<_>>() == ["fickle"]).then_some(())
     });
-    // It comes back, and takes up where it was.
     drop(host);
     let _host = run(&both);
     cluster.eventually("the finalizer", || {
@@ -127,7 +125,7 @@ fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
 
 /// Hosts that share an inventory would remove each other's finalizers.
 #[test]
-fn deployments_without_a_name_do_not_let_go_each_others_parents() {
+fn deployments_without_a_name_do_not_release_each_others_parents() {
     let Some(cluster) = Cluster::for_test("unnamed", &["unnamed"]) else { return };
     let folder = Folder::new();
     let run = |file: &str, plugin: &str| {
@@ -150,7 +148,7 @@ fn deployments_without_a_name_do_not_let_go_each_others_parents() {
 }
 
 #[test]
-fn a_host_that_starts_without_a_plugin_takes_along_what_the_garbage_collector_does_not_reach() {
+fn a_host_that_starts_without_a_plugin_deletes_cross_namespace_children_of_deleted_parents() {
     let Some(cluster) = Cluster::for_test("abandoned", &["abandoned", "abandoned-far"]) else { return };
     let folder = Folder::new();
     let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "AbandonedThing");
@@ -169,7 +167,7 @@ fn a_host_that_starts_without_a_plugin_takes_along_what_the_garbage_collector_do
     let _host = run(&[gyre_artifacts::probes::FICKLE]);
     cluster.gone("abandoned", "abandonedthing", &["going"]);
     assert!(cluster.get("abandoned-far", "configmap", "abandoned-going").is_none(), "it goes before its parent");
-    cluster.eventually("the finalizer to go", || (held(&cluster, "abandoned", &["abandonedthing"]) == 0).then_some(()));
+    cluster.eventually("the finalizer to go", || (count_held(&cluster, "abandoned", &["abandonedthing"]) == 0).then_some(()));
     assert!(cluster.get("abandoned-far", "configmap", "abandoned-living").is_some(), "unmounting deletes nothing");
 }
 
@@ -182,8 +180,8 @@ fn unmounting_every_plugin_leaves_no_finalizer_behind() {
     let file = configuration(json!([mount(gyre_artifacts::probes::FINALIZING), mount(gyre_artifacts::probes::FICKLE)]));
     let host = with_parents(&cluster, "unmount", || cluster.host_with(&[], &[], &["--config", &file]));
     configuration(json!([]));
-    is_let_go(&cluster, "unmount");
-    assert_eq!(held(&cluster, "unmount", &["finalizing", "fickle"]), 0);
+    assert_released(&cluster, "unmount");
+    assert_eq!(count_held(&cluster, "unmount", &["finalizing", "fickle"]), 0);
     assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK");
 }
 
@@ -199,8 +197,8 @@ fn deleting_every_plugin_leaves_no_finalizer_behind() {
     for file in ["finalizing.wasm", "fickle.wasm"] {
         folder.remove(file);
     }
-    is_let_go(&cluster, "deleted");
-    assert_eq!(held(&cluster, "deleted", &["finalizing", "fickle"]), 0);
+    assert_released(&cluster, "deleted");
+    assert_eq!(count_held(&cluster, "deleted", &["finalizing", "fickle"]), 0);
 }
 
 #[test]
@@ -231,7 +229,7 @@ fn a_namespace_full_of_parents_can_be_deleted() {
     for kind in ["finalizing", "versioned", "strategies", "echo"] {
         cluster.all_ready("full", kind, EACH);
     }
-    assert_eq!(held(&cluster, "full", &["finalizing"]), EACH);
+    assert_eq!(count_held(&cluster, "full", &["finalizing"]), EACH);
     cluster.kubectl(&["delete", "--wait=false", "namespace", "full"]);
     namespaces_are_gone(&cluster, &["full"]);
     cluster.settled(&host);
@@ -255,7 +253,7 @@ fn namespaces_with_children_in_each_other_can_be_deleted_at_once() {
     cluster.apply_all(&parents);
     for namespace in ["mutual-a", "mutual-b"] {
         cluster.all_ready(namespace, "crossingborder", 6);
-        assert_eq!(held(&cluster, namespace, &["crossingborder"]), 6);
+        assert_eq!(count_held(&cluster, namespace, &["crossingborder"]), 6);
     }
     cluster.kubectl(&["delete", "--wait=false", "namespace", "mutual-a", "mutual-b"]);
     namespaces_are_gone(&cluster, &["mutual-a", "mutual-b"]);
@@ -263,7 +261,7 @@ fn namespaces_with_children_in_each_other_can_be_deleted_at_once() {
 }
 
 #[test]
-fn a_kind_that_is_deleted_goes_and_may_come_back() {
+fn a_deleted_kind_disappears_and_may_be_recreated() {
     let Some(cluster) = Cluster::for_test("disposable", &["disposable"]) else { return };
     let folder = Folder::new();
     let plugin = folder.put("disposable.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Disposable"));
@@ -276,7 +274,6 @@ fn a_kind_that_is_deleted_goes_and_may_come_back() {
     cluster.eventually("the kind to go, and its objects before it", || {
         cluster.kubectl(&["get", "crd", "disposables.guests.gyre.dev", "--ignore-not-found"]).is_empty().then_some(())
     });
-    // Its neighbour goes on.
     cluster.apply(
         &json!({
             "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "metadata": { "name": "it", "namespace": "disposable" },

@@ -1,5 +1,3 @@
-//! Gateway: its desired state is logged, and an event says so.
-
 use serde_json::json;
 
 use crate::harness::{Cluster, Folder};
@@ -7,7 +5,7 @@ use crate::harness::{Cluster, Folder};
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
 
 #[test]
-fn a_gateway_is_logged_said_to_be_synced_and_looked_at_again() {
+fn a_gateway_is_logged_synced_and_requeued() {
     let Some(cluster) = Cluster::for_test("gateway", &["gateway"]) else { return };
     let folder = Folder::new();
     let configuration = json!({ "mounts": [{ "plugin": gyre_artifacts::GATEWAY, "namespaces": ["gateway"], "workers": 2 }] });
@@ -25,13 +23,12 @@ fn a_gateway_is_logged_said_to_be_synced_and_looked_at_again() {
     assert_eq!((&event["type"], &event["message"]), (&json!("Normal"), &json!("Student synced successfully")));
     assert_eq!(host.metric("controller_runtime_max_concurrent_reconciles", &["\"gateway\""]), 2.0);
 
-    // Each change is logged, and the event is not repeated.
     let before = logged().len();
     cluster.touch("gateway", "gateway.app.example.com", "hello", "yes");
     cluster.eventually("another line", || (logged().len() > before).then_some(()));
     cluster.settled(&host);
     assert_eq!(cluster.events("gateway", "hello", "Synced").len(), 1);
-    // It is due again within the half minute that its informers had.
+    // The plugin requeues every 30 s.
     let state = host.state_of("gateway");
     let delayed = &state["queue"]["delayed"][0];
     assert_eq!((&delayed["object"], &delayed["failures"]), (&json!("gateway/hello"), &json!(0)));

@@ -1,5 +1,3 @@
-//! Hostile plugins beside a good one, in one host.
-
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::AuditEvent;
@@ -8,8 +6,7 @@ use serde_json::{Value, json};
 use crate::counted::{self, Counted};
 use crate::harness::{Cluster, Folder, Host, condition, guest_crds};
 
-/// The expected reason in the status of each guest's parent, which is also the metric label and the event's reason; none: the plugin is
-/// not even mounted (see `command_line`).
+/// The expected reason of each guest; `None` if it is not mounted (see `command_line`).
 const ENDS: &[(&str, Option<&str>)] = &[
     ("trap", Some("Trapped")),
     ("panics", Some("Trapped")),
@@ -33,7 +30,6 @@ const ENDS: &[(&str, Option<&str>)] = &[
     ("lies", None),
 ];
 
-// A guest without an entry above does not compile.
 macro_rules! assert_guest_is_tested {
     ($name:ident) => {
         const _: () = assert!(
@@ -47,7 +43,7 @@ gyre_artifacts::for_each_guest!(assert_guest_is_tested);
 const fn is_listed(name: &str) -> bool {
     let mut index = 0;
     while index < ENDS.len() {
-        if same(ENDS[index].0, name) {
+        if is_same(ENDS[index].0, name) {
             return true;
         }
         index += 1;
@@ -55,7 +51,7 @@ const fn is_listed(name: &str) -> bool {
     false
 }
 
-const fn same(left: &str, right: &str) -> bool {
+const fn is_same(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     if left.len() != right.len() {
         return false;
@@ -119,8 +115,8 @@ fn ends_as(cluster: &Cluster, host: &Host, guest: &str, reason: &str) {
     assert_eq!(event["type"], "Warning", "{guest}");
 }
 
-/// A configuration that mounts these guests, and the echo plugin beside them. What each does is to be seen, not what becomes of one that
-/// never does anything else; and only the one that never ends runs into its deadline, however busy the machine is.
+/// Mounts these guests and the echo plugin, without quarantine. Only the endless loop reaches its
+/// deadline.
 fn mounts(guests: &[(&str, &str)]) -> String {
     let deadline = |guest: &str| if guest == "endless_loop" { "1s" } else { "600s" };
     let mount = |plugin: &str, deadline: &str| {
@@ -132,7 +128,6 @@ fn mounts(guests: &[(&str, &str)]) -> String {
     json!({ "mounts": mounts }).to_string()
 }
 
-/// Has each guest misbehave and end as it must, with a neighbour that works before, amid and after.
 fn hostile_round(cluster: &Cluster, host: &Host, guests: &[(&str, &str)], round: usize) {
     echo_works(cluster, &format!("before-{round}"));
     for (guest, _) in guests {
@@ -142,7 +137,6 @@ fn hostile_round(cluster: &Cluster, host: &Host, guests: &[(&str, &str)], round:
     for (guest, reason) in guests {
         ends_as(cluster, host, guest, reason);
     }
-    // Their parents go, so that they are called no more.
     for (guest, _) in guests {
         cluster.kubectl(&["delete", "-n", "hostile", &format!("{}.guests.gyre.dev", kind(guest)), "it"]);
     }
@@ -151,10 +145,10 @@ fn hostile_round(cluster: &Cluster, host: &Host, guests: &[(&str, &str)], round:
 }
 
 #[test]
-fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
-    const ITSELF: &str = "hostile::each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody";
+fn each_hostile_plugin_fails_with_its_reason_and_affects_no_other() {
+    const ITSELF: &str = "hostile::each_hostile_plugin_fails_with_its_reason_and_affects_no_other";
     const ROUNDS: usize = 3;
-    /// Half of what the flooder answers, and less than each of the other large answers and logs takes in the host.
+    /// Half of the flooder's answer, and less than other attacks need in the host.
     const ALLOWED: usize = 16 << 20;
     if counted::is_host() {
         return;
@@ -180,12 +174,12 @@ fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
         });
         eprintln!("round {round}: {before} bytes allocated before, {after} after");
     }
-    // The guests' own panics are in the log too, as lines of theirs; the host's would name one of its threads.
+    // Panics of guests are in the log, too, but without a thread of the host.
     assert!(!host.log().contains("thread 'tokio"), "{}", host.log());
 }
 
 #[test]
-fn what_a_plugin_says_is_cut_wherever_it_goes() {
+fn messages_of_a_plugin_are_truncated_everywhere() {
     let Some(cluster) = Cluster::for_test("sayings", &["sayings"]) else { return };
     let _guests = guest_crds();
     use gyre_artifacts::guests::{ENDLESS_NAMES, LOUD_FAILURE, MANY_REFUSALS};
@@ -213,31 +207,29 @@ fn what_a_plugin_says_is_cut_wherever_it_goes() {
         cluster.eventually("an answer", || ready("endlessnames", &format!("it-{number}")));
     }
     let refused = cluster.eventually("the refusals", || ready("manyrefusals", "it-0"));
-    let told = "9900 children are refused for this reason, the first of them: ";
-    assert!(refused["message"].as_str().unwrap().starts_with(told), "{refused}");
+    let summary = "9900 children are refused for this reason, the first of them: ";
+    assert!(refused["message"].as_str().unwrap().starts_with(summary), "{refused}");
     let events = cluster.eventually("the event", || {
         Some(cluster.events("sayings", "it-0", "UndeclaredKind")).filter(|events| !events.is_empty())
     });
     assert_eq!(events.len(), 1, "{events:?}");
-    // All are counted.
     let of_refusals = ["plugin=\"many-refusals\"", "reason=\"UndeclaredKind\""];
     assert!(host.metric("gyre_plugin_problems_total", &of_refusals) >= 9_900.0);
-    // Each line has a bound; how many there are is the back-off's to say.
+    // The length of a line is limited; the backoff limits the number of lines.
     let log = host.log();
     let longest = log.lines().map(str::len).max().unwrap_or_default();
     assert!(longest < 8 << 10, "a line of the log has {longest} bytes");
     assert!(log.lines().filter(|line| line.contains("refused: ")).count() < 20, "each refusal is logged");
 }
 
-/// The attacks of the probe `attacker` on its host.
 const ATTACKS: [&str; 11] =
     ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
 
-/// The attacks that would write what nobody granted, and why they do not.
+/// The attacks with writes that are not granted, and the reason of the refusal.
 const REFUSED: [(&str, &str); 2] = [("elsewhere", "NamespaceNotGranted"), ("refusals", "UndeclaredKind")];
 
-/// All that a plugin and a tenant without rights do at once: the plugin each of its attacks; the tenant objects that the plugin it shares
-/// with others cannot bear, and children that it forges for an Echo of somebody else's.
+/// Returns the objects of all attacks: of the plugin; and of a tenant, who creates objects that a
+/// shared plugin cannot handle, and forges children of another tenant's Echo.
 fn attack(victim: &str) -> Vec<Value> {
     let guest = |kind: &str, namespace: &str, name: &str, spec: Value| {
         let metadata = json!({ "name": name, "namespace": namespace });
@@ -253,7 +245,7 @@ fn attack(victim: &str) -> Vec<Value> {
         "apiVersion": "batch/v1", "kind": "Job", "spec": spec,
         "metadata": { "name": "forged", "namespace": "attacker-tenant", "labels": labels },
     });
-    // The other owner does not exist: of a ConfigMap all of whose owners are gone, nothing would be left.
+    // The other owner does not exist; one existing owner keeps the object.
     let owners = [("a\"b", "a\"b"), ("victim", victim)]
         .map(|(name, uid)| json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": name, "uid": uid }));
     let odd = json!({
@@ -264,15 +256,15 @@ fn attack(victim: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else() {
-    const ITSELF: &str = "hostile::a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else";
+fn a_hostile_plugin_and_a_hostile_tenant_leave_nothing_behind_and_write_nowhere_else() {
+    const ITSELF: &str = "hostile::a_hostile_plugin_and_a_hostile_tenant_leave_nothing_behind_and_write_nowhere_else";
     const ECHOS: usize = 30;
     const ROUNDS: usize = 2;
     if counted::is_host() {
         return;
     }
     let [echos, quiet, tenant] = ["attacker-echos", "attacker-quiet", "attacker-tenant"];
-    // One for each attack, so that none is held back because of another.
+    // One namespace for each attack, so that no quarantine affects another attack.
     let hostile = ATTACKS.map(|attack| format!("attacker-{attack}"));
     let namespaces: Vec<&str> = [echos, quiet, tenant].into_iter().chain(hostile.iter().map(String::as_str)).collect();
     let Some(cluster) = Cluster::for_test("attacker", &namespaces) else { return };
@@ -318,7 +310,7 @@ fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_now
         cluster.eventually("their Jobs to go", || (cluster.list(echos, "jobs").len() == 1).then_some(()));
         cluster.settled(&host);
         let Some(before) = before else {
-            // Code that ran for the first time, threads and caches are those of the first round.
+            // The first round includes lazy initialization, threads and caches.
             before = Some(counted.bytes(&cluster));
             continue;
         };
@@ -348,7 +340,7 @@ fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_now
 }
 
 #[test]
-fn an_object_that_fails_too_often_is_left_alone_and_says_so() {
+fn an_object_that_fails_too_often_is_parked_and_says_so() {
     let Some(cluster) = Cluster::for_test("parked", &["parked"]) else { return };
     let _guests = guest_crds();
     cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
@@ -363,7 +355,7 @@ fn an_object_that_fails_too_often_is_left_alone_and_says_so() {
     let object = cluster.get("parked", "trap.guests.gyre.dev", "it").unwrap();
     assert_eq!(condition(&object, "Stalled").unwrap()["status"], "True");
     assert!(condition(&object, "Reconciling").is_none(), "{object}");
-    // The first try and two more; that the status says so is no change that would start it all again.
+    // The first attempt and two retries. The write of the status is no change that restarts them.
     assert_eq!(host.metric("gyre_plugin_calls_total", &["trap", "Trapped"]), 3.0);
     cluster.kubectl(&["annotate", "-n", "parked", "trap.guests.gyre.dev", "it", "again=yes"]);
     cluster.eventually("a change to bring it back", || {
@@ -372,7 +364,7 @@ fn an_object_that_fails_too_often_is_left_alone_and_says_so() {
 }
 
 #[test]
-fn what_never_comes_to_rest_slows_down() {
+fn a_parent_that_never_converges_is_slowed_down() {
     let Some(cluster) = Cluster::for_test("restless", &["restless"]) else { return };
     let _guests = guest_crds();
     let plugins = [gyre_artifacts::guests::RESTLESS_FAILURE, gyre_artifacts::guests::RESTLESS_STATUS];
@@ -389,7 +381,7 @@ fn what_never_comes_to_rest_slows_down() {
         let calls = cluster.eventually("a dozen calls", || {
             Some(host.metric("gyre_plugin_calls_total", &[plugin])).filter(|calls| *calls >= 12.0)
         });
-        // The delays double from 5 ms, and jitter takes half of each at most. Two calls may have had a reason of their own.
+        // The delays double from 5 ms, with up to half as jitter. Two calls may have other causes.
         let least = Duration::from_micros(2500).mul_f64(2_f64.powf(calls - 3.0) - 1.0);
         assert!(start.elapsed() >= least, "{plugin}: {calls} calls in {:?}", start.elapsed());
     }

@@ -1,4 +1,4 @@
-//! Mounts that write as service accounts of their own, under exactly what `gyre rbac` prints: kube-apiserver alone authorizes.
+//! Mounts that write as their own service accounts, with the rules of `gyre rbac`.
 
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
@@ -11,8 +11,7 @@ const NAMESPACES: [&str; 2] = ["strand", "strand-far"];
 const HOST: &str = "system:serviceaccount:strand:host";
 const WRITER: &str = "system:serviceaccount:strand:writer";
 
-/// Two mounts that write as `strand/writer`, one whose plugin finalizes and one with children that the garbage collector does not reach;
-/// and a mount that writes as the host.
+/// Two mounts that write as `strand/writer`, and one that writes as the host.
 struct Mounts {
     folder: Folder,
     far: String,
@@ -27,13 +26,12 @@ impl Mounts {
         Self { folder, far }
     }
 
-    /// The configuration with all of them, or with the one that stays alone.
     fn configure(&self, has_all: bool) -> String {
         let mut mounts = vec![json!({ "plugin": gyre_artifacts::probes::FICKLE, "namespaces": ["strand"] })];
         if has_all {
             let finalizing = gyre_artifacts::probes::FINALIZING;
             mounts.push(json!({ "plugin": finalizing, "namespaces": ["strand"], "impersonate": "strand/writer" }));
-            // It declares ClusterRoles as well, which are not granted: the account cannot even list them.
+            // It also declares ClusterRoles, which are not granted: the account cannot list them.
             let grants = json!({ "children": ["ConfigMap.v1"], "writeNamespaces": ["strand-far"] });
             mounts.push(json!({
                 "plugin": self.far, "namespaces": NAMESPACES, "impersonate": "strand/writer", "grants": grants,
@@ -60,7 +58,6 @@ fn a_mount_that_impersonates_leaves_no_finalizer_behind_under_the_rules_that_are
     }
     let file = mounts.configure(true);
     let arguments = ["--config", &file, "--home-namespace", "strand"];
-    // In all that follows these rules stay as they are.
     cluster.apply_all(&rbac(&[&arguments[..], &["--service-account", "strand/host"]].concat()));
     let kubeconfig = plane.kubeconfig_for_service_account("strand", "host").expect("a token");
     let run = || -> Host { cluster.host_as(&kubeconfig, &[], &[], &arguments) };
@@ -74,14 +71,13 @@ fn a_mount_that_impersonates_leaves_no_finalizer_behind_under_the_rules_that_are
                 assert_eq!(finalizers(&parent).len(), 1, "{parent}");
             }
         }
-        // While it is mounted, the account's rules are enough to let a parent go.
         cluster.apply(&guest("StrandedThings", "strand", "short-lived", json!({ "namespace": "strand-far" })).to_string());
         cluster.ready("strand", "strandedthings", "short-lived");
         cluster.delete("strand", "strandedthings", "short-lived");
         cluster.gone("strand", "strandedthings", &["short-lived"]);
         assert!(cluster.get("strand-far", "configmap", "strand-short-lived").is_none());
 
-        // One parent of each kind is on its way out when the mounts go: in the first round while the host runs, then between two runs.
+        // One parent of each kind is being deleted when the mounts are removed.
         let leaving = format!("leaving-{round}");
         cluster.delete("strand", "finalizing", &leaving);
         cluster.reason("strand", "finalizing", &leaving, "Ready", "Finalizing");

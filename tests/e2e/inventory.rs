@@ -1,11 +1,9 @@
-//! The inventory of what is mounted, when it cannot be written.
-
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, finalizers, guest};
 
 #[test]
-fn an_inventory_that_cannot_be_written_keeps_back_finalizers_and_nothing_else() {
+fn an_inventory_that_cannot_be_written_delays_only_mounts_with_finalizers() {
     let Some(cluster) = Cluster::for_test("unwritable", &["unwritable"]) else { return };
     let config_map = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "immutable": true,

@@ -1,12 +1,9 @@
-//! The content and the form of a host's log.
-
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, guest};
 
 const GATEWAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
 
-/// A host that mounts a plugin which logs, after that had something to say.
 fn host(cluster: &Cluster, namespace: &str, arguments: &[&str]) -> Host {
     let host = cluster.host_with(&[gyre_artifacts::GATEWAY], &[namespace], arguments);
     cluster.kubectl(&["apply", "-n", namespace, "-f", GATEWAY]);
@@ -14,7 +11,6 @@ fn host(cluster: &Cluster, namespace: &str, arguments: &[&str]) -> Host {
     host
 }
 
-/// The line of the plugin about its object.
 fn of_the_plugin(cluster: &Cluster, host: &Host) -> String {
     cluster.eventually("the plugin's line", || {
         let log = host.log();
@@ -23,7 +19,7 @@ fn of_the_plugin(cluster: &Cluster, host: &Host) -> String {
 }
 
 #[test]
-fn in_json_each_line_of_a_reconcile_says_which_be_it_the_hosts_or_the_plugins() {
+fn in_json_each_line_of_the_host_or_a_plugin_names_its_reconcile() {
     let Some(cluster) = Cluster::for_test("log-json", &["log-json"]) else { return };
     let host = host(&cluster, "log-json", &["--log-level", "info,gyre=debug", "--log-format", "json"]);
     let parse = |line: &str| -> Value { serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")) };
@@ -47,7 +43,7 @@ fn in_json_each_line_of_a_reconcile_says_which_be_it_the_hosts_or_the_plugins() 
 }
 
 #[test]
-fn in_text_a_line_says_the_same() {
+fn in_text_a_line_names_its_reconcile() {
     let Some(cluster) = Cluster::for_test("log-text", &["log-text"]) else { return };
     let host = host(&cluster, "log-text", &["--log-format", "text"]);
     let line = of_the_plugin(&cluster, &host);
@@ -69,14 +65,14 @@ fn each_target_has_a_level_of_its_own() {
             log.contains("gyre::plugins: loaded"),
         )
     };
-    // Of its own lines the host says where it listens, which the tests wait for.
+    // The tests need the line with the address of the host.
     assert_eq!(levels("warn,gyre_engine::admin=info,plugin=info"), (true, false, false));
     assert_eq!(levels("warn,gyre_engine::admin=info,gyre_engine::host=debug"), (false, true, false));
     assert_eq!(levels("info,plugin=off"), (false, false, true));
 }
 
 #[test]
-fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
+fn a_panic_is_a_line_that_names_the_object_at_any_level() {
     let namespace = "log-panic";
     let plugin = gyre_artifacts::guests::PANICS;
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -97,14 +93,14 @@ fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
         }
         assert_eq!(whole.contains("thread '<unnamed>'"), has_rest, "{filter}: {log}");
         assert!(!whole.contains("RUST_BACKTRACE"), "nobody can set it: {log}");
-        // Each begins with its time, so none is the rest of another.
+        // Each line begins with its time, so no line is the continuation of another.
         assert!(whole.lines().all(|line| line.starts_with("20")), "{filter}: {log}");
     }
 }
 
-/// echoperator logs JSON unless ENV is "local".
+/// As echoperator does, unless ENV is "local".
 #[test]
-fn where_the_environment_is_not_local_logs_are_json() {
+fn logs_are_json_unless_the_environment_is_local() {
     let Some(cluster) = Cluster::for_test("log-environment", &["log-environment"]) else { return };
     for (environment, is_json) in [("production", true), ("local", false)] {
         let arguments = ["--log-environment", environment];

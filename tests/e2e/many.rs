@@ -1,5 +1,3 @@
-//! Twenty plugins of different kinds in one host: each kind is watched once, however many want it and whenever they come.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_controlplane::{AuditEvent, Mark, Stage};
@@ -9,7 +7,6 @@ use crate::harness::{Cluster, Folder, Host, guest};
 
 const NAMESPACE: &str = "many";
 const TENANTS: u64 = 20;
-/// The one that comes late.
 const LATE: u64 = TENANTS;
 
 fn kind(number: u64) -> String {
@@ -28,7 +25,7 @@ fn parent(number: u64, name: &str) -> Value {
     guest(&kind(number), NAMESPACE, &format!("t{number:02}-{name}"), json!({ "text": name }))
 }
 
-/// The watches that hosts have opened since a mark, by resource, and whether each is still open.
+/// Returns the watches since a mark, by resource, and whether each is still open.
 fn watches(cluster: &Cluster, since: Mark) -> BTreeMap<String, Vec<bool>> {
     let events = cluster.watches(since);
     let is = |event: &AuditEvent, stage| event.stage == stage;
@@ -64,7 +61,7 @@ fn has_child(cluster: &Cluster, number: u64, name: &str) -> Value {
     })
 }
 
-/// Returns the metric of the size of a mount's cache; none if there is no such cache.
+/// Returns the metric of the size of a mount's cache, or `None` if there is no cache.
 fn cached(host: &Host, number: u64) -> Option<String> {
     let (_, metrics) = host.http("/metrics");
     let is_it = |line: &&str| line.starts_with("gyre_cached_objects{") && line.contains(&format!("\"{}.v1", kind(number)));
@@ -72,7 +69,7 @@ fn cached(host: &Host, number: u64) -> Option<String> {
 }
 
 #[test]
-fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
+fn twenty_plugins_need_one_watch_for_each_kind_and_later_mounts_only_their_own() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     let folder = Folder::new();
     let shelf = Folder::new();
@@ -92,7 +89,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     cluster.settled(&host);
     assert_eq!(watches(&cluster, start), one_each(0..TENANTS));
 
-    // One that comes late sees what is there, and opens no watch but that of its parents.
     assert!(cluster.get(NAMESPACE, "configmap", "t20-one").is_none());
     put(&folder, LATE);
     mounted(&cluster, &host, TENANTS as usize + 1);
@@ -102,7 +98,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert_eq!(watches(&cluster, start), one_each(0..=LATE));
     assert_eq!(cached(&host, LATE).as_deref(), Some("2"));
 
-    // Those that go take their watches with them, and leave that which others still need.
     let gone = 0..TENANTS / 2;
     gone.clone().for_each(|number| folder.remove(&file(number)));
     mounted(&cluster, &host, (TENANTS - TENANTS / 2) as usize + 1);
@@ -116,7 +111,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert_eq!(ended["configmaps"], [true]);
     assert_eq!(cached(&host, 0), None, "what is not watched any more is not counted");
 
-    // One that comes back sees its children, of which the cache has known all along: there is nothing for it to write.
     let child = has_child(&cluster, 3, "one");
     let Some(back) = cluster.audit_mark() else { return };
     put(&folder, 3);
@@ -130,7 +124,6 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     assert!(writes.is_empty(), "{writes:?}");
     assert_eq!(watches(&cluster, back), BTreeMap::from([(resource(3), vec![true])]));
 
-    // The last that go take the last watch.
     (TENANTS / 2..=LATE).chain([3]).for_each(|number| folder.remove(&file(number)));
     mounted(&cluster, &host, 0);
     cluster

@@ -1,4 +1,4 @@
-//! The memo in front of the call: a reconcile whose inputs are all those of the last call does not call the plugin.
+//! A reconcile with the same inputs as the last call does not call the plugin.
 
 use std::time::Instant;
 
@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, config_map, guest};
 
-/// Returns the numbers of calls and of saved calls.
 fn counts(host: &Host, plugin: &str) -> (f64, f64) {
     (host.calls(plugin), host.memo_hits(plugin))
 }
 
-/// Says of an object what it says already: only who manages its fields changes, and its resource version with that.
+/// Applies an unchanged object, which changes only its managers and its resource version.
 fn change_nothing(cluster: &Cluster, object: &Value, manager: &str) {
     let folder = crate::harness::Folder::new();
     let path = folder.put("object.json", object.to_string());
@@ -19,7 +18,7 @@ fn change_nothing(cluster: &Cluster, object: &Value, manager: &str) {
 }
 
 #[test]
-fn a_change_that_says_nothing_new_calls_nobody() {
+fn a_change_without_a_new_value_calls_no_plugin() {
     let Some(cluster) = Cluster::for_test("memo", &["memo"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["memo"]);
     let parent = guest("Reader", "memo", "it", json!({ "get": "it" }));
@@ -35,7 +34,7 @@ fn a_change_that_says_nothing_new_calls_nobody() {
     cluster.settled(&host);
     assert_eq!(counts(&host, "reader"), (calls, hits + 1.0), "of the parent");
 
-    // What is read does not even bring the parent back; what comes after it does.
+    // A read object without a change does not even requeue the parent. The fence comes later.
     let plans = host.plans_about("memo/it");
     change_nothing(&cluster, &read, "another");
     cluster.apply(&config_map("memo", "fence", json!({})).to_string());
@@ -46,7 +45,6 @@ fn a_change_that_says_nothing_new_calls_nobody() {
     let writes: Vec<_> = cluster.requests(quiet).into_iter().filter(|event| event.is_write() && of_it(&event.name)).collect();
     assert!(writes.is_empty(), "{writes:?}");
 
-    // What is remembered does not hide a change.
     cluster.touch("memo", "reader", "it", "really");
     cluster.eventually("a call", || (host.plans_about("memo/it") > plans).then_some(()));
 }
@@ -84,7 +82,7 @@ fn a_plugin_is_called_again_when_it_asked_to_be_and_nothing_is_written() {
     let before = host.calls("clockwork");
     let Some(quiet) = cluster.audit_mark() else { return };
     let calls = cluster.eventually("five more calls", || Some(host.calls("clockwork")).filter(|calls| *calls >= before + 5.0));
-    // Beyond those that the creation, its child and its status were the reasons of, there is one for each time that has passed.
+    // One call for each delay, and some for the creation, the child and the status.
     let most = start.elapsed().as_secs_f64() * 1000.0 / DELAY_MILLISECONDS as f64 + 4.0;
     assert!(calls <= most, "{calls} calls, {most} at most");
     let requests = cluster.requests(quiet);

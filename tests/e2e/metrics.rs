@@ -1,5 +1,3 @@
-//! The content and the wording of `/metrics`.
-
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -10,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, guest, guest_crds};
 
-/// The metrics that the dashboard of the chart may query.
 const KNOWN: &str = include_str!("../chart/metrics.txt");
 
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n";
@@ -25,14 +22,13 @@ pub(crate) fn echos(namespace: &str, numbers: std::ops::Range<usize>) -> Vec<Val
     numbers.map(echo).collect()
 }
 
-/// Name and labels of everything that is measured.
 fn series(host: &Host) -> BTreeSet<String> {
     let (_, body) = host.http("/metrics");
     let samples = body.lines().filter(|line| !line.starts_with('#'));
     samples.map(|line| line.rsplit_once(' ').expect("a value").0.to_owned()).collect()
 }
 
-/// Returns the errors of Prometheus' own parser and linter about metrics in the text format; none where there is no Go to build them.
+/// Returns the errors of Prometheus' own parser and linter, or `None` without Go to build them.
 pub(crate) fn problems(metrics: &str) -> Option<String> {
     let mut command = tools::go_in_module();
     command.args(["run", "./promlint"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -44,13 +40,13 @@ pub(crate) fn problems(metrics: &str) -> Option<String> {
         }
         Err(error) => panic!("go: {error}"),
     };
-    // It reads all before it says anything.
+    // It reads all input before it prints anything.
     lint.stdin.take().expect("piped").write_all(metrics.as_bytes()).expect("written");
     let output = lint.wait_with_output().expect("it ends");
     Some(format!("{}{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
-/// A host that leads, with a plugin that does well and one that does not, after both had something to do.
+/// Returns a leading host with a plugin that succeeds and one that traps, after calls of both.
 fn host_of_all_sorts(cluster: &Cluster, namespace: &str) -> (MutexGuard<'static, ()>, Host) {
     let guests = guest_crds();
     cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
@@ -83,7 +79,7 @@ fn prometheus_finds_nothing_wrong_with_the_metrics() {
 }
 
 #[test]
-fn a_linter_that_finds_nothing_would_find_something() {
+fn the_linter_finds_wrong_metrics() {
     let wrong = "# TYPE gyre_wrong counter\ngyre_wrong{a=\"b\"} 1\n";
     if let Some(problems) = problems(wrong) {
         assert!(problems.contains("gyre_wrong counter metrics should have \"_total\" suffix"), "{problems}");
@@ -95,7 +91,7 @@ fn a_linter_that_finds_nothing_would_find_something() {
 }
 
 #[test]
-fn what_the_dashboard_may_ask_for_is_what_a_host_serves() {
+fn the_dashboard_may_query_exactly_the_served_metrics() {
     let Some(cluster) = Cluster::for_test("known-metrics", &["known-metrics"]) else { return };
     let (_guests, host) = host_of_all_sorts(&cluster, "known-metrics");
     let (_, metrics) = host.http_with("/metrics", OPEN_METRICS);
@@ -122,7 +118,7 @@ fn no_label_grows_with_the_number_of_objects() {
     };
     let few = settled(0..10);
     let many = settled(10..40);
-    // What may come late are ends of reconciles that had not been seen, of which there are so many, not more objects.
+    // New series of outcomes may appear, because these are limited in number.
     let new: Vec<_> =
         many.difference(&few).filter(|series| !series.contains("result=") && !series.contains("reason=")).collect();
     assert_eq!(new, Vec::<&String>::new());

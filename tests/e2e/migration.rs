@@ -1,4 +1,4 @@
-//! The migration from echoperator: its Jobs and CronJobs become the children of their Echos and ScheduledEchos.
+//! The migration of the Jobs and CronJobs of echoperator.
 
 use std::process::Command;
 
@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, GYRE, condition, finish_pod_of, guest, with_kind};
 
-/// The field manager of echoperator's writes.
 const PREDECESSOR: &str = "echoperator";
-/// Nothing of this test's happens then.
+/// A time at which the test does not run.
 const NEW_YEAR: &str = "0 0 1 1 *";
 
 fn parent(kind: &str, namespace: &str, name: &str, message: &str) -> Value {
@@ -26,7 +25,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// As echoperator names a child, and says whose it is. There are no labels.
+/// Returns the metadata of a child of echoperator, which has no labels.
 fn metadata(parent: &Value) -> Value {
     let owner = json!({
         "apiVersion": "mmontes.io/v1alpha1", "kind": parent["kind"], "name": parent["metadata"]["name"],
@@ -45,12 +44,10 @@ fn job_spec(parent: &Value) -> Value {
     json!({ "template": { "spec": { "containers": [container], "restartPolicy": "Never" } } })
 }
 
-/// The Job that echoperator makes for an Echo.
 fn job(echo: &Value) -> Value {
     json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(echo), "spec": job_spec(echo) })
 }
 
-/// The CronJob that echoperator makes for a ScheduledEcho.
 fn cron_job(scheduled_echo: &Value) -> Value {
     let spec = json!({
         "schedule": scheduled_echo["spec"]["schedule"], "concurrencyPolicy": "Forbid",
@@ -59,7 +56,7 @@ fn cron_job(scheduled_echo: &Value) -> Value {
     json!({ "apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata(scheduled_echo), "spec": spec })
 }
 
-/// Creates objects as echoperator does, and returns them as they are then.
+/// Creates objects as echoperator does, and returns them as stored.
 fn created_by_echoperator(cluster: &Cluster, objects: &[Value]) -> Vec<Value> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();
@@ -71,7 +68,7 @@ fn created_by_echoperator(cluster: &Cluster, objects: &[Value]) -> Vec<Value> {
     objects.iter().map(get).collect()
 }
 
-/// The writes to Jobs and CronJobs, `verb resource/name`, but for the Jobs' own controller's.
+/// Returns the writes to Jobs and CronJobs, as `verb resource/name code`.
 fn writes(requests: &[AuditEvent]) -> Vec<String> {
     let is_child =
         |event: &&AuditEvent| ["jobs", "cronjobs"].contains(&event.resource.as_str()) && event.subresource.is_empty();
@@ -79,7 +76,7 @@ fn writes(requests: &[AuditEvent]) -> Vec<String> {
         .iter()
         .filter(is_child)
         .filter(|event| !["get", "list", "watch"].contains(&event.verb.as_str()))
-        // The name is taken: it does not know of what it finds there yet.
+        // The host does not know yet that the name is taken.
         .filter(|event| !(event.verb == "create" && event.code == 409))
         .map(|event| format!("{} {}/{} {}", event.verb, event.resource, event.name, event.code))
         .collect();
@@ -92,9 +89,8 @@ fn schedule_and_message(cron_job: &Value) -> (&str, &str) {
     (text(cron_job, "/spec/schedule"), text(container, "/command/1"))
 }
 
-/// An Echo whose Job has come to its end, one whose Job runs, one whose Job has a time to live, and a ScheduledEcho.
 #[test]
-fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
+fn children_of_echoperator_are_adopted_and_nothing_runs_again() {
     let Some(cluster) = Cluster::for_test("legacy", &["legacy"]) else { return };
     let parents: Vec<Value> = [("Echo", "ended"), ("Echo", "running"), ("Echo", "expiring"), ("ScheduledEcho", "yearly")]
         .map(|(kind, name)| parent(kind, "legacy", name, "from the old days"))
@@ -136,20 +132,19 @@ fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
     let pods = |objects: &[Value]| objects.iter().map(|pod| pod["metadata"]["uid"].clone()).collect::<Vec<_>>();
     assert_eq!(pods(&cluster.list("legacy", "pods")), pods(&before), "no message is written again");
 
-    // Another start finds everything as it should be.
     drop(host);
     let mark = cluster.audit_mark().unwrap();
     let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["legacy"]);
     cluster.settled(&host);
     assert_eq!(writes(&cluster.requests(mark)), Vec::<String>::new());
 
-    // From here on they are like any others. A Job whose time is over goes, and its message is not written again.
+    // A Job whose TTL is over is deleted, and does not run again.
     let patch = |kind: &str, name: &str, patch: Value| {
         cluster.kubectl(&["patch", "-n", "legacy", kind, name, "--type=merge", "-p", &patch.to_string()]);
     };
     patch("job", "expiring", json!({ "spec": { "ttlSecondsAfterFinished": 0 } }));
     cluster.gone("legacy", "job", &["expiring"]);
-    // One that was deleted before it ended comes back, so by then the host has seen that the other one went.
+    // The fence: an unfinished Job that was deleted comes back.
     cluster.delete("legacy", "job", "running");
     cluster.eventually("another Job", || {
         let job = cluster.get("legacy", "job", "running")?;
@@ -158,7 +153,7 @@ fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
     cluster.settled(&host);
     assert!(cluster.get("legacy", "job", "expiring").is_none(), "it ran again");
 
-    // A changed schedule and a changed message reach the CronJob that is there, in turns: echoperator still has its fields as well.
+    // In turns, because echoperator still owns these fields as well.
     for (schedule, message) in [("5 0 1 1 *", "one"), ("10 0 1 1 *", "two"), ("15 0 1 1 *", "three"), ("20 0 1 1 *", "four")] {
         patch("scheduledecho", "yearly", json!({ "spec": { "schedule": schedule } }));
         patch("scheduledecho", "yearly", json!({ "spec": { "message": message } }));
@@ -169,16 +164,15 @@ fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
     cluster.ready("legacy", "scheduledecho", "yearly");
     assert_eq!(cluster.get("legacy", "cronjob", "yearly").unwrap()["metadata"]["uid"], children[3]["metadata"]["uid"]);
 
-    // With their parents they go.
     cluster.delete("legacy", "echo", "ended");
     cluster.delete("legacy", "scheduledecho", "yearly");
     cluster.gone("legacy", "job", &["ended"]);
     cluster.gone("legacy", "cronjob", &["yearly"]);
 }
 
-/// Between the last write of the one and the first of the other, people go on.
+/// Changes between the last write of echoperator and the first of the host.
 #[test]
-fn what_changed_while_nobody_looked_is_made_good() {
+fn changes_between_echoperator_and_the_host_are_applied() {
     let Some(cluster) = Cluster::for_test("interim", &["interim"]) else { return };
     let parents = [parent("ScheduledEcho", "interim", "changed", "before"), parent("Echo", "interim", "changed", "before")];
     let parents = created_by_echoperator(&cluster, &parents);
@@ -195,7 +189,7 @@ fn what_changed_while_nobody_looked_is_made_good() {
     let now = cluster.get("interim", "cronjob", "changed").unwrap();
     assert_eq!(now["metadata"]["uid"], children[0]["metadata"]["uid"]);
     assert_eq!(schedule_and_message(&now), (NEW_YEAR, "after"));
-    // As echoperator did: a Job is for the message that its Echo had. Now the Echo says so.
+    // As with echoperator, a Job is for the Echo's first message. The Echo now reports that.
     cluster.reason("interim", "echo", "changed", "Ready", "JobOutdated");
     assert_eq!(cluster.get("interim", "job", "changed").unwrap()["metadata"]["uid"], children[1]["metadata"]["uid"]);
     cluster.ready("interim", "echo", "new");
@@ -204,8 +198,7 @@ fn what_changed_while_nobody_looked_is_made_good() {
     assert_eq!(deleted, None);
 }
 
-/// echoperator made the Jobs of all Echos in a namespace of its own. Those are nobody's: not the garbage collector's idea of a child, nor
-/// ours.
+/// For the garbage collector and for gyre, Jobs in another namespace are not children.
 #[test]
 fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
     let Some(cluster) = Cluster::for_test("strayed", &["strayed", "strayed-operator"]) else { return };
@@ -223,9 +216,9 @@ fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
     assert_eq!(writes(&requests), Vec::<String>::new());
 }
 
-/// echoperator's CustomResourceDefinitions have no status to note in what has run. Ours replace them, perhaps while the host starts.
+/// echoperator's CRDs have no status subresource. They may be replaced while the host starts.
 #[test]
-fn a_definition_without_a_status_is_given_time_to_be_replaced() {
+fn the_host_waits_for_a_definition_with_a_status() {
     let Some(cluster) = Cluster::for_test("statusless", &["statusless"]) else { return };
     let folder = Folder::new();
     let plugin = folder.put("statusless.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Statusless"));
@@ -244,9 +237,8 @@ fn a_definition_without_a_status_is_given_time_to_be_replaced() {
     cluster.gone("statusless", "statusless", &["it"]);
 }
 
-/// As after a restore that gave everything a UID of its own.
 #[test]
-fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
+fn children_without_an_owner_are_adopted_only_if_allowed_and_jobs_never() {
     let Some(cluster) = Cluster::for_test("restored", &["restored"]) else { return };
     let parents = [parent("ScheduledEcho", "restored", "it", "hello"), parent("Echo", "restored", "it", "hello")];
     let parents = created_by_echoperator(&cluster, &parents);
@@ -265,7 +257,7 @@ fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
     let Some(mark) = cluster.audit_mark() else { return };
     let host = cluster.host_with(&plugins, &["restored"], &["--adopt"]);
     cluster.ready("restored", "scheduledecho", "it");
-    // The condition of the host before has the same reason and another message.
+    // The previous host left a condition with the same reason and another message.
     let label = format!("gyre.dev/owner-uid={}", text(&parents[1], "/metadata/uid"));
     cluster.eventually("the condition to say how to hand the Job over", || {
         let echo = cluster.reason("restored", "echo", "it", "Ready", "ForeignObject");
@@ -276,7 +268,6 @@ fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
     let uid_of = |kind: &str| cluster.get("restored", kind, "it").unwrap()["metadata"]["uid"].clone();
     assert_eq!([uid_of("cronjob"), uid_of("job")], [0, 1].map(|child: usize| children[child]["metadata"]["uid"].clone()));
 
-    // Done as it says, the Job is the Echo's.
     cluster.kubectl(&["label", "-n", "restored", "job", "it", "gyre.dev/plugin=echo", &label]);
     cluster.touch("restored", "echo", "it", "handed over");
     cluster.ready("restored", "echo", "it");

@@ -1,4 +1,4 @@
-//! Mounts from a configuration file: what each says of itself holds for it alone, and a running host follows the file as it changes.
+//! Mounts of a configuration file, which a running host reloads.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -11,14 +11,13 @@ use crate::harness::{Cluster, Folder, Host, condition, config_map, finalizers, g
 
 const CONFIG: &str = "gyre.yaml";
 
-/// Starts a host with a configuration file. What it has mounted it keeps where no other test's does.
+/// Starts a host with a configuration file, and with a home namespace of this test.
 fn host(cluster: &Cluster, folder: &Folder, name: &str, config: &str) -> Host {
     let path = folder.put(CONFIG, config);
     cluster.host_with(&[], &[], &["--config", &path, "--name", name, "--home-namespace", name])
 }
 
-/// Waits until a ConfigMap has this in its data.
-fn data_is(cluster: &Cluster, namespace: &str, name: &str, key: &str, expected: &str) -> Value {
+fn await_data(cluster: &Cluster, namespace: &str, name: &str, key: &str, expected: &str) -> Value {
     let mut last = Value::Null;
     cluster.eventually(&format!("{namespace}/{name} to have {key}: {expected:?}"), || {
         let map = cluster.get(namespace, "configmap", name)?;
@@ -34,8 +33,8 @@ fn reloads(host: &Host, result: &str) -> f64 {
     host.metric("gyre_config_reloads_total", &[&format!("result=\"{result}\"")])
 }
 
-/// Has the host refuse a change, and returns what it says is wrong with it.
-fn refused(cluster: &Cluster, host: &Host, change: impl FnOnce()) -> String {
+/// Makes a change that the host refuses, and returns the logged problems.
+fn refused_problems(cluster: &Cluster, host: &Host, change: impl FnOnce()) -> String {
     let said = || host.log().lines().filter(|line| line.contains("configuration is refused")).map(str::to_owned).collect();
     let (count, lines): (f64, Vec<String>) = (reloads(host, "refused"), said());
     change();
@@ -53,7 +52,7 @@ fn writes_about(cluster: &Cluster, since: gyre_controlplane::Mark, names: &[&str
     requests.into_iter().filter(|event| event.is_write() && names.iter().any(|name| event.name.starts_with(name))).collect()
 }
 
-fn is_there(cluster: &Cluster, namespace: &str, names: &[&str]) {
+fn assert_exist(cluster: &Cluster, namespace: &str, names: &[&str]) {
     for name in names {
         assert!(cluster.get(namespace, "configmap", name).is_some(), "{namespace}/{name} is gone");
     }
@@ -64,7 +63,7 @@ fn each_mount_has_settings_workers_grants_and_adoption_of_its_own() {
     let (one, two) = ("own-one", "own-two");
     let Some(cluster) = Cluster::for_test("own", &[one, two]) else { return };
     for namespace in [one, two] {
-        // What nobody owns, and bears the name of a child.
+        // A foreign object with the name of a child.
         cluster.create(&config_map(namespace, "foreign", json!({ "greeting": "mine" })).to_string());
     }
     let folder = Folder::new();
@@ -85,15 +84,14 @@ fn each_mount_has_settings_workers_grants_and_adoption_of_its_own() {
     cluster.apply_all(parents.as_flattened());
     cluster.apply(&guest("Strategies", one, "narrow", json!({ "text": "granted" })).to_string());
 
-    let map = data_is(&cluster, one, "it", "greeting", "one");
+    let map = await_data(&cluster, one, "it", "greeting", "one");
     assert_eq!(map["data"]["count"], "7");
-    let map = data_is(&cluster, two, "it", "greeting", "two");
+    let map = await_data(&cluster, two, "it", "greeting", "two");
     assert_eq!(map["data"]["count"], "1", "as the plugin's schema has it");
     let workers = |mount: &str| host.metric("controller_runtime_max_concurrent_reconciles", &[&format!("\"{mount}\"")]);
     assert_eq!(["choosy-one", "choosy-two", "narrow"].map(workers), [3.0, 1.0, 3.0]);
 
-    // One mount adopts, and the other does not.
-    let adopted = data_is(&cluster, one, "foreign", "greeting", "one");
+    let adopted = await_data(&cluster, one, "foreign", "greeting", "one");
     assert_eq!(adopted["metadata"]["ownerReferences"][0]["kind"], "Choosy");
     let refused = cluster.reason(two, "choosy", "foreign", "Ready", "ForeignObject");
     let message = condition(&refused, "Ready").unwrap()["message"].as_str().unwrap_or_default().to_owned();
@@ -101,19 +99,18 @@ fn each_mount_has_settings_workers_grants_and_adoption_of_its_own() {
     let untouched = cluster.get(two, "configmap", "foreign").unwrap();
     assert_eq!((&untouched["data"]["greeting"], &untouched["metadata"]["ownerReferences"]), (&json!("mine"), &Value::Null));
 
-    // What is not granted is not made, and what is granted is.
     let narrow = cluster.reason(one, "strategies", "narrow", "Ready", "KindNotGranted");
     let message = condition(&narrow, "Ready").unwrap()["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.contains("Secret"), "{message}");
     cluster.eventually("the event", || cluster.events(one, "narrow", "KindNotGranted").pop());
     assert!(host.metric("gyre_plugin_problems_total", &["\"narrow\"", "KindNotGranted"]) >= 1.0);
-    data_is(&cluster, one, "narrow", "text", "granted");
+    await_data(&cluster, one, "narrow", "text", "granted");
     assert!(cluster.get(one, "job", "narrow").is_some());
     assert!(cluster.get(one, "secret", "narrow").is_none());
 }
 
 #[test]
-fn a_selector_says_whose_parents_they_are() {
+fn a_selector_decides_which_parents_a_mount_has() {
     let namespace = "selected";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -132,7 +129,6 @@ fn a_selector_says_whose_parents_they_are() {
     let about_the_other = writes_about(&cluster, start, &["other"]);
     assert!(about_the_other.is_empty(), "{about_the_other:?}");
 
-    // One that goes over to another team is let go, as it is.
     label(&cluster, namespace, "finalizing", "moves", "team=c");
     let let_go = |name: &str| {
         cluster.eventually(&format!("{name} to be let go"), || {
@@ -140,24 +136,22 @@ fn a_selector_says_whose_parents_they_are() {
         })
     };
     let_go("moves");
-    is_there(&cluster, namespace, &["moves-a", "moves-b"]);
+    assert_exist(&cluster, namespace, &["moves-a", "moves-b"]);
     let Some(quiet) = cluster.audit_mark() else { return };
     cluster.kubectl(&["patch", "-n", namespace, "finalizing", "moves", "--type=merge", "-p", r#"{"spec":{"new":1}}"#]);
     cluster.delete(namespace, "configmap", "moves-a");
-    // The kinds' watches bring these after those, in their order, so that whatever was to be done about those has been done.
+    // The fence: each watch delivers these changes after the ones above.
     cluster.delete(namespace, "configmap", "ours-a");
     cluster.eventually("ours-a to be made again", || cluster.get(namespace, "configmap", "ours-a"));
     cluster.settled(&host);
     let about_it = writes_about(&cluster, quiet, &["moves"]);
     assert!(about_it.is_empty(), "{about_it:?}");
-    // And it goes when it is told to, without its plugin.
     cluster.delete(namespace, "finalizing", "moves");
     cluster.gone(namespace, "finalizing", &["moves"]);
 
-    // A selector that changes has the same effect.
     folder.put(CONFIG, config("team=c"));
     let_go("ours");
-    is_there(&cluster, namespace, &["ours-a", "ours-b"]);
+    assert_exist(&cluster, namespace, &["ours-a", "ours-b"]);
     label(&cluster, namespace, "finalizing", "other", "team=c");
     cluster.ready(namespace, "finalizing", "other");
     drop(host);
@@ -174,7 +168,7 @@ fn a_selector_says_whose_parents_they_are() {
 }
 
 #[test]
-fn a_host_follows_its_configuration_and_goes_on_with_the_old_one_when_the_new_one_is_wrong() {
+fn a_host_reloads_its_configuration_and_keeps_the_old_one_if_the_new_one_is_invalid() {
     let namespace = "follows";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -193,18 +187,16 @@ mounts:
         guest("Choosy", namespace, "first", json!({})),
         guest("Versioned", namespace, "it", json!({ "text": "t" })),
     ]);
-    data_is(&cluster, namespace, "first", "greeting", "one");
-    data_is(&cluster, namespace, "it-one", "version", "0000000001");
+    await_data(&cluster, namespace, "first", "greeting", "one");
+    await_data(&cluster, namespace, "it-one", "version", "0000000001");
     cluster.settled(&host);
 
-    // Other settings: the parents of that mount are reconciled again, and no others.
     let calls = host.calls("versioned");
     folder.put(CONFIG, config("two"));
-    data_is(&cluster, namespace, "first", "greeting", "two");
+    await_data(&cluster, namespace, "first", "greeting", "two");
     cluster.settled(&host);
     assert_eq!((host.calls("versioned"), reloads(&host, "taken")), (calls, 1.0));
 
-    // Wrong ones, of every sort: none of a file that is wrong is taken in.
     let wrong = [
         ("mounts: [", "gyre.yaml:1:"),
         (&*config("three").replace("namespaces", "namespace"), "gyre.yaml:3:"),
@@ -213,29 +205,27 @@ mounts:
         (&*config("three").replace(&plugin, "missing.wasm"), "gyre.yaml:4:"),
     ];
     for (index, (text, expected)) in wrong.into_iter().enumerate() {
-        let problems = refused(&cluster, &host, || drop(folder.put(CONFIG, text)));
+        let problems = refused_problems(&cluster, &host, || drop(folder.put(CONFIG, text)));
         assert!(problems.contains(expected), "{text}: {expected}: {problems}");
         let name = format!("amid-{index}");
         cluster.apply(&guest("Choosy", namespace, &name, json!({})).to_string());
-        data_is(&cluster, namespace, &name, "greeting", "two");
+        await_data(&cluster, namespace, &name, "greeting", "two");
     }
 
-    // Right again.
     folder.put(CONFIG, config("four"));
-    data_is(&cluster, namespace, "first", "greeting", "four");
+    await_data(&cluster, namespace, "first", "greeting", "four");
     assert_eq!((host.metric("gyre_config_refused", &[]), reloads(&host, "taken")), (0.0, 2.0));
 
-    // The same for the file of a plugin.
-    let problems = refused(&cluster, &host, || drop(folder.put("versioned.wasm", "rubbish")));
+    let problems = refused_problems(&cluster, &host, || drop(folder.put("versioned.wasm", "rubbish")));
     assert!(problems.contains("gyre.yaml:4:") && problems.contains("not WebAssembly"), "{problems}");
     cluster.apply(&guest("Versioned", namespace, "amid", json!({ "text": "t" })).to_string());
-    data_is(&cluster, namespace, "amid-two", "version", "0000000001");
+    await_data(&cluster, namespace, "amid-two", "version", "0000000001");
     folder.put("versioned.wasm", gyre_artifacts::versioned(2).unwrap());
-    data_is(&cluster, namespace, "it-one", "version", "0000000002");
-    data_is(&cluster, namespace, "amid-two", "version", "0000000002");
+    await_data(&cluster, namespace, "it-one", "version", "0000000002");
+    await_data(&cluster, namespace, "amid-two", "version", "0000000002");
 }
 
-/// Brings a version of files into a folder as the kubelet does for a ConfigMap: a folder for the version, and a link that is turned.
+/// Writes files as the kubelet does for a ConfigMap, by replacing a symlink.
 fn mount_config_map(folder: &Path, version: &str, files: &[(&str, &[u8])]) {
     let content = folder.join(version);
     std::fs::create_dir(&content).unwrap();
@@ -250,7 +240,7 @@ fn mount_config_map(folder: &Path, version: &str, files: &[(&str, &[u8])]) {
 }
 
 #[test]
-fn a_config_map_that_the_kubelet_updates_is_followed() {
+fn an_update_of_a_config_map_by_the_kubelet_is_noticed() {
     let namespace = "kubelet";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -260,17 +250,16 @@ fn a_config_map_that_the_kubelet_updates_is_followed() {
     let path = folder.path().join(CONFIG).display().to_string();
     let _host = cluster.host_with(&[], &[], &["--config", &path, "--home-namespace", namespace]);
     cluster.apply(&guest("Versioned", namespace, "it", json!({ "text": "t" })).to_string());
-    data_is(&cluster, namespace, "it-one", "version", "0000000001");
+    await_data(&cluster, namespace, "it-one", "version", "0000000001");
     mount_config_map(folder.path(), "..2", &[(CONFIG, config.as_bytes()), ("plugin.wasm", &plugin(2))]);
     std::fs::remove_dir_all(folder.path().join("..1")).unwrap();
-    data_is(&cluster, namespace, "it-one", "version", "0000000002");
-    // Its mount may be told of in the same breath.
+    await_data(&cluster, namespace, "it-one", "version", "0000000002");
     let settled = config.replace("plugin: plugin.wasm", "plugin: plugin.wasm, name: renamed");
     mount_config_map(folder.path(), "..3", &[(CONFIG, settled.as_bytes()), ("plugin.wasm", &plugin(3))]);
-    data_is(&cluster, namespace, "it-one", "version", "0000000003");
+    await_data(&cluster, namespace, "it-one", "version", "0000000003");
 }
 
-/// Empties a folder as the kubelet does when a ConfigMap loses its files: the link is turned, and then those to its files go.
+/// Removes files as the kubelet does: replaces the symlink, and then removes the links to files.
 fn empty_config_map(folder: &Path, version: &str, names: &[&str]) {
     mount_config_map(folder, version, &[]);
     for name in names {
@@ -279,7 +268,7 @@ fn empty_config_map(folder: &Path, version: &str, names: &[&str]) {
 }
 
 #[test]
-fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
+fn a_plugin_directory_that_is_empty_for_a_while_keeps_the_finalizers() {
     let namespace = "vanishes";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -300,7 +289,6 @@ fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
     cluster.all_ready(namespace, "finalizing", names.len());
     held(&names);
 
-    // Its plugin is still called, also about an object that goes.
     empty_config_map(&plugins, "..2", &["it.wasm"]);
     let says = |host: &Host, what: &str| {
         cluster.eventually(what, || host.log().contains(what).then_some(()));
@@ -312,7 +300,7 @@ fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
     assert!(running.calls("finalizing") > calls);
     held(&["b", "c"]);
 
-    // So it is with a host that starts meanwhile, which does not have the plugin, and once it is back.
+    // A host that starts meanwhile does not have the plugin, and keeps the finalizers, too.
     drop(running);
     let running = host(&cluster, &folder, namespace, &config);
     says(&running, "left unchanged for now");
@@ -324,7 +312,6 @@ fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
     assert!(running.calls("finalizing") > 0.0);
     held(&["c"]);
 
-    // After the grace period it is unmounted.
     drop(running);
     let running = host(&cluster, &folder, namespace, &format!("host: {{pluginDirGrace: 1s}}\n{config}"));
     cluster.eventually("the mount", || running.http("/debug/state").1.contains("finalizing").then_some(()));
@@ -357,7 +344,6 @@ fn mounts_come_and_go_while_the_host_runs() {
         assert_eq!(finalizers(&parent), ["gyre.dev/finalizing"]);
     }
     cluster.settled(&host);
-    // One of them is on its way down when its plugin goes.
     cluster.delete(namespace, "finalizing", "never");
     cluster.eventually("its teardown", || cluster.get(namespace, "configmap", "never-a").is_none().then_some(()));
 
@@ -370,12 +356,11 @@ fn mounts_come_and_go_while_the_host_runs() {
         let (_, state) = host.http("/debug/state");
         (!state.contains("finalizing")).then_some(())
     });
-    is_there(&cluster, namespace, &["f-a", "f-b", "v-one", "v-two"]);
+    assert_exist(&cluster, namespace, &["f-a", "f-b", "v-one", "v-two"]);
     let inventory = cluster.get(namespace, "configmap", &format!("{namespace}-inventory")).expect("an inventory");
     assert!(inventory["data"]["finalizing"].is_null() && inventory["data"]["versioned"].is_string(), "{inventory}");
     assert_eq!(host.calls("versioned"), calls, "the other mount has had no part in it");
 
-    // Nobody keeps the object from going, and the garbage collector takes its children.
     cluster.delete(namespace, "finalizing", "f");
     cluster.gone(namespace, "finalizing", &["f"]);
     cluster.gone(namespace, "configmap", &["f-a", "f-b"]);
@@ -404,10 +389,9 @@ fn a_mount_that_leaves_a_namespace_leaves_no_finalizer_there() {
     held(leaves, "it");
     folder.put(CONFIG, config(stays));
     let_go(leaves, "it");
-    is_there(&cluster, leaves, &["it-a", "it-b"]);
+    assert_exist(&cluster, leaves, &["it-a", "it-b"]);
     held(stays, "it");
 
-    // Not while the host runs either.
     folder.put(CONFIG, config(&format!("{stays}, {leaves}")));
     held(leaves, "it");
     drop(running);
@@ -415,7 +399,7 @@ fn a_mount_that_leaves_a_namespace_leaves_no_finalizer_there() {
     let_go(leaves, "it");
     held(stays, "it");
 
-    // A mount under another name is the same plugin's: its parents are not let go, not for a moment.
+    // A mount with another name and the same plugin takes over the parents without releasing them.
     cluster.settled(&running);
     let Some(quiet) = cluster.audit_mark() else { return };
     folder.put(CONFIG, config(stays).replace("plugin:", "name: renamed, plugin:"));
@@ -430,5 +414,5 @@ fn a_mount_that_leaves_a_namespace_leaves_no_finalizer_there() {
 
     folder.put(CONFIG, "mounts: []");
     let_go(stays, "it");
-    is_there(&cluster, stays, &["it-a", "it-b"]);
+    assert_exist(&cluster, stays, &["it-a", "it-b"]);
 }

@@ -1,4 +1,4 @@
-//! The way of one host to the API server, which a test can cut.
+//! A link from one host to the API server, which tests can interrupt.
 
 use std::net::SocketAddr;
 use std::sync::OnceLock;
@@ -9,30 +9,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-/// Threads for what the tests do beside waiting.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads"))
 }
 
-/// The treatment of data in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// It arrives.
     Open,
-    /// It stays on the way, and arrives when the way is open again; unless its connection has been given up by then, as it is in a
-    /// network whose sender sends it again until it does.
+    /// Data waits until the direction is open again, unless the connection is closed.
     Stalled,
-    /// Connections break, and there are no new ones.
+    /// Connections break, and new ones are refused.
     Broken,
 }
 
-/// The state of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// For what the host sends.
+    /// From the host to the server.
     pub(crate) there: Passage,
-    /// For what it is sent.
+    /// From the server to the host.
     pub(crate) back: Passage,
 }
 
@@ -50,14 +45,12 @@ impl Way {
     }
 }
 
-/// A way to the API server, for one host.
 pub(crate) struct Link {
     address: SocketAddr,
     way: watch::Sender<Way>,
 }
 
 impl Link {
-    /// An open one.
     fn to(server: SocketAddr) -> Self {
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -66,7 +59,7 @@ impl Link {
         Self { address, way: sender }
     }
 
-    /// One to the server of that kubeconfig, and the kubeconfig that leads over it.
+    /// Returns a link to the server of a kubeconfig, and the kubeconfig that uses the link.
     pub(crate) fn over(kubeconfig: &str) -> (Self, String) {
         let (_, rest) = kubeconfig.split_once("://").expect("a URL");
         let is_of_address = |letter: char| letter.is_ascii_digit() || ".:".contains(letter);
@@ -76,7 +69,6 @@ impl Link {
         (link, leading)
     }
 
-    /// From now on the way is like this.
     pub(crate) fn set(&self, way: Way) {
         self.way.send_replace(way);
     }
@@ -111,7 +103,6 @@ async fn join(host: TcpStream, server: SocketAddr, mut way: watch::Receiver<Way>
     }
 }
 
-/// Passes on what comes until either end closes the connection.
 async fn pass(from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch::Receiver<Way>, passes: fn(Way) -> bool) {
     let mut bytes = Vec::new();
     loop {

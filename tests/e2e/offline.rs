@@ -1,5 +1,3 @@
-//! Commands of `gyre` that use plugins and files, without a cluster.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,7 +20,6 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
-/// The cases of the echo plugin, to be changed.
 fn cases() -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for case in fs::read_dir(folder("echo").join("cases")).unwrap() {
@@ -68,7 +65,7 @@ fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
 }
 
 #[test]
-fn a_file_for_results_that_cannot_be_written_is_told_before_anything_is_run() {
+fn a_file_for_results_that_cannot_be_written_is_reported_before_the_first_case() {
     let cases = cases();
     let expected = cases.path().join("new/expected.yaml");
     fs::write(&expected, "to be updated").unwrap();
@@ -80,7 +77,7 @@ fn a_file_for_results_that_cannot_be_written_is_told_before_anything_is_run() {
 }
 
 #[test]
-fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
+fn progress_is_shown_on_a_terminal_and_not_in_a_pipe() {
     let cases = cases();
     let arguments = ["test", gyre_artifacts::ECHO, text(cases.path())];
     let (code, piped) = gyre(&arguments);
@@ -100,7 +97,7 @@ fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
     assert_eq!(left.replace("\r\n", "\n").lines().count(), piped.lines().count(), "nothing of it stays: {left:?}");
 }
 
-/// The echo plugin with five megabytes more in a section that means nothing: it is as large as one with an interpreter in it.
+/// Returns the echo plugin, as large as a plugin with an interpreter.
 fn large(folder: &Path) -> PathBuf {
     let mut component = fs::read(gyre_artifacts::ECHO).unwrap();
     let content = [&[7][..], b"padding", &vec![0; 5 << 20]].concat();
@@ -142,13 +139,12 @@ fn compiling_a_large_plugin_is_announced() {
             stderr
         };
         let first = run();
-        let told: Vec<&str> = first.lines().filter(|line| line.contains("compiling ")).collect();
+        let announced: Vec<&str> = first.lines().filter(|line| line.contains("compiling ")).collect();
         let is_right = |line: &str| if in_log { line.contains(" INFO ") } else { line.starts_with(&announcement) };
-        assert!(told.len() == 1 && is_right(told[0]), "{command:?}: {first}");
+        assert!(announced.len() == 1 && is_right(announced[0]), "{command:?}: {first}");
         let second = run();
         assert!(!second.contains("compiling "), "its code is there, {command:?}: {second}");
     }
-    // A plugin of the usual size is compiled before anybody wonders.
     let (_, said) = gyre(&["inspect", gyre_artifacts::ECHO, "--code-cache", "off"]);
     assert!(!said.contains("compiling"), "{said}");
 }
@@ -215,7 +211,7 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     assert!(comments.contains("#     reason: JobCreated\n"), "{comments}");
     let child: Value = serde_saphyr::from_str(children).unwrap();
     assert_eq!(child["kind"], "Job");
-    // Of an owner whose UID nobody knows nothing is said: the garbage collector would delete the child.
+    // With an owner reference to an unknown UID, the garbage collector would delete the child.
     assert_eq!((&child["metadata"]["ownerReferences"], &child["metadata"]["labels"]), (&Value::Null, &Value::Null));
     assert!(comments.contains("# Owner references are left out"), "{comments}");
     let uid = "00000000-1111-4222-8333-444444444444";
@@ -240,7 +236,6 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     let verbs: Vec<&str> = rendered["plan"].as_array().unwrap().iter().map(|step| step["verb"].as_str().unwrap()).collect();
     assert_eq!(verbs, ["create", "status", "event"]);
     assert_eq!(rendered["parents"][0]["status"]["job"], "hello");
-    // What it prints is all that is missing: given that, too, there is nothing left to do.
     let all = folder.path().join("all.json");
     let objects: Vec<&Value> = ["children", "parents"].iter().flat_map(|field| rendered[field].as_array().unwrap()).collect();
     fs::write(&all, json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();
@@ -250,7 +245,7 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
 }
 
 #[test]
-fn what_a_plugin_does_wrong_fails_a_rendering() {
+fn a_fault_of_the_plugin_fails_a_rendering() {
     let folder = tempfile::tempdir().unwrap();
     let parent = folder.path().join("trap.yaml");
     fs::write(&parent, "apiVersion: guests.gyre.dev/v1\nkind: Trap\nmetadata: {name: it}\nspec: {}\n").unwrap();

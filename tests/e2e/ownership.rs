@@ -1,5 +1,3 @@
-//! The ownership of children, how they are changed to the desired state, and their deletion.
-
 use gyre_controlplane::AuditEvent;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
@@ -10,7 +8,7 @@ fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap()
 }
 
-/// Held by tests whose hosts see the Worldwides of the cluster. They leave none behind.
+/// Locks the Worldwides, which are cluster-scoped. Each test deletes its own.
 fn worldwides() -> MutexGuard<'static, ()> {
     static WORLDWIDES: Mutex<()> = Mutex::new(());
     WORLDWIDES.lock()
@@ -22,9 +20,9 @@ fn labels(object: &Value) -> (&Value, &Value) {
 }
 
 #[test]
-fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
+fn cross_namespace_children_are_deleted_with_their_parent() {
     let Some(cluster) = Cluster::for_test("far", &["far", "far-away"]) else { return };
-    // One of the children is of no namespace, so the host is confined to none.
+    // One of the children is cluster-scoped, so the host is not confined to namespaces.
     let folder = Folder::new();
     let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
     let host = cluster.host_with(&[], &[], &["--config", &file]);
@@ -47,11 +45,10 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
         assert!(child["metadata"].get("ownerReferences").is_none(), "none is allowed: {child}");
     }
 
-    // Nor is it the garbage collector that knows whose they were.
+    // The host finds the parent of a deleted child without an owner reference.
     cluster.kubectl(&["delete", "-n", "far-away", "configmap", "far-it"]);
     cluster.eventually("it to be made again", || cluster.get("far-away", "configmap", "far-it"));
 
-    // They are pruned like any other, and the finalizer is there for as long as there is something to see to.
     cluster.apply(&parent(json!({ "namespace": "far-away" })));
     cluster.gone("far", "clusterrole", &["far-it"]);
     cluster.settled(&host);
@@ -62,7 +59,6 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
         finalizers(&cluster.get("far", "crossnamespace", "it")?).is_empty().then_some(())
     });
 
-    // With the parent they go, and before it.
     cluster.apply(&parent(json!({ "namespace": "far-away", "clusterScoped": true })));
     cluster.ready("far", "crossnamespace", "it");
     let hold = |finalizers: Value| {
@@ -81,13 +77,12 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
     cluster.gone("far", "configmap", &["it"]);
 }
 
-/// The annotation with the children that a CrossNamespace lists.
 fn listed(parent: &Value) -> Value {
     let text = parent["metadata"]["annotations"]["children.gyre.dev/cross-namespace"].as_str();
     text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
 }
 
-/// A ConfigMap whose labels say that it is a child of a CrossNamespace, and which does not go when it is deleted.
+/// Returns a ConfigMap with the labels of a child of a CrossNamespace, and a finalizer.
 fn forged(namespace: &str, parent: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -100,7 +95,7 @@ fn forged(namespace: &str, parent: &Value) -> Value {
 }
 
 #[test]
-fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
+fn a_parent_lists_its_cross_namespace_children() {
     let Some(cluster) = Cluster::for_test("child-list", &["child-list", "child-list-far"]) else { return };
     let folder = Folder::new();
     let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
@@ -116,12 +111,11 @@ fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
     let far = || cluster.get("child-list-far", "configmap", "child-list-it").unwrap();
     let before = uid(&far()).to_owned();
 
-    // What is gone is taken off.
     cluster.apply(&parent(json!({ "namespace": "child-list-far" })));
     cluster.eventually("the list to be shorter", || {
         (listed(&now()) == json!({ "ConfigMap": { "child-list-far": ["child-list-it"] } })).then_some(())
     });
-    // The list is no input: what brings the parent back next finds that nothing has changed.
+    // The list is no input, so the next reconcile is a memo hit.
     cluster.settled(&host);
     let (calls, hits) = (host.calls("cross-namespace"), host.memo_hits("cross-namespace"));
     cluster.create(&forged("child-list-far", &now()).to_string());
@@ -130,7 +124,6 @@ fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
     assert_eq!(host.calls("cross-namespace"), calls);
     assert!(cluster.get("child-list-far", "configmap", "forged").unwrap()["metadata"].get("deletionTimestamp").is_none());
 
-    // Who removes or edits the list loses nothing that the plugin wants.
     let annotate = |value: &str| {
         let annotation = format!("children.gyre.dev/cross-namespace{value}");
         cluster.kubectl(&["annotate", "--overwrite", "-n", "child-list", "crossnamespace", "it", &annotation]);
@@ -166,9 +159,9 @@ fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
     ]);
 }
 
-/// As earlier versions left them: the parent carries the finalizer, and no list.
+/// As earlier versions left them: the parent has the finalizer, and no list.
 #[test]
-fn children_of_a_version_that_kept_no_lists_are_taken_over_and_forged_ones_delay_nothing() {
+fn children_of_a_version_without_lists_are_listed_and_forged_ones_delay_nothing() {
     let Some(cluster) = Cluster::for_test("unlisted", &["unlisted", "unlisted-far"]) else { return };
     let folder = Folder::new();
     let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
@@ -218,7 +211,7 @@ fn children_of_a_version_that_kept_no_lists_are_taken_over_and_forged_ones_delay
 }
 
 #[test]
-fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
+fn the_garbage_collector_reaches_all_children_of_a_cluster_scoped_parent() {
     let Some(cluster) = Cluster::for_test("worldwide", &["worldwide"]) else { return };
     let _worldwides = worldwides();
     let host = cluster.host(&[gyre_artifacts::probes::WORLDWIDE], &[]);
@@ -228,7 +221,7 @@ fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
         })
         .to_string()
     };
-    // There is no namespace of the parent for a child that names none.
+    // The child has no namespace, and neither has the parent.
     cluster.apply(&parent(json!({ "namespace": null })));
     let refused = cluster.reason("", "worldwide", "worldwide-it", "Stalled", "InvalidChild");
     assert_eq!(condition(&refused, "Ready").unwrap()["status"], "False");
@@ -243,7 +236,6 @@ fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
     for child in [&role, &map] {
         assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], uid(&parent), "{child}");
     }
-    // What is in its namespaces brings it back as well.
     cluster.kubectl(&["delete", "-n", "worldwide", "configmap", "worldwide-it"]);
     cluster.eventually("the ConfigMap", || cluster.get("worldwide", "configmap", "worldwide-it"));
     cluster.kubectl(&["delete", "worldwide", "worldwide-it"]);
@@ -252,7 +244,7 @@ fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
     cluster.settled(&host);
 }
 
-/// Whoever may make a parent in one namespace could otherwise make its plugin write into any other.
+/// Otherwise, tenants could make the plugin write into other namespaces.
 #[test]
 fn a_child_in_another_namespace_is_refused_until_the_namespace_is_granted() {
     let Some(cluster) = Cluster::for_test("trespass", &["trespass", "trespass-shared"]) else { return };
@@ -292,7 +284,7 @@ fn a_child_in_another_namespace_is_refused_until_the_namespace_is_granted() {
     cluster.ready("trespass", "trespassingmap", "into-system");
     assert!(cluster.get("kube-system", "configmap", "trespass-into-system").is_some());
 
-    // What is owned outside of the grant is left as it is for as long as it is wanted, and deleted then.
+    // A child outside of the grant stays while it is desired, and is deleted afterwards.
     configure(json!({ "writeNamespaces": "parent" }));
     cluster.reason("trespass", "trespassingmap", "into-system", "Stalled", "NamespaceNotGranted");
     cluster.settled(&host);
@@ -307,9 +299,8 @@ fn a_child_in_another_namespace_is_refused_until_the_namespace_is_granted() {
     });
 }
 
-/// There is no namespace of the parent that could be meant.
 #[test]
-fn children_of_a_parent_of_no_namespace_are_confined_to_the_namespaces_that_are_listed() {
+fn children_of_a_cluster_scoped_parent_are_confined_to_the_granted_namespaces() {
     let Some(cluster) = Cluster::for_test("listed", &["listed"]) else { return };
     let _worldwides = worldwides();
     let folder = Folder::new();
@@ -335,7 +326,7 @@ fn children_of_a_parent_of_no_namespace_are_confined_to_the_namespaces_that_are_
 }
 
 #[test]
-fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
+fn a_child_in_an_absent_namespace_is_created_once_it_exists() {
     let Some(cluster) = Cluster::for_test("later", &["later"]) else { return };
     let folder = Folder::new();
     let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "LaterNamespace");
@@ -354,7 +345,7 @@ fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
 }
 
 #[test]
-fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
+fn a_foreign_object_is_refused_and_adopted_only_if_allowed() {
     let Some(cluster) = Cluster::for_test("adopt", &["adopt"]) else { return };
     let plugins = [gyre_artifacts::probes::STRATEGIES];
     let of_others = [
@@ -363,7 +354,7 @@ fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it", "namespace": "adopt" },
             "stringData": { "text": "mine" },
         }),
-        // It says that it is a child, of another parent: nobody prunes it.
+        // Labelled as the child of another parent, and therefore not pruned.
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": { "name": "stray", "namespace": "adopt", "labels": {
@@ -371,7 +362,7 @@ fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
             } },
         }),
     ];
-    // Made by hand: who applies it stands for its fields, and adopting it would be a conflict.
+    // Created, not applied: with an applied object, adoption would be a conflict.
     cluster.create(&json!({ "apiVersion": "v1", "kind": "List", "items": of_others }).to_string());
     let object = |kind: &str, name: &str| cluster.get("adopt", kind, name).unwrap();
     let before = [object("configmap", "it"), object("secret", "it"), object("configmap", "stray")];
@@ -396,7 +387,6 @@ fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
     assert_eq!((uid(&adopted), &adopted["data"]["mine"]), (uid(&before[0]), &json!("stays")));
     assert_eq!(labels(&adopted), (&json!("strategies"), &json!(uid(&parent))));
     assert_eq!(adopted["metadata"]["ownerReferences"][0]["uid"], uid(&parent));
-    // What is only ever created was not created by us.
     let message = cluster.eventually("only the Secret to be refused", || {
         let parent = object("strategies", "it");
         let message = condition(&parent, "Ready")?["message"].as_str()?.to_owned();
@@ -406,14 +396,13 @@ fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
     cluster.settled(&host);
     assert_eq!([object("secret", "it"), object("configmap", "stray")], before[1..]);
 
-    // Handed over, as the message says how, and out of the way.
     cluster.kubectl(&["delete", "-n", "adopt", "secret", "it"]);
     cluster.touch("adopt", "strategies", "it", "again");
     cluster.ready("adopt", "strategies", "it");
 }
 
 #[test]
-fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
+fn each_strategy_brings_its_children_to_the_desired_state() {
     let Some(cluster) = Cluster::for_test("strategies", &["strategies"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::STRATEGIES], &["strategies"]);
     let parent = |spec: Value| cluster.apply(&guest("Strategies", "strategies", "it", spec).to_string());
@@ -433,14 +422,13 @@ fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
     let anew = cluster.eventually("another Secret", || child("secret"));
     assert_ne!(anew["data"], secret["data"], "create-only: what does not exist is created");
 
-    // Keep: it stays as it is, and if it goes, it stays away.
     parent(json!({ "text": "third", "image": "busybox:2", "keep": true }));
     cluster.ready("strategies", "strategies", "it");
     assert_eq!(child("configmap").unwrap()["data"]["text"], "second");
     cluster.kubectl(&["delete", "-n", "strategies", "configmap", "it"]);
     cluster.touch("strategies", "strategies", "it", "later");
     cluster.settled(&host);
-    // Its fence: the Secret is made again by a reconcile that began after the ConfigMap was gone.
+    // The fence: the Secret is recreated by a reconcile that began after the ConfigMap was gone.
     cluster.kubectl(&["delete", "-n", "strategies", "secret", "it"]);
     cluster.eventually("the Secret", || child("secret"));
     cluster.settled(&host);
@@ -451,13 +439,13 @@ fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
 }
 
 #[test]
-fn what_children_own_goes_as_the_manifest_says() {
+fn dependents_of_children_are_deleted_as_the_manifest_says() {
     let Some(cluster) = Cluster::for_test("propagate", &["propagate"]) else { return };
     let _host = cluster.host(&[gyre_artifacts::probes::PROPAGATING], &["propagate"]);
     let parent = |wanted: bool| guest("Propagating", "propagate", "it", json!({ "wanted": wanted })).to_string();
     cluster.apply(&parent(true));
     cluster.ready("propagate", "propagating", "it");
-    // Each child owns something that somebody else keeps from going.
+    // Each child owns an object with a finalizer of another controller.
     let kinds = ["ConfigMap", "Secret", "ServiceAccount"];
     let of_child = |kind: &str| {
         let uid = uid(&cluster.get("propagate", kind, "it").unwrap()).to_owned();
@@ -502,7 +490,7 @@ fn what_children_own_goes_as_the_manifest_says() {
 }
 
 #[test]
-fn a_change_of_an_immutable_field_is_reported_and_not_looped_on() {
+fn a_change_of_an_immutable_field_is_reported_and_tried_once() {
     let Some(cluster) = Cluster::for_test("immutable", &["immutable"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::IMMUTABLE], &["immutable"]);
     let parent = |text: &str| cluster.apply(&guest("Immutable", "immutable", "it", json!({ "text": text })).to_string());
@@ -523,7 +511,6 @@ fn a_change_of_an_immutable_field_is_reported_and_not_looped_on() {
     assert_eq!(attempts(start), 1, "the API server said no once");
     assert_eq!(uid(&cluster.get("immutable", "configmap", "it").unwrap()), uid(&before));
 
-    // If somebody deletes it, it is recreated.
     cluster.kubectl(&["delete", "-n", "immutable", "configmap", "it"]);
     cluster.ready("immutable", "immutable", "it");
     let after = cluster.get("immutable", "configmap", "it").unwrap();
@@ -538,7 +525,6 @@ fn children_of_a_kind_that_a_later_version_does_not_declare_are_pruned() {
     let plugin = folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::WIDENED);
     let run = || cluster.host_with(&[&plugin], &["narrowing"], &["--name", "narrowing", "--home-namespace", "narrowing-home"]);
     let host = run();
-    // A Secret that is none of ours.
     let foreign = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "foreign", "namespace": "narrowing" } });
     cluster.apply(&foreign.to_string());
     cluster.apply_all(&[guest("Narrowing", "narrowing", "a", json!({})), guest("Narrowing", "narrowing", "b", json!({}))]);
@@ -551,14 +537,13 @@ fn children_of_a_kind_that_a_later_version_does_not_declare_are_pruned() {
     assert_eq!(secrets(), ["a", "b", "foreign"]);
     let before = maps();
 
-    // While it runs.
     folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::NARROWED);
     cluster.eventually("the Secrets to be pruned", || (secrets() == ["foreign"]).then_some(()));
     folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::WIDENED);
     cluster.eventually("the Secrets to be there again", || (secrets() == ["a", "b", "foreign"]).then_some(()));
     cluster.settled(&host);
 
-    // While it does not: what was declared is kept in the cluster.
+    // The host stores the declared kinds in the cluster.
     drop(host);
     folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::NARROWED);
     let _host = run();

@@ -1,4 +1,4 @@
-//! The rules of `gyre rbac` are those that a host needs: it sends no other request, and each rule has a use.
+//! The rules of `gyre rbac`: the host sends no other request, and uses each rule.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -10,19 +10,17 @@ use crate::harness::{Cluster, Folder, GYRE, condition, config_map, websites};
 
 const ECHOS: usize = 20;
 
-/// Something that somebody may do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Permission {
     verb: String,
     group: String,
     resource: String,
-    /// None: everywhere.
+    /// `None`: in all namespaces.
     namespace: Option<String>,
-    /// None: of any name.
+    /// `None`: with any name.
     name: Option<String>,
 }
 
-/// As people say it.
 impl std::fmt::Display for Permission {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}", self.verb, self.resource)
@@ -33,14 +31,12 @@ fn texts<'a>(rule: &'a Value, key: &str) -> Vec<&'a str> {
     rule[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The objects that `gyre rbac` prints with these arguments.
 pub(crate) fn rbac(arguments: &[&str]) -> Vec<Value> {
     let output = Command::new(GYRE).arg("rbac").args(arguments).output().expect("gyre runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap()
 }
 
-/// Returns the permissions that the rules grant.
 fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
     let mut permissions = BTreeSet::new();
     for role in rbac(arguments) {
@@ -68,7 +64,7 @@ fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
     permissions
 }
 
-/// The verbs that a request takes. An apply that creates takes both.
+/// Returns the verbs that a request needs. An apply that creates needs two.
 fn verbs(event: &AuditEvent) -> Vec<&str> {
     if event.verb == "patch" && event.code == 201 { vec!["patch", "create"] } else { vec![&event.verb] }
 }
@@ -87,10 +83,10 @@ impl Permission {
     }
 }
 
-/// Returns the permissions that the requests did not need. Each request must be permitted.
+/// Checks that each request is permitted, and returns the unused permissions.
 fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeSet<String> {
     let mut unused: BTreeSet<&Permission> = permissions.iter().collect();
-    // What is no resource, such as the version, everybody may ask for.
+    // Everybody may read paths that are no resources, such as `/version`.
     for event in requests.iter().filter(|event| !event.resource.is_empty()) {
         for verb in verbs(event) {
             let permitting: Vec<&Permission> =
@@ -104,7 +100,6 @@ fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeS
     unused.into_iter().map(Permission::to_string).collect()
 }
 
-/// Returns the permissions that the requests did not need, and that have no other reason.
 fn unexplained(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> Vec<String> {
     let is_explained = |rule: &String| EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained));
     unused(permissions, requests).into_iter().filter(|rule| !is_explained(rule)).collect()
@@ -149,10 +144,9 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
     cluster.apply_all(&all("first"));
     cluster.all_ready("permitted", "echo", ECHOS);
     cluster.all_ready("permitted", "scheduledecho", ECHOS);
-    // Changes, edits, and deletions of parents and children, all at once.
     cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "job", "e-1", "e-2", "e-3"]);
     cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "cronjob", "e-1", "e-2", "e-3"]);
-    // Its name is taken, as far as the cache shows.
+    // Without the label, the child is not in the cache, and creating it fails.
     cluster.kubectl(&["label", "-n", "permitted", "job", "e-9", "gyre.dev/plugin-"]);
     let edit = json!({ "spec": { "schedule": "1 1 1 1 *" } }).to_string();
     for name in ["e-4", "e-5"] {
@@ -179,7 +173,6 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
     });
     cluster.settled(&host);
     drop(host);
-    // The inventory is written anew when something is mounted anew.
     let more = json!([{ "plugin": gyre_artifacts::SCHEDULED_ECHO, "namespaces": ["permitted"] }]);
     folder.put("gyre.yaml", json!({ "name": "permitted", "mounts": more }).to_string());
     let host = cluster.host_with(&[], &[], &arguments);
@@ -191,17 +184,16 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
 
     let mut requests = cluster.requests(mark);
     requests.extend(cluster.watches(mark));
-    // What was mounted before, and its rules with it, is let go.
+    // The unmounted plugin's parents are listed to release them.
     requests.retain(|event| !(event.verb == "list" && event.resource == "echos"));
     assert_eq!(unexplained(&permitted, &requests), Vec::<String>::new());
 }
 
-/// It reads what is in no namespace, and has children of three kinds.
+/// It reads a cluster-scoped kind, and has children of three kinds.
 #[test]
 fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     let Some(cluster) = Cluster::for_test("readable", &["readable"]) else { return };
     let _websites = websites();
-    // Other tests have Websites of their own.
     let folder = Folder::new();
     let mount = json!({ "plugin": gyre_artifacts::WEBSITE, "selector": "test=readable" });
     let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
@@ -249,9 +241,8 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     assert_eq!(unexplained(&permitted, &requests), Vec::<String>::new());
 }
 
-/// A mount that is confined, to kinds or to namespaces, needs less.
 #[test]
-fn what_a_mount_cannot_do_it_need_not_be_permitted() {
+fn a_restricted_mount_needs_fewer_permissions() {
     let folder = Folder::new();
     let rules = |mount: Value, arguments: &[&str]| -> BTreeSet<String> {
         let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
@@ -272,13 +263,13 @@ fn what_a_mount_cannot_do_it_need_not_be_permitted() {
     assert!(confined.iter().all(|rule| rule.ends_with(" a")), "what is in no namespace is not seen: {confined:?}");
     let narrow = rules(website(json!({ "grants": { "children": ["Service.v1"], "reads": [] } })), &[]);
     assert!(!narrow.contains("watch websitedefaults everywhere") && narrow.contains("patch services everywhere"), "{narrow:?}");
-    // It is looked at, since it may have been granted before.
+    // Deployments are still watched, because they may have been granted before.
     assert!(!narrow.contains("patch deployments everywhere") && narrow.contains("watch deployments everywhere"), "{narrow:?}");
     let reading = rules(website(json!({ "grants": { "children": [] } })), &[]);
     let finalizers = "update websites/finalizers everywhere";
     assert!(wide.contains(finalizers) && !reading.contains(finalizers), "{reading:?}");
 
-    // The host holds finalizers for what the garbage collector does not reach.
+    // The host uses finalizers for cross-namespace children.
     let mount = json!({ "plugin": gyre_artifacts::probes::CROSS_NAMESPACE, "namespaces": ["a", "b"] });
     let holds = "patch crossnamespaces a";
     assert!(!rules(mount.clone(), &[]).contains(holds));
@@ -292,7 +283,7 @@ fn what_a_mount_cannot_do_it_need_not_be_permitted() {
     assert!(granted(json!("all")).contains(holds) && granted(json!(["b"])).contains(holds));
     assert!(!granted(json!("parent")).contains(holds));
 
-    // Children of parents outside of namespaces are written where the mount says.
+    // Children of cluster-scoped parents are written in the granted namespaces.
     let mount = |grants: Value| json!({ "plugin": gyre_artifacts::probes::WORLDWIDE, "grants": grants });
     let everywhere = rules(mount(json!({})), &[]);
     assert!(everywhere.contains("patch configmaps everywhere"), "{everywhere:?}");
@@ -336,7 +327,6 @@ fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
         let name = |object: &Value| ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(object, pointer));
         let names: BTreeSet<[String; 3]> = objects.iter().map(name).collect();
         assert_eq!(names.len(), objects.len(), "two objects of one name: {objects:#?}");
-        // Each account may write what its own mount writes.
         for (account, resource) in [("a", "jobs"), ("b", "cronjobs")] {
             let binds = |object: &&Value| text(object, "/subjects/0/namespace") == account;
             let bindings: Vec<&Value> = objects.iter().filter(binds).collect();
@@ -354,7 +344,6 @@ fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
     }
 }
 
-/// Whoever may create Jobs in one namespace gives one the labels of a child of an Echo in another.
 #[test]
 fn a_forged_child_takes_no_request_that_the_rules_do_not_permit_and_delays_nothing() {
     let Some(cluster) = Cluster::for_test("forging", &["forging", "forging-tenant"]) else { return };
@@ -384,7 +373,7 @@ fn a_forged_child_takes_no_request_that_the_rules_do_not_permit_and_delays_nothi
     };
     let reference =
         json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": "victim", "uid": uid, "controller": true });
-    // The garbage collector deletes the second one, as there is no such owner in its namespace; it stays for its finalizer.
+    // The garbage collector deletes the second one; its finalizer keeps it.
     cluster.create(&forged("labelled", json!([])).to_string());
     cluster.create(&forged("referring", json!([reference])).to_string());
     cluster.touch("forging", "echo", "victim", "look");

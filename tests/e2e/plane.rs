@@ -1,4 +1,4 @@
-//! The clusters that the tests run against: a real control plane, and devcluster. What the tests ask of either is the same.
+//! The clusters of the tests, with one interface: a real control plane, and devcluster.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,17 +15,14 @@ use gyre_controlplane::{
 use crate::client::{self, Client};
 use crate::harness::{GYRE, PATIENCE};
 
-/// The cluster of a test target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
-    /// kube-apiserver, etcd and kube-controller-manager.
     ControlPlane,
-    /// `gyre dev --cluster-only`.
     Devcluster,
 }
 
 impl Server {
-    /// Returns the server that the tests of this target run against: `e2e-devcluster` has its name from it.
+    /// Returns the server of this test target, by the name of the target.
     pub(crate) fn of_this_target() -> Self {
         match env!("CARGO_CRATE_NAME") {
             "e2e_devcluster" => Self::Devcluster,
@@ -34,19 +31,16 @@ impl Server {
     }
 }
 
-/// A running cluster.
 #[derive(Clone, Copy)]
 pub(crate) enum Plane {
-    /// See [`Server::ControlPlane`].
     Real(&'static ControlPlane),
-    /// See [`Server::Devcluster`].
     Dev(&'static Devcluster),
 }
 
-/// A devcluster in a process of its own, with an audit log. Nobody runs its Pods, as in a control plane without nodes.
+/// A devcluster in its own process, with an audit log. Its Pods never run.
 pub(crate) struct Devcluster {
     _process: Guarded,
-    // A static is never dropped: the folder goes when this process has ended.
+    // A static is never dropped: the janitor removes the folder when this process has ended.
     _janitor: Janitor,
     folder: PathBuf,
     pub(crate) tools: Tools,
@@ -54,7 +48,7 @@ pub(crate) struct Devcluster {
 }
 
 impl Plane {
-    /// The cluster that all tests of this process share; none after a test has been skipped loudly.
+    /// Returns the cluster that all tests of this process share, or `None` after skipping the test.
     pub(crate) fn shared(server: Server) -> anyhow::Result<Option<Self>> {
         match server {
             Server::ControlPlane => Ok(shared_or_skip()?.map(Self::Real)),
@@ -62,8 +56,8 @@ impl Plane {
         }
     }
 
-    /// A cluster beside the shared one, in which nobody but the test and its hosts acts. The audit log of a control plane has the bodies of
-    /// requests, too, that of a devcluster has not. None after a test has been skipped loudly.
+    /// Returns a cluster without controllers and other tests, or `None` after skipping the test.
+    /// Only a control plane has the bodies of requests in its audit log.
     pub(crate) fn quiet(server: Server) -> anyhow::Result<Option<Self>> {
         static REAL: OnceLock<anyhow::Result<Option<ControlPlane>>> = OnceLock::new();
         static DEV: OnceLock<anyhow::Result<Option<Devcluster>>> = OnceLock::new();
@@ -80,7 +74,6 @@ impl Plane {
         }
     }
 
-    /// A folder that goes with the cluster.
     pub(crate) fn folder(&self) -> &Path {
         match self {
             Self::Real(plane) => plane.folder(),
@@ -88,7 +81,7 @@ impl Plane {
         }
     }
 
-    /// A kubeconfig for a user who may do everything, and whose name the audit log shows.
+    /// Writes a kubeconfig for a user with all permissions, whom the audit log names.
     pub(crate) fn kubeconfig_for_user(&self, user: &str) -> anyhow::Result<PathBuf> {
         match self {
             Self::Real(plane) => plane.kubeconfig_for_user(user, &["system:masters"]),
@@ -96,7 +89,6 @@ impl Plane {
         }
     }
 
-    /// Returns the output of kubectl, which must succeed.
     pub(crate) fn kubectl_stdout(&self, arguments: &[&str]) -> anyhow::Result<String> {
         match self {
             Self::Real(plane) => plane.kubectl_stdout(arguments),
@@ -112,12 +104,11 @@ impl Plane {
         }
     }
 
-    /// Returns whether its audit log has the bodies of requests.
     pub(crate) fn has_bodies(&self) -> bool {
         matches!(self, Self::Real(plane) if plane.audit_level() != AuditLevel::Metadata)
     }
 
-    /// Waits until the audit log has every request that was answered before the call, and returns the end of the log.
+    /// Waits until the audit log has all answered requests, and returns its end.
     pub(crate) fn audit_barrier(&self) -> anyhow::Result<Mark> {
         static BARRIERS: AtomicUsize = AtomicUsize::new(0);
         let audit = self.audit()?;
@@ -128,7 +119,6 @@ impl Plane {
         audit.mark()
     }
 
-    /// Reads the audit log.
     pub(crate) fn audit(&self) -> anyhow::Result<AuditReader> {
         match self {
             Self::Real(plane) => plane.audit(),
@@ -137,7 +127,6 @@ impl Plane {
     }
 }
 
-/// Starts something once, for the first caller.
 fn started<T>(
     once: &'static OnceLock<anyhow::Result<Option<T>>>,
     start: impl FnOnce() -> anyhow::Result<Option<T>>,
@@ -168,7 +157,7 @@ impl Devcluster {
         let deadline = Instant::now() + PATIENCE;
         let url = loop {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
-            // The kubeconfig is there before its line is.
+            // The kubeconfig exists before its line is printed.
             if text.contains("export KUBECONFIG=")
                 && let Some(url) = text.lines().find_map(|line| line.trim().strip_prefix("http://"))
             {

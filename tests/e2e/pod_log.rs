@@ -1,5 +1,3 @@
-//! Pods: what becomes of them is logged, and their end is not missed.
-
 use gyre_controlplane::AuditEvent;
 use serde_json::json;
 
@@ -8,7 +6,6 @@ use crate::harness::{Cluster, Folder, Host, finalizers};
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/pod-log/samples/pod.yaml");
 
 fn run(cluster: &Cluster, folder: &Folder) -> Host {
-    // As the sample says.
     let selector = "pod-log.gyre.dev/watch=true";
     let mount = json!({ "plugin": gyre_artifacts::POD_LOG, "namespaces": ["pod-log"], "selector": selector, "maxRetries": 5 });
     let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
@@ -20,7 +17,7 @@ fn is_logged(cluster: &Cluster, host: &Host, line: &str) {
 }
 
 #[test]
-fn what_becomes_of_pods_is_logged_and_an_end_while_the_host_is_down_is_not_missed() {
+fn changes_of_pods_are_logged_and_a_deletion_while_the_host_is_down_is_not_missed() {
     let Some(cluster) = Cluster::for_test("pod-log", &["pod-log"]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let folder = Folder::new();
@@ -45,7 +42,7 @@ fn what_becomes_of_pods_is_logged_and_an_end_while_the_host_is_down_is_not_misse
     cluster.gone("pod-log", "pod", &["hello"]);
     cluster.settled(&host);
 
-    // A Pod's status is the kubelet's to say, and so are its conditions.
+    // Only the kubelet writes the status of a Pod.
     let of_status = |event: &&AuditEvent| event.is_write() && (event.subresource == "status" || event.resource == "events");
     let requests = cluster.requests(start);
     assert_eq!(requests.iter().filter(of_status).count(), 0, "{requests:?}");

@@ -1,4 +1,4 @@
-//! A host does in a live cluster what `gyre render` has previewed: for each golden case and each sample of the plugins.
+//! A host does in a live cluster what `gyre render` previews.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,30 +9,27 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, GYRE, SHIPPED};
 
-/// One thing that a host does, or did.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    /// As of a plan, or "refused": it was tried to create or change the object.
+    /// As in a plan, or "refused" for a rejected attempt to create or change the object.
     pub(crate) verb: String,
-    /// The plural of the kind, as the audit log has it.
+    /// The plural of the kind, as in the audit log.
     pub(crate) resource: String,
     pub(crate) namespace: String,
-    /// Empty for events, which have names of their own.
+    /// Empty for events, whose names are generated.
     pub(crate) name: String,
-    /// The parent that it is done for, where that can be known.
     parent: Option<String>,
-    /// What is sent; none: it cannot be known, or is none.
+    /// The body of the request, or `None` if it has no body or the body is unknown.
     body: Option<Value>,
 }
 
 impl Step {
-    /// From a step of the plan that `gyre render -o json` prints.
     pub(crate) fn of_plan(step: &Value) -> Self {
         let text = |field: &str| step[field].as_str().unwrap_or_default();
         let is_refused = step.get("refusal").is_some();
         let verb = match text("verb") {
             "create" | "update" | "finalizers" if is_refused => "refused",
-            // The body says so, where there is one.
+            // The request sends the body of an update.
             "finalizers" => "update",
             verb => verb,
         };
@@ -40,9 +37,9 @@ impl Step {
         Self::new(verb, &resource, [text("namespace"), text("name")], step.get("object"))
     }
 
-    /// Of the audit log; none if nothing was to be changed, or it is the host's own business.
+    /// Converts an event of the audit log; `None` if it is no change, or only concerns the host.
     pub(crate) fn done(event: &AuditEvent) -> Option<Self> {
-        // The last two: a name that was taken, which is seen to then, and what says who owns which fields.
+        // A taken name is handled afterwards, and managed fields are bookkeeping.
         let is_taken = event.verb == "create" && event.code == 409;
         let is_bookkeeping = event.uri.contains("fieldManager=gyre-managed-fields");
         if !event.is_write() || event.uri.contains("dryRun=") || event.resource == "leases" || is_taken || is_bookkeeping {
@@ -75,7 +72,6 @@ impl Step {
         }
     }
 
-    /// Without what not every audit log has, and what depends on where it is.
     fn bare(&self) -> Self {
         Self { namespace: String::new(), parent: None, body: None, ..self.clone() }
     }
@@ -85,8 +81,8 @@ impl Step {
     }
 }
 
-/// Without attempts that were refused and made again: with success, or in vain.
-fn settled(steps: &[Step]) -> Vec<Step> {
+/// Removes refused attempts that were repeated.
+fn without_repeated_attempts(steps: &[Step]) -> Vec<Step> {
     let is_kept = |(index, step): &(usize, &Step)| {
         let (earlier, later) = steps.split_at(*index);
         let is_made_good = later.iter().any(|other| other.verb != "refused" && step.is_of(other));
@@ -95,7 +91,7 @@ fn settled(steps: &[Step]) -> Vec<Step> {
     steps.iter().enumerate().filter(is_kept).map(|(_, step)| step.clone()).collect()
 }
 
-/// By parent: several are worked on at once, so only what is done for one of them has an order.
+/// Groups steps by parent: only steps of the same parent are ordered.
 fn by_parent(steps: Vec<Step>) -> BTreeMap<Option<String>, Vec<Step>> {
     let mut parents: BTreeMap<Option<String>, Vec<Step>> = BTreeMap::new();
     for step in steps {
@@ -104,12 +100,11 @@ fn by_parent(steps: Vec<Step>) -> BTreeMap<Option<String>, Vec<Step>> {
     parents
 }
 
-/// As the API server makes it of a kind's name, but for irregular ones.
 pub(crate) fn plural(kind: &str) -> String {
     kind.to_lowercase() + "s"
 }
 
-/// Without what another moment or another process make different: what time it is, which version of the parent was seen, and who says so.
+/// Masks values that depend on the time or the process.
 fn comparable(mut body: Value) -> Value {
     fn mask(value: &mut Value) {
         match value {
@@ -136,13 +131,12 @@ fn comparable(mut body: Value) -> Value {
     body
 }
 
-/// Whether it is a time of this test's run, and not one that an object brought.
 fn is_about_now(text: &str) -> bool {
     let Ok(time) = text.parse::<jiff::Timestamp>() else { return false };
     time.duration_since(jiff::Timestamp::now()).abs() < jiff::SignedDuration::from_hours(1)
 }
 
-/// Whether an object holds all that was sent; lists may have been filled up by the API server, item by item.
+/// Returns whether an object has all that was sent, where items of lists may have more fields.
 fn holds(object: &Value, sent: &Value) -> bool {
     match (object, sent) {
         (Value::Object(object), Value::Object(sent)) => {
@@ -155,14 +149,12 @@ fn holds(object: &Value, sent: &Value) -> bool {
     }
 }
 
-/// Objects that a plugin meets, and its settings.
 struct Input {
     name: String,
     files: Vec<PathBuf>,
     settings: Option<Value>,
 }
 
-/// The golden cases of a plugin, and its samples.
 fn inputs(plugin: &str) -> Vec<Input> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins").join(plugin);
     let entries = |folder: &Path| {
@@ -175,7 +167,7 @@ fn inputs(plugin: &str) -> Vec<Input> {
     let folders = cases.into_iter().chain([folder.join("samples")]);
     let input = |folder: PathBuf| {
         let settings = std::fs::read_to_string(folder.join("settings.yaml")).ok();
-        // The time of a case is not used: the host's clock and the API server's cannot be set, so it is now for all.
+        // The time of a case is not used, because the host's clock cannot be set.
         let others = ["expected.yaml", "settings.yaml", "time.txt"];
         let is_of_objects = |path: &PathBuf| !others.iter().any(|other| path.ends_with(other));
         Input {
@@ -193,7 +185,7 @@ impl Input {
         texts.flat_map(|text| serde_saphyr::from_multiple::<Value>(&text).unwrap()).filter(|object| !object.is_null()).collect()
     }
 
-    /// Puts the objects into a namespace, with their owners and statuses.
+    /// Creates the objects with their owners and statuses.
     fn put(&self, cluster: &Cluster, namespace: &str) {
         let (owned, others): (Vec<_>, Vec<_>) =
             self.objects().into_iter().partition(|object| object["metadata"].get("ownerReferences").is_some());
@@ -208,12 +200,12 @@ impl Input {
             let uid = fields["metadata"].as_object_mut().unwrap().remove("uid");
             let file = tempfile::NamedTempFile::new_in(cluster.plane.folder()).expect("a file");
             std::fs::write(file.path(), object.to_string()).expect("written");
-            // Nobody stands for the values of what is created so: they may be taken over.
+            // Created, not applied, so that the host may take over the fields.
             cluster.kubectl(&["create", "-n", namespace, "-f", &file.path().display().to_string()]);
             if let Some(status) = status {
                 let [kind, name] = [&object["kind"], &object["metadata"]["name"]].map(|text| text.as_str().unwrap());
                 let live = cluster.get(namespace, kind, name).expect("an object")["metadata"]["uid"].clone();
-                // A status may tell of the object itself.
+                // A status may contain the UID of its object.
                 let mut status = status.to_string();
                 if let (Some(uid), Some(live)) = (uid.as_ref().and_then(Value::as_str), live.as_str()) {
                     status = status.replace(uid, live);
@@ -223,7 +215,7 @@ impl Input {
         }
     }
 
-    /// Takes away what is in no namespace, for the next input.
+    /// Deletes the objects, because cluster-scoped ones would affect the next input.
     fn clean(&self, cluster: &Cluster, namespace: &str) {
         for file in &self.files {
             let file = file.display().to_string();
@@ -232,7 +224,6 @@ impl Input {
     }
 }
 
-/// What `gyre render -o json` prints.
 fn render(plugin: &str, arguments: &[String]) -> Value {
     let output = Command::new(GYRE).args(["render", plugin, "-o", "json"]).args(arguments).output().expect("gyre runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -244,10 +235,10 @@ fn plan(rendered: &Value) -> Vec<Step> {
 }
 
 fn written(cluster: &Cluster, since: Mark) -> Vec<Step> {
-    settled(&cluster.requests(since).iter().filter_map(Step::done).collect::<Vec<_>>())
+    without_repeated_attempts(&cluster.requests(since).iter().filter_map(Step::done).collect::<Vec<_>>())
 }
 
-/// What events say, and about whom.
+/// Returns object, type, reason and note of each event.
 fn news(events: &[Value], about: &str, note: &str) -> Vec<[String; 4]> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let news = |event: &Value| [text(&event[about]["name"]), text(&event["type"]), text(&event["reason"]), text(&event[note])];
@@ -256,7 +247,7 @@ fn news(events: &[Value], about: &str, note: &str) -> Vec<[String; 4]> {
     news
 }
 
-/// Whether a value has all that another one has, in lists item by item.
+/// Returns whether a value includes another one, comparing lists item by item.
 fn includes(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
@@ -269,19 +260,19 @@ fn includes(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// Previews what a host does to the objects with `gyre render`, and runs a host. Returns how many writes were compared.
-fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
+/// Compares the preview of `gyre render` with the writes of a host. Returns their number.
+fn compare_with_host(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     let Input { name, settings, .. } = input;
     let namespace = format!("{}-{name}", cluster.test);
     cluster.kubectl(&["create", "namespace", &namespace]);
-    // Nobody else makes it, and Pods are not admitted without.
+    // Pods are not admitted without it, and no controller creates it here.
     cluster.kubectl(&["create", "serviceaccount", "default", "-n", &namespace]);
     input.put(cluster, &namespace);
     let mut arguments: Vec<String> = Vec::new();
     if let Some(settings) = settings {
         arguments.extend(["--settings".to_owned(), format!("{}={settings}", mount(plugin))]);
     }
-    // It reads what is in no namespace, which is granted to those only who are mounted for all.
+    // The website plugin reads a cluster-scoped kind, which only mounts of all namespaces may.
     let is_confined = plugin != gyre_artifacts::WEBSITE;
     let confined_to = |namespace: &str| if is_confined { vec!["--namespace".to_owned(), namespace.to_owned()] } else { vec![] };
     let mut of_files = [arguments.clone(), confined_to("default")].concat();
@@ -310,11 +301,10 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
             step.parent = previewed.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.parent.clone());
         }
         expected.iter_mut().for_each(|step| step.body = None);
-        // Which is about whom is known below.
         let events = done.iter_mut().chain(&mut expected).filter(|step| step.verb == "event");
         events.for_each(|step| step.parent = None);
     }
-    // What a POST asked for is recorded with the API server's defaults, also if it was refused.
+    // The audit log has the body of a POST with defaults, even if it was refused.
     for step in done.iter_mut().filter(|step| ["create", "refused"].contains(&step.verb.as_str())) {
         let previewed = expected.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.body.as_ref());
         if let (Some(body), Some(previewed)) = (&step.body, previewed)
@@ -324,13 +314,12 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
         }
     }
     assert_eq!(by_parent(done), by_parent(expected), "{name}");
-    let told: Vec<Value> = rendered["plan"].as_array().unwrap().iter().map(|step| step["object"].clone()).collect();
-    let told: Vec<Value> = told.into_iter().filter(|object| object["kind"] == "Event").collect();
-    // An API server tells of Services that were put there with addresses of another cluster.
+    let planned: Vec<Value> = rendered["plan"].as_array().unwrap().iter().map(|step| step["object"].clone()).collect();
+    let planned: Vec<Value> = planned.into_iter().filter(|object| object["kind"] == "Event").collect();
+    // kube-apiserver creates Events about Services with addresses of another cluster.
     let is_of_host = |event: &Value| event["reportingComponent"].as_str().is_some_and(|who| who.starts_with("gyre.dev/"));
     let events: Vec<Value> = cluster.list(&namespace, "events").into_iter().filter(is_of_host).collect();
-    assert_eq!(news(&events, "involvedObject", "message"), news(&told, "regarding", "note"), "{name}");
-    // What came of it is what is printed, too.
+    assert_eq!(news(&events, "involvedObject", "message"), news(&planned, "regarding", "note"), "{name}");
     for parent in rendered["parents"].as_array().unwrap() {
         let [kind, name] = [&parent["kind"], &parent["metadata"]["name"]].map(|text| text.as_str().unwrap());
         let live = cluster.get(&namespace, kind, name).expect("a parent");
@@ -347,7 +336,6 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     previewed.len()
 }
 
-/// What a plugin calls itself.
 fn mount(plugin: &str) -> String {
     let output = Command::new(GYRE).args(["inspect", plugin, "--json"]).output().expect("gyre runs");
     let inspected: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -366,7 +354,7 @@ fn a_host_does_what_was_previewed_for_each_golden_case_and_sample() {
     let mut compared = Vec::new();
     for (plugin, name) in SHIPPED {
         for input in inputs(name) {
-            let writes = agrees(&cluster, plugin, &input);
+            let writes = compare_with_host(&cluster, plugin, &input);
             assert!(writes > 0, "{}: nothing was previewed", input.name);
             compared.push(format!("{} ({writes})", input.name));
         }

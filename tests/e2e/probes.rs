@@ -1,12 +1,9 @@
-//! The probes while the API server is gone, and after it is back.
-
 use gyre_artifacts::guests;
 use serde_json::json;
 
 use crate::harness::{Cluster, Host, guest, guest_crds};
 use crate::network::Way;
 
-/// Returns the line of `/readyz` about a check.
 fn check(host: &Host, name: &str) -> String {
     let (_, body) = host.http("/readyz?verbose");
     let is_its = |line: &&str| line.get(3..).is_some_and(|line| line.starts_with(name));
@@ -21,7 +18,7 @@ fn ready(cluster: &Cluster, host: &Host) {
     cluster.eventually("it to be ready", || is_ok(host, "/readyz").then_some(()));
 }
 
-/// Waits until the host is not ready, and this check says why; it is alive all the while.
+/// Waits until the host is not ready because of this check, and asserts that it stays alive.
 fn not_ready(cluster: &Cluster, host: &Host, name: &str, why: &str) {
     cluster.eventually(&format!("{name} to fail"), || {
         assert!(is_ok(host, "/healthz"), "a restart would not bring the API server back");
@@ -64,7 +61,6 @@ fn a_host_that_starts_without_its_api_server_is_alive_and_not_ready_until_there_
     ready(&cluster, &host);
 }
 
-/// Its deadline ends each call, so the host is alive, though its plugin never answers.
 #[test]
 fn a_host_whose_plugins_never_answer_is_alive_and_ready() {
     let Some(cluster) = Cluster::for_test("probes-loop", &["probes-loop"]) else { return };
@@ -81,7 +77,7 @@ fn a_host_whose_plugins_never_answer_is_alive_and_ready() {
 }
 
 #[test]
-fn probes_say_which_checks_there_are_and_leave_out_those_that_they_are_told_to() {
+fn probes_list_their_checks_and_exclude_checks_on_request() {
     let Some(cluster) = Cluster::for_test("probes-verbose", &["probes-verbose"]) else { return };
     let (link, kubeconfig) = cluster.link();
     let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-verbose"], &[]);

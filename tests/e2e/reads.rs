@@ -1,22 +1,21 @@
-//! The reads of plugins: answered from caches, limited to the grants, and a change of an object calls those who read it, and no one else.
+//! The reads of plugins. A change calls only the plugins that have read the object.
 //!
-//! That nothing happens is shown by something that happens after it: the watch of a kind brings changes in their order, so once the reader
-//! of a later change has answered it, the earlier one has been judged.
+//! A later change, the fence, shows that nothing happened: a watch delivers changes in their order,
+//! so the earlier one was handled when the reader of the fence has reacted.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, Host, config_map, definition, guest};
 
-/// Returns the copy that the probe `reader` wrote.
-fn told(cluster: &Cluster, namespace: &str, name: &str, key: &str) -> Option<String> {
+fn copied_value(cluster: &Cluster, namespace: &str, name: &str, key: &str) -> Option<String> {
     let copy = cluster.get(namespace, "configmap", &format!("{name}-copy"))?;
     copy["data"][key].as_str().map(str::to_owned)
 }
 
-fn tells(cluster: &Cluster, namespace: &str, name: &str, key: &str, expected: &str) {
+fn await_copied_value(cluster: &Cluster, namespace: &str, name: &str, key: &str, expected: &str) {
     let mut last = None;
     cluster.eventually(&format!("{namespace}/{name} to tell of {key}: {expected:?}"), || {
-        let now = told(cluster, namespace, name, key);
+        let now = copied_value(cluster, namespace, name, key);
         if now != last {
             eprintln!("{namespace}/{name} tells of {key}: {now:?}");
             last.clone_from(&now);
@@ -29,13 +28,12 @@ fn reader(namespace: &str, name: &str, spec: Value) -> Value {
     guest("Reader", namespace, name, spec)
 }
 
-/// Returns the number of plans for each of these.
 fn plans(host: &Host, namespace: &str, names: &[&str]) -> Vec<usize> {
     names.iter().map(|name| host.plans_about(&format!("{namespace}/{name}"))).collect()
 }
 
 #[test]
-fn what_was_read_by_name_calls_its_readers_and_nobody_else() {
+fn a_change_of_an_object_calls_only_its_readers() {
     let Some(cluster) = Cluster::for_test("gets", &["gets"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["gets"]);
     cluster.apply_all(&[
@@ -45,37 +43,36 @@ fn what_was_read_by_name_calls_its_readers_and_nobody_else() {
         reader("gets", "fence", json!({ "get": "fence" })),
     ]);
     for name in ["one", "two", "fence"] {
-        tells(&cluster, "gets", name, "get", "absent");
+        await_copied_value(&cluster, "gets", name, "get", "absent");
     }
     cluster.all_ready("gets", "reader", 4);
     cluster.settled(&host);
     let others = plans(&host, "gets", &["two", "nothing"]);
 
-    // That something was absent is something that was read.
     cluster.apply(&config_map("gets", "one", json!({ "text": "created" })).to_string());
-    tells(&cluster, "gets", "one", "get", r#"{"text":"created"}"#);
+    await_copied_value(&cluster, "gets", "one", "get", r#"{"text":"created"}"#);
     cluster.apply(&config_map("gets", "one", json!({ "text": "changed" })).to_string());
-    tells(&cluster, "gets", "one", "get", r#"{"text":"changed"}"#);
+    await_copied_value(&cluster, "gets", "one", "get", r#"{"text":"changed"}"#);
     cluster.settled(&host);
     let one = plans(&host, "gets", &["one"]);
 
-    // An object that nobody reads, and then one that somebody does.
+    // An unread object, and then the fence.
     cluster.apply_all(&[config_map("gets", "three", json!({ "text": "unread" })), config_map("gets", "fence", json!({}))]);
     cluster.touch("gets", "configmap", "three", "again");
     cluster.delete("gets", "configmap", "three");
     cluster.apply(&config_map("gets", "fence", json!({ "text": "later" })).to_string());
-    tells(&cluster, "gets", "fence", "get", r#"{"text":"later"}"#);
+    await_copied_value(&cluster, "gets", "fence", "get", r#"{"text":"later"}"#);
     cluster.settled(&host);
     assert_eq!(plans(&host, "gets", &["one"]), one);
 
     cluster.delete("gets", "configmap", "one");
-    tells(&cluster, "gets", "one", "get", "absent");
+    await_copied_value(&cluster, "gets", "one", "get", "absent");
     cluster.settled(&host);
     assert_eq!(plans(&host, "gets", &["two", "nothing"]), others, "they read none of it");
 }
 
 #[test]
-fn a_list_that_would_differ_calls_those_who_listed() {
+fn a_change_of_a_list_calls_only_its_readers() {
     let Some(cluster) = Cluster::for_test("lists", &["lists"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["lists"]);
     let label = |name: &str, label: &str| cluster.kubectl(&["label", "-n", "lists", "configmap", name, label]);
@@ -86,39 +83,39 @@ fn a_list_that_would_differ_calls_those_who_listed() {
         config_map("lists", "a", json!({})),
         config_map("lists", "b", json!({})),
     ]);
-    tells(&cluster, "lists", "web", "list", "");
-    tells(&cluster, "lists", "db", "list", "");
+    await_copied_value(&cluster, "lists", "web", "list", "");
+    await_copied_value(&cluster, "lists", "db", "list", "");
     cluster.eventually("the selector to be refused", || {
-        told(&cluster, "lists", "odd", "list").filter(|told| told.starts_with("InvalidSelector: "))
+        copied_value(&cluster, "lists", "odd", "list").filter(|value| value.starts_with("InvalidSelector: "))
     });
     cluster.all_ready("lists", "reader", 3);
     cluster.settled(&host);
     let db = plans(&host, "lists", &["db", "odd"]);
     label("a", "app=web");
-    tells(&cluster, "lists", "web", "list", "lists/a");
+    await_copied_value(&cluster, "lists", "web", "list", "lists/a");
     label("b", "app=web");
-    tells(&cluster, "lists", "web", "list", "lists/a\nlists/b");
+    await_copied_value(&cluster, "lists", "web", "list", "lists/a\nlists/b");
     label("a", "tier=test");
-    tells(&cluster, "lists", "web", "list", "lists/b");
+    await_copied_value(&cluster, "lists", "web", "list", "lists/b");
     cluster.settled(&host);
     let web = plans(&host, "lists", &["web"]);
 
-    // Neither before nor after does it match; what comes after it does.
+    // The changed object matches neither before nor after; the next one is the fence.
     cluster.touch("lists", "configmap", "a", "unseen");
     cluster.apply(&config_map("lists", "c", json!({})).to_string());
     assert_eq!(plans(&host, "lists", &["web"]), web);
     label("b", "app-");
-    tells(&cluster, "lists", "web", "list", "");
+    await_copied_value(&cluster, "lists", "web", "list", "");
     label("a", "tier-");
-    tells(&cluster, "lists", "web", "list", "lists/a");
+    await_copied_value(&cluster, "lists", "web", "list", "lists/a");
     cluster.delete("lists", "configmap", "a");
-    tells(&cluster, "lists", "web", "list", "");
+    await_copied_value(&cluster, "lists", "web", "list", "");
     cluster.settled(&host);
     assert_eq!(plans(&host, "lists", &["db", "odd"]), db, "none of it was in their lists");
 }
 
 #[test]
-fn of_what_is_read_without_its_content_only_metadata_count() {
+fn a_read_of_metadata_ignores_changes_of_the_content() {
     let Some(cluster) = Cluster::for_test("metadata", &["metadata"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::READER], &["metadata"]);
     let secret = |name: &str, labels: Value, password: &str| {
@@ -132,22 +129,22 @@ fn of_what_is_read_without_its_content_only_metadata_count() {
         reader("metadata", "fence", json!({ "secret": "fence" })),
         secret("watched", json!({ "stage": "test" }), "first"),
     ]);
-    tells(&cluster, "metadata", "watched", "secret", r#"{"stage":"test"}"#);
-    tells(&cluster, "metadata", "fence", "secret", "absent");
+    await_copied_value(&cluster, "metadata", "watched", "secret", r#"{"stage":"test"}"#);
+    await_copied_value(&cluster, "metadata", "fence", "secret", "absent");
     cluster.all_ready("metadata", "reader", 2);
     cluster.settled(&host);
     let before = plans(&host, "metadata", &["watched"]);
     cluster.apply(&secret("watched", json!({ "stage": "test" }), "second").to_string());
     cluster.apply(&secret("fence", json!({}), "").to_string());
-    tells(&cluster, "metadata", "fence", "secret", "{}");
+    await_copied_value(&cluster, "metadata", "fence", "secret", "{}");
     cluster.settled(&host);
     assert_eq!(plans(&host, "metadata", &["watched"]), before, "its data are none of the plugin's business");
     cluster.apply(&secret("watched", json!({ "stage": "live" }), "second").to_string());
-    tells(&cluster, "metadata", "watched", "secret", r#"{"stage":"live"}"#);
+    await_copied_value(&cluster, "metadata", "watched", "secret", r#"{"stage":"live"}"#);
 }
 
 #[test]
-fn what_is_not_granted_is_not_read() {
+fn a_read_that_is_not_granted_is_refused() {
     let Some(cluster) = Cluster::for_test("grants", &["grants", "grants-far"]) else { return };
     let folder = Folder::new();
     let configuration = |grants: Value| {
@@ -172,23 +169,21 @@ fn what_is_not_granted_is_not_read() {
     cluster.kubectl(&["label", "-n", "grants", "configmap", "near", "everywhere=yes"]);
     cluster.kubectl(&["label", "-n", "grants-far", "configmap", "far", "everywhere=yes"]);
 
-    // Its own namespace, unless the operator grants more.
-    tells(&cluster, "grants", "near", "get", r#"{"text":"near"}"#);
-    tells(&cluster, "grants", "far", "get", "NotGranted");
-    tells(&cluster, "grants", "far", "list", "NotGranted");
-    tells(&cluster, "grants", "all", "list", "grants/near");
+    await_copied_value(&cluster, "grants", "near", "get", r#"{"text":"near"}"#);
+    await_copied_value(&cluster, "grants", "far", "get", "NotGranted");
+    await_copied_value(&cluster, "grants", "far", "list", "NotGranted");
+    await_copied_value(&cluster, "grants", "all", "list", "grants/near");
 
-    // With another configuration the answers are others, and the parents are called again.
     folder.put("gyre.yaml", configuration(json!({ "readNamespaces": "all" })));
-    tells(&cluster, "grants", "far", "get", r#"{"text":"far"}"#);
-    tells(&cluster, "grants", "all", "list", "grants-far/far\ngrants/near");
+    await_copied_value(&cluster, "grants", "far", "get", r#"{"text":"far"}"#);
+    await_copied_value(&cluster, "grants", "all", "list", "grants-far/far\ngrants/near");
     folder.put("gyre.yaml", configuration(json!({ "reads": ["Secret.v1"] })));
-    tells(&cluster, "grants", "near", "get", "NotGranted");
+    await_copied_value(&cluster, "grants", "near", "get", "NotGranted");
     cluster.settled(&host);
 }
 
 #[test]
-fn what_the_manifest_leaves_out_is_not_read() {
+fn a_read_outside_of_the_manifest_is_refused() {
     let Some(cluster) = Cluster::for_test("confined", &["confined", "confined-source"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::CONFINED], &["confined", "confined-source"]);
     let shared = |namespace: &str, name: &str, share: &str| {
@@ -212,7 +207,6 @@ fn what_the_manifest_leaves_out_is_not_read() {
     };
     sees("of-a", "seen", "a");
     sees("of-b", "absent", "a");
-    // It appears when it comes to match, though it was there all the time, and disappears when it matches no more.
     cluster.apply(&shared("confined-source", "b", "yes").to_string());
     sees("of-b", "seen", "a b");
     cluster.apply(&shared("confined-source", "b", "no").to_string());
@@ -222,7 +216,7 @@ fn what_the_manifest_leaves_out_is_not_read() {
 }
 
 #[test]
-fn a_kind_that_comes_to_be_served_calls_those_who_asked_for_it() {
+fn a_kind_that_becomes_served_calls_its_readers() {
     let Some(cluster) = Cluster::for_test("hopeful", &["hopeful"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::HOPEFUL], &["hopeful"]);
     let hope = |expected: &str| {

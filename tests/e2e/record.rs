@@ -1,5 +1,3 @@
-//! `gyre record` of a running host, and `gyre replay` of what it recorded.
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
@@ -80,7 +78,7 @@ fn a_running_host_records_its_calls_and_they_replay() {
     }
 }
 
-/// A host that ends brings its recordings to an end; also one that is spoken to over TLS.
+/// The end of a host also ends its recordings, here over TLS.
 #[test]
 fn a_recording_ends_with_its_host() {
     let Some(cluster) = Cluster::for_test("record-end", &["record-end"]) else { return };
@@ -99,7 +97,7 @@ fn a_recording_ends_with_its_host() {
     assert!(fs::read_to_string(&file).unwrap().contains(r#""because":"stopped""#));
 }
 
-/// Commands of the guide that ask the leader, without what stands in for its Pod's name: each asks a Lease for it.
+/// Returns the commands in the guide that find the Pod of the leader by its Lease.
 fn guides_commands() -> Vec<String> {
     let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operating.md")).expect("a guide");
     let commands = guide.lines().filter(|line| line.starts_with("$ kubectl exec") && line.contains("holderIdentity"));
@@ -141,7 +139,6 @@ fn a_replica_that_does_not_lead_names_the_one_that_does() {
         let recorded = gyre(&["record", "echo", "--from", &leads.0.url(), "--for", "1s"]);
         assert!(recorded.status.success(), "{}", text(&recorded.stderr));
 
-        // What the guide has a shell put in the place of the Pod.
         let asks = guides_commands();
         assert_eq!(asks.len(), 2);
         for ask in asks {

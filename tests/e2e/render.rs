@@ -1,5 +1,3 @@
-//! The output of `gyre render --from-cluster` about a live cluster, which it only reads.
-
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -19,7 +17,6 @@ fn render_of(plugin: &str, namespace: &str, cluster: &Cluster, arguments: &[&str
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
 }
 
-/// The steps of a plan, but for events.
 fn plan(said: &str) -> Vec<String> {
     let rendered: Value = serde_json::from_str(said).unwrap_or_else(|error| panic!("{error}: {said}"));
     let text = |step: &Value, field: &str| step[field].as_str().unwrap_or_default().to_owned();
@@ -56,7 +53,6 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
     let uid = cluster.get(NAMESPACE, "echo", "first").unwrap()["metadata"]["uid"].clone();
     assert_eq!(child(&said, "first")["metadata"]["ownerReferences"][0]["uid"], uid, "{said}");
 
-    // Over the cluster: an Echo that is there has another message, and there is one more.
     let folder = Folder::new();
     let file = |name: &str, object: &Value| folder.put(name, object.to_string());
     let changed = file("changed.json", &echo("first", "two"));
@@ -80,11 +76,10 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("unknown.json: Echo render/first: ") && said.contains("massage"), "{said}");
 
-    // Nothing of this was done.
     let writes = |since| cluster.requests(since).into_iter().filter(gyre_controlplane::AuditEvent::is_write).count();
     assert_eq!(writes(mark), 0);
 
-    // What nobody copies because it is none of the plugin's counts where it bears the name of a child.
+    // A foreign object that is not copied counts if it has the name of a child.
     let pod = json!({ "containers": [{ "name": "it", "image": "it" }], "restartPolicy": "Never" });
     cluster.apply_all(&[json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "first", "namespace": NAMESPACE },
@@ -99,7 +94,7 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
 }
 
 #[test]
-fn values_of_secrets_are_shown_to_who_asks_for_them() {
+fn values_of_secrets_are_shown_on_request() {
     let namespace = "render-secrets";
     let plugin = gyre_artifacts::probes::INDISCREET;
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -127,7 +122,7 @@ fn values_of_secrets_are_shown_to_who_asks_for_them() {
             assert!(said.contains(form), "no {form} in:\n{said}");
         }
     }
-    // Nobody is to apply what stands there instead.
+    // A redacted Secret must not be applied, so it is commented out.
     let (_, said) = render(&[]);
     assert!(said.contains("# kind: Secret\n") && said.lines().all(|line| line.starts_with('#')), "{said}");
     let (_, said) = render(&["--secrets"]);
@@ -135,7 +130,7 @@ fn values_of_secrets_are_shown_to_who_asks_for_them() {
 }
 
 #[test]
-fn secrets_are_not_asked_for_of_files() {
+fn the_option_secrets_requires_from_cluster() {
     let arguments = ["render", gyre_artifacts::ECHO, "-f", "echo.yaml", "--secrets"];
     let output = Command::new(GYRE).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -144,7 +139,7 @@ fn secrets_are_not_asked_for_of_files() {
 }
 
 #[test]
-fn a_cluster_that_is_not_asked_for_is_not_looked_for() {
+fn the_option_context_requires_from_cluster() {
     let output =
         Command::new(GYRE).args(["render", gyre_artifacts::ECHO, "-f", "echo.yaml", "--context", "it"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -153,7 +148,7 @@ fn a_cluster_that_is_not_asked_for_is_not_looked_for() {
 }
 
 #[test]
-fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
+fn an_object_that_no_mount_selects_is_reported() {
     let folder = Folder::new();
     let there = |name: &str, namespace: &str| {
         let mut echo = echo(name, "hello");
@@ -185,7 +180,7 @@ fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
 }
 
 #[test]
-fn of_a_cluster_it_is_said_what_is_not_there() {
+fn kinds_and_namespaces_that_the_cluster_lacks_are_reported() {
     let namespace = "render-absent";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -218,7 +213,6 @@ fn of_a_cluster_it_is_said_what_is_not_there() {
     let remark = "the cluster does not serve Unrendered guests.gyre.dev/v1: apply the output of `gyre crds` first";
     let (code, said) = render_of(&unserved, namespace, &cluster, &[]);
     assert_eq!((code, said), (Some(1), format!("# plan:\n#   nothing\n# {remark}\n")));
-    // As the plugin defines it.
     let file = folder.put("unrendered.json", guest("Unrendered", namespace, "it", json!({})).to_string());
     let (code, said) = render_of(&unserved, namespace, &cluster, &["-f", &file]);
     assert_eq!(code, Some(0), "{said}");

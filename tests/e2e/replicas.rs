@@ -1,5 +1,4 @@
-//! Replicas of a deployment, each a process with a user and a way to the API server of its own; the objects that change under them; and
-//! what the audit log shows of who wrote when.
+//! Replicas with users and network links of their own, and the history of their Leases.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,23 +17,20 @@ use serde_json::json;
 use crate::harness::{Cluster, Host};
 use crate::network::{Link, runtime};
 
-/// As short as whole seconds allow: a round of a test has to wait for a lease to expire.
+/// The shortest possible in whole seconds: each round of a test waits until a lease has expired.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
-/// See [`LEASE`].
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
 const TIMES: [&str; 6] = ["--ha-lease-duration", "3", "--ha-renew-deadline", "2", "--ha-retry-period", "1"];
 
-/// One process of a deployment. No other ever has its user, which its identity begins with.
+/// One process of a deployment. Its user is unique, and its identity begins with it.
 pub(crate) struct Replica {
     pub(crate) user: String,
     pub(crate) host: Host,
     pub(crate) link: Link,
 }
 
-/// The options of the replicas of a deployment.
 pub(crate) struct Deployment<'a> {
     pub(crate) cluster: &'a Cluster,
-    /// The prefix of its users' names.
     pub(crate) name: String,
     pub(crate) namespace: &'a str,
     pub(crate) plugins: Vec<String>,
@@ -49,7 +45,6 @@ impl<'a> Deployment<'a> {
         Self { cluster, name, namespace, plugins: own(plugins), arguments: own(arguments), started: AtomicUsize::new(0) }
     }
 
-    /// Starts one more.
     pub(crate) fn replica(&self) -> Replica {
         let user = format!("{}{}", self.name, self.started.fetch_add(1, Ordering::Relaxed));
         let kubeconfig = self.cluster.plane.kubeconfig_for_user(&user).unwrap();
@@ -63,7 +58,6 @@ impl<'a> Deployment<'a> {
         Replica { user, host, link }
     }
 
-    /// A client of nobody whom the audit log is asked about.
     pub(crate) fn client(&self) -> Client {
         let kubeconfig = self.cluster.plane.kubeconfig_for_user(&format!("author-of-{}", self.namespace)).unwrap();
         runtime().block_on(async {
@@ -73,7 +67,6 @@ impl<'a> Deployment<'a> {
         })
     }
 
-    /// Returns the requests of its replicas to the API server, in the order of their arrival.
     pub(crate) fn requests(&self, since: Mark) -> Vec<AuditEvent> {
         self.cluster.plane.audit_barrier().unwrap();
         let audit = self.cluster.plane.audit().unwrap();
@@ -83,7 +76,6 @@ impl<'a> Deployment<'a> {
     }
 }
 
-/// The Leases of a deployment, as they are now.
 pub(crate) struct Leases(Api<Lease>);
 
 impl Leases {
@@ -91,7 +83,7 @@ impl Leases {
         Self(Api::namespaced(client.clone(), namespace))
     }
 
-    /// The user whose replica is named as the holder of each Lease; of none that nobody has.
+    /// Returns the user of each held Lease's holder.
     pub(crate) fn holders(&self) -> BTreeMap<String, String> {
         let leases = runtime().block_on(self.0.list(&ListParams::default())).unwrap();
         let holder = |lease: &Lease| user_of(lease.spec.as_ref()?.holder_identity.as_deref()?);
@@ -99,7 +91,7 @@ impl Leases {
     }
 }
 
-/// A replica's identity is its node's name, and a number after that.
+/// Returns the user in an identity, which is the node's name and a number.
 fn user_of(identity: &str) -> Option<String> {
     identity.rsplit_once('_').map(|(user, _)| user.to_owned())
 }
@@ -115,7 +107,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Creates parents, each a name with its kind, and changes one after the other, one in each `pace`.
+    /// Creates parents, each a name and a kind, and changes one of them in each `pace`.
     pub(crate) fn begin(client: &Client, namespace: &str, parents: Vec<(String, String)>, pace: Duration) -> Self {
         let (texts, count, is_over) = (Arc::<Mutex<BTreeMap<_, _>>>::default(), Arc::default(), Arc::default());
         let mut changes = Self {
@@ -154,13 +146,13 @@ impl Changes {
         changes
     }
 
-    /// Waits until a change has been reconciled that has not been made yet.
-    pub(crate) fn go_on(&self, cluster: &Cluster) {
+    /// Waits until a change that begins after this call has been reconciled.
+    pub(crate) fn await_progress(&self, cluster: &Cluster) {
         let now = self.count.load(Ordering::Relaxed);
         cluster.eventually("a new change to be reconciled", || self.children().values().any(|text| *text > now).then_some(()));
     }
 
-    /// Stops, and waits until each parent has the child that it was last to have.
+    /// Stops, and waits until each child has the last text. Returns the number of changes.
     pub(crate) fn end(mut self, cluster: &Cluster) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         runtime().block_on(self.task.take().unwrap()).unwrap();
@@ -183,25 +175,24 @@ impl Drop for Changes {
     }
 }
 
-/// For how long a replica had a Lease without another having it in between, as the API server saw it.
+/// A time in which a replica held a Lease, as the API server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub(crate) user: String,
-    /// When the request came, and when it was answered, by which it took the Lease.
+    /// The times of the request that took the Lease, and of its answer.
     pub(crate) taken: (SystemTime, SystemTime),
-    /// The time of the answer to the last request by which it still had it.
+    /// The time of the answer to the last renewal.
     pub(crate) renewed: SystemTime,
-    /// The time of the answer to the request by which it gave the Lease back.
+    /// The time of the answer to the release.
     pub(crate) released: Option<SystemTime>,
 }
 
-/// The history of a Lease.
 pub(crate) fn terms(requests: &[AuditEvent], lease: &str) -> Vec<Term> {
     let is_write = |event: &&AuditEvent| {
         event.resource == "leases" && event.name == lease && event.is_write() && event.verb != "delete" && event.succeeded()
     };
     let mut writes: Vec<&AuditEvent> = requests.iter().filter(is_write).collect();
-    // Each follows from the one before, so they were answered in their order.
+    // Each write depends on the previous one, so their answers are in order.
     writes.sort_by_key(|event| event.timestamp);
     let mut terms: Vec<Term> = Vec::new();
     for write in writes {
@@ -220,15 +211,14 @@ pub(crate) fn terms(requests: &[AuditEvent], lease: &str) -> Vec<Term> {
     terms
 }
 
-/// The time between two terms in which nobody had the Lease.
+/// The time between two terms, in which nobody held the Lease.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     length: Duration,
-    /// The longest that the replica that took it meanwhile let pass without a request about Leases.
+    /// The longest pause between two requests of the next holder about Leases meanwhile.
     pause: Duration,
 }
 
-/// The times between terms in which nobody had the Lease: after it was given back, and after it was not.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     after_release: Vec<Gap>,
@@ -236,18 +226,17 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Adds those of a Lease with this history, of which the requests are known.
     pub(crate) fn add(&mut self, requests: &[AuditEvent], terms: &[Term]) {
         for pair in terms.windows(2) {
             let (since, next) = (pair[0].released.unwrap_or(pair[0].renewed), &pair[1]);
-            let is_look = |event: &&AuditEvent| {
+            let is_poll = |event: &&AuditEvent| {
                 event.user == next.user && event.resource == "leases" && (since..next.taken.1).contains(&event.received)
             };
-            let mut looks: Vec<SystemTime> = requests.iter().filter(is_look).map(|event| event.received).collect();
-            looks.extend([since, next.taken.1]);
-            looks.sort();
+            let mut polls: Vec<SystemTime> = requests.iter().filter(is_poll).map(|event| event.received).collect();
+            polls.extend([since, next.taken.1]);
+            polls.sort();
             let between = |times: &[SystemTime]| times[1].duration_since(times[0]).unwrap_or_default();
-            let pause = looks.windows(2).map(between).max().unwrap_or_default();
+            let pause = polls.windows(2).map(between).max().unwrap_or_default();
             let gap = Gap { length: between(&[since, next.taken.1]), pause };
             match pair[0].released {
                 Some(_) => self.after_release.push(gap),
@@ -256,10 +245,11 @@ impl Gaps {
         }
     }
 
-    /// A Lease that is free is taken at one of the next looks of a replica. How often it looks is the elector's, whose unit tests drive the
-    /// time, and the machine's, which may let a process wait for its turn: so this is in units of the longest pause between two looks.
+    /// Checks that a free Lease is taken at one of the next polls of a replica. The bound depends
+    /// on the longest pause between polls, because a busy machine delays them; unit tests of the
+    /// elector check the rest.
     pub(crate) fn check(self) {
-        /// While no pause is longer than a retry period, a lease that is taken after twice its duration is too late.
+        /// With pauses of up to a retry period, this is less than twice the lease duration.
         const PAUSES: f64 = 2.9;
         for (what, gaps, expires_after) in
             [("after a release", self.after_release, Duration::ZERO), ("without a release", self.after_renewal, LEASE)]
@@ -272,8 +262,8 @@ impl Gaps {
     }
 }
 
-/// Checks that each of these requests that writes came while its sender had the Lease, and was answered before another wrote. Returns
-/// those that came when another had it.
+/// Checks that each write came while its sender held the Lease, and was answered before another
+/// replica wrote. Returns the writes that came when another replica held it.
 pub(crate) fn one_writer<'a>(terms: &[Term], writes: &[&'a AuditEvent]) -> Vec<&'a AuditEvent> {
     let (mut last, mut late) = (None::<(usize, &AuditEvent)>, Vec::new());
     for write in writes {
@@ -287,7 +277,6 @@ pub(crate) fn one_writer<'a>(terms: &[Term], writes: &[&'a AuditEvent]) -> Vec<&
             assert!(before <= term, "writes of different writers interleave: {other:?}, {write:?}");
             assert!(before == term || other.timestamp <= write.received, "two write at once: {other:?}, {write:?}");
         }
-        // The one that was answered last.
         if last.is_none_or(|(before, other)| before < term || other.timestamp < write.timestamp) {
             last = Some((term, write));
         }
@@ -295,13 +284,12 @@ pub(crate) fn one_writer<'a>(terms: &[Term], writes: &[&'a AuditEvent]) -> Vec<&
     late
 }
 
-/// Returns whether the request is one of those that only who has the Lease may send.
+/// Returns whether only the holder of the Lease may send the request.
 pub(crate) fn is_fenced(event: &AuditEvent) -> bool {
     event.is_write() && event.resource != "leases"
 }
 
-/// Returns whether the request begins to fill a cache, or to follow what changes in it. A list of one object asks for the version of a
-/// kind.
+/// Returns whether it fills a cache or opens a watch; a list with limit 1 reads a version.
 pub(crate) fn fills_a_cache(event: &AuditEvent) -> bool {
     let is_list = event.verb == "list" && event.resource != "leases" && !event.uri.ends_with("&limit=1");
     is_list || event.verb == "watch" && event.stage == Stage::ResponseStarted

@@ -1,5 +1,3 @@
-//! ScheduledEcho → CronJob.
-
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, finish_pod_of};
@@ -42,7 +40,7 @@ fn a_scheduled_echo_gets_its_cron_job_and_its_changes_reach_it() {
 }
 
 #[test]
-fn a_hand_edit_to_a_field_that_we_set_is_put_back_and_one_to_another_is_left() {
+fn an_edit_of_a_field_of_the_host_is_reverted_and_of_another_is_kept() {
     let Some(cluster) = Cluster::for_test("edit", &["edit"]) else { return };
     let host = cluster.host(&[gyre_artifacts::SCHEDULED_ECHO], &["edit"]);
     cluster.apply(&scheduled_echo("edit", "0 * * * *", "kept"));
@@ -67,7 +65,7 @@ fn a_hand_edit_to_a_field_that_we_set_is_put_back_and_one_to_another_is_left() {
 }
 
 #[test]
-fn a_field_that_another_applier_claims_is_a_conflict_that_names_it() {
+fn a_field_of_another_manager_is_a_conflict_that_names_it() {
     let Some(cluster) = Cluster::for_test("conflict", &["conflict"]) else { return };
     let host = cluster.host(&[gyre_artifacts::SCHEDULED_ECHO], &["conflict"]);
     cluster.apply(&scheduled_echo("conflict", "0 * * * *", "contested"));
@@ -89,9 +87,10 @@ fn a_field_that_another_applier_claims_is_a_conflict_that_names_it() {
     assert_eq!(cluster.get("conflict", "cronjob", "hourly").unwrap()["spec"]["schedule"], "1 1 * * *");
 }
 
-/// Kubernetes' CronJob controller takes each Job for one of a CronJob's whose controller has the CronJob's name, of whatever kind it is.
+/// Kubernetes' CronJob controller takes a Job for its own if the name of the Job's controller is
+/// the CronJob's, even if that is another kind.
 #[test]
-fn the_cron_job_controller_leaves_the_job_of_an_echo_alone_that_has_the_name_of_a_cron_job() {
+fn the_cron_job_controller_ignores_the_job_of_an_echo_with_the_name_of_a_cron_job() {
     let Some(cluster) = Cluster::for_test("twins", &["twins"]) else { return };
     let plugins = [gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO];
     let host = cluster.host(&plugins, &["twins"]);
@@ -107,7 +106,7 @@ fn the_cron_job_controller_leaves_the_job_of_an_echo_alone_that_has_the_name_of_
     let job = cluster.get("twins", "job", "twin").unwrap();
     drop(host);
 
-    // The CronJob is to keep no Job that has come to its end. This one has the Echo as its controller, as echoperator's Jobs do.
+    // As with echoperator, the Echo is the controller of this Job.
     let keep_none = json!({ "spec": { "successfulJobsHistoryLimit": 0 } }).to_string();
     cluster.kubectl(&["patch", "-n", "twins", "cronjob", "twin", "--type=merge", "-p", &keep_none]);
     let controlled = json!({

@@ -1,5 +1,3 @@
-//! The admin server over TLS, for those who may look.
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
@@ -15,7 +13,6 @@ use tokio_rustls::rustls::{
 use crate::harness::{Cluster, Folder, GYRE, Host};
 use crate::plane::Plane;
 
-/// The certificates that a client accepts.
 #[derive(Clone, Copy)]
 enum Trust<'a> {
     Only(&'a CertificateDer<'static>),
@@ -60,7 +57,7 @@ impl ServerCertVerifier for TrustAnybody {
     }
 }
 
-/// GET over TLS: status and body. Errors: there is no connection that the client trusts.
+/// Sends a GET over TLS, and returns status and body. Errors: the client does not trust the server.
 fn get(host: &Host, path: &str, token: Option<&str>, trust: Trust<'_>) -> std::io::Result<(u16, String)> {
     let provider = ring::default_provider();
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone())).with_safe_default_protocol_versions();
@@ -83,7 +80,7 @@ fn get(host: &Host, path: &str, token: Option<&str>, trust: Trust<'_>) -> std::i
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n{authorization}\r\n")?;
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
-        // It may close the connection without saying goodbye.
+        // The server may close the connection without a `close_notify`.
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof && !answer.is_empty() => {}
         result => drop(result?),
     }
@@ -93,7 +90,6 @@ fn get(host: &Host, path: &str, token: Option<&str>, trust: Trust<'_>) -> std::i
     Ok((status, body.to_owned()))
 }
 
-/// Puts a new certificate there, and returns it.
 fn put_certificate(folder: &Folder) -> CertificateDer<'static> {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     folder.put("tls.key", own.signing_key.serialize_pem());
@@ -101,16 +97,15 @@ fn put_certificate(folder: &Folder) -> CertificateDer<'static> {
     own.cert.der().clone()
 }
 
-/// A service account, and its token.
 fn token(cluster: &Cluster, namespace: &str, account: &str) -> String {
     cluster.kubectl(&["create", "serviceaccount", account, "-n", namespace]);
     cluster.kubectl(&["create", "token", account, "-n", namespace]).trim().to_owned()
 }
 
 #[test]
-fn metrics_and_state_are_for_those_who_are_permitted_and_the_probes_for_everybody() {
+fn metrics_and_state_need_a_permission_and_probes_need_none() {
     let Some(cluster) = Cluster::for_test("secure", &["secure"]) else { return };
-    // The host may do what `gyre rbac` prints, and no more.
+    // The host has only the permissions of `gyre rbac`.
     cluster.kubectl(&["create", "serviceaccount", "host", "-n", "secure"]);
     let arguments = ["--namespace", "secure", "--home-namespace", "secure", "--service-account", "secure/host"];
     let rbac = Command::new(GYRE)
@@ -147,7 +142,7 @@ fn metrics_and_state_are_for_those_who_are_permitted_and_the_probes_for_everybod
         let reviews = metrics.lines().find(|line| line.starts_with("rest_client_requests_total{code=\"201\",method=\"POST\""));
         reviews.expect("reviews").to_owned()
     };
-    // The host may still create something of its own. Without the remembered answer, each request would ask for two reviews.
+    // Without a cache, each request needs two reviews.
     cluster.eventually("an answer to be good for a while", || {
         let reviews = asked();
         (asked() == reviews).then_some(())
@@ -159,7 +154,7 @@ fn metrics_and_state_are_for_those_who_are_permitted_and_the_probes_for_everybod
 }
 
 #[test]
-fn a_host_without_a_certificate_signs_one_itself_and_answers_nobody_in_the_open() {
+fn a_host_without_a_certificate_makes_one_and_answers_only_over_tls() {
     let Some(cluster) = Cluster::for_test("own-certificate", &["own-certificate"]) else { return };
     let host = cluster.host_with(&[gyre_artifacts::ECHO], &["own-certificate"], &["--metrics-secure"]);
     let ask = |path: &str, token| get(&host, path, token, Trust::Anybody).expect("an answer").0;

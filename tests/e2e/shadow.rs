@@ -1,4 +1,4 @@
-//! A shadow says what `gyre diff` says, writes nothing, and does its mount no harm.
+//! A shadow reports the same as `gyre diff`, writes nothing, and does not affect its mount.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -13,7 +13,6 @@ use crate::metrics::{echos, problems};
 const CONFIG: &str = "gyre.yaml";
 const SECRET: &str = "correct horse battery staple";
 
-/// Returns the output of a command, and its exit code.
 fn gyre(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -25,11 +24,9 @@ fn report(host: &Host) -> Value {
     serde_json::from_str(&said).unwrap_or_else(|_| json!({ "said": said }))
 }
 
-/// The report, once the shadow with this digest, or any, has been compared about that many parents, and nobody waits.
 fn compared(cluster: &Cluster, host: &Host, parents: usize, is_expected: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
-    // Comparisons get what nobody else needs of the processor: on a busy machine each may take long, but they go on. The report of a
-    // thousand parents is long, so it is asked for only once they have all been compared.
+    // Comparisons have a low priority. The report is long, so the metrics are polled first.
     let calls = || host.metric("gyre_shadow_calls_total", &[]);
     cluster.eventually_after("all parents to be compared", calls, || {
         if host.metric("gyre_shadow_parents", &["state=\"compared\""]) != parents as f64 {
@@ -47,7 +44,6 @@ fn host(cluster: &Cluster, folder: &Folder, config: &str) -> Host {
     cluster.host_with(&[], &[], &["--config", &path])
 }
 
-/// Returns the diff of a mount with this configuration.
 fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     let path = folder.put("after.yaml", config);
     let kubeconfig = cluster.kubeconfig().display().to_string();
@@ -56,15 +52,13 @@ fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// Verb, object and parent of each change.
 fn changes(said: &Value) -> BTreeSet<[String; 4]> {
     let changes = said["changes"].as_array().unwrap_or_else(|| panic!("{said}"));
     let text = |change: &Value, field: &str| change[field].as_str().unwrap_or_default().to_owned();
     changes.iter().map(|change| ["verb", "kind", "name", "parent"].map(|field| text(change, field))).collect()
 }
 
-/// That a report and a diff say the same, as the metrics do.
-fn agree(host: &Host, shadow: &str, report: &Value, diff: &Value) {
+fn assert_agree(host: &Host, shadow: &str, report: &Value, diff: &Value) {
     for field in ["parents", "changing", "counts"] {
         assert_eq!(report[field], diff[field], "{field}: {} and {}", report["summary"], diff["summary"]);
     }
@@ -82,8 +76,8 @@ fn agree(host: &Host, shadow: &str, report: &Value, diff: &Value) {
 
 fn writes(cluster: &Cluster, since: Mark) -> Vec<String> {
     let requests = cluster.requests(since);
-    let say = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.name);
-    requests.iter().filter(|event| event.is_write()).map(say).collect()
+    let describe = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.name);
+    requests.iter().filter(|event| event.is_write()).map(describe).collect()
 }
 
 #[test]
@@ -98,7 +92,7 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     let host = host(&cluster, &folder, &mount);
     cluster.apply_all(&echos(namespace, 0..ECHOS));
     cluster.all_ready(namespace, "echo", ECHOS);
-    // Of these the Job is for an earlier message, about which the versions say the same.
+    // The Jobs of these are for an earlier message, which both versions report alike.
     let mut edited = echos(namespace, 0..EDITED);
     edited.iter_mut().for_each(|echo| echo["spec"]["message"] = json!("another"));
     cluster.apply_all(&edited);
@@ -114,7 +108,7 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     folder.put(CONFIG, format!("{mount}  shadow: {{plugin: {new}}}\n"));
     let shadowed = compared(&cluster, &host, ECHOS, |_| true);
     assert_eq!(shadowed["summary"], format!("990 of {ECHOS} parents change: 990 statuses written"));
-    agree(&host, "echo", &shadowed, &diff(&cluster, &folder, &mount.replace(gyre_artifacts::ECHO, &new)));
+    assert_agree(&host, "echo", &shadowed, &diff(&cluster, &folder, &mount.replace(gyre_artifacts::ECHO, &new)));
     assert_eq!(host.metric("gyre_shadow_calls_total", &["different"]), (ECHOS - EDITED) as f64);
     assert_eq!(host.metric("gyre_shadow_calls_total", &["same"]), EDITED as f64);
     let state = host.state_of("echo");
@@ -134,16 +128,14 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     }
     assert_eq!(writes(&cluster, mark), Vec::<String>::new());
 
-    // Live traffic: an Echo that is edited is one of those about which they agree.
     let mut edited = echos(namespace, 20..21);
     edited[0]["spec"]["message"] = json!("another");
     cluster.apply_all(&edited);
     let shadowed = compared(&cluster, &host, ECHOS, |report| report["changing"] == 989);
     assert!(changes(&shadowed).iter().all(|[_, _, name, _]| name != "echo-20"));
-    // One that goes is none of theirs.
     cluster.delete(namespace, "echo", "echo-21");
     compared(&cluster, &host, ECHOS - 1, |report| report["changing"] == 988);
-    // Its file may be replaced, too: here, by what is mounted.
+    // The file of a shadow may be replaced, here by the mounted version.
     folder.put("new.wasm", std::fs::read(gyre_artifacts::ECHO).unwrap());
     compared(&cluster, &host, ECHOS - 1, |report| report["changing"] == 0);
     assert!(host.calls("echo") - calls < 10.0, "the mount does not begin anew for its shadow");
@@ -159,7 +151,7 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
 }
 
 #[test]
-fn what_is_created_once_is_compared_as_it_would_be_made_anew() {
+fn a_create_only_child_is_compared_as_if_it_were_recreated() {
     const ECHOS: usize = 3;
     let namespace = "shadow-anew";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -177,7 +169,6 @@ fn what_is_created_once_is_compared_as_it_would_be_made_anew() {
     assert!(said.contains("allowPrivilegeEscalation: false"), "{said}");
 }
 
-/// A mount of the probe, with these settings, and another with these for its shadow.
 fn protean(namespace: &str, more: &str, settings: &Value, shadow: Option<&Value>) -> String {
     let mount = format!("mounts:\n- plugin: {PROTEAN}\n  namespaces: [{namespace}]\n{more}  settings: {settings}\n");
     shadow.map_or(mount.clone(), |shadow| format!("{mount}  shadow: {{plugin: {PROTEAN}, settings: {shadow}}}\n"))
@@ -188,7 +179,7 @@ fn parents(namespace: &str, count: usize) -> Vec<Value> {
 }
 
 #[test]
-fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
+fn created_changed_and_deleted_children_are_reported_without_values_of_secrets() {
     const PARENTS: usize = 30;
     let namespace = "shadow-children";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
@@ -206,7 +197,7 @@ fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
     let expected =
         format!("{PARENTS} of {PARENTS} parents change: 30 children created, 60 children changed, 30 children deleted");
     assert_eq!(shadowed["summary"], expected);
-    agree(&host, "protean", &shadowed, &diff(&cluster, &folder, &protean(namespace, "", &other, None)));
+    assert_agree(&host, "protean", &shadowed, &diff(&cluster, &folder, &protean(namespace, "", &other, None)));
     let (code, said) = gyre(&["shadow", "--from", &host.url()]);
     assert_eq!(code, Some(1), "{said}");
     for line in [
@@ -224,7 +215,6 @@ fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
     let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
     assert_eq!((code, said), (Some(1), format!("{expected}\n")));
 
-    // With a shadow that does the same, it is compared again.
     folder.put(CONFIG, protean(namespace, "", &settings, Some(&settings)));
     let shadowed = compared(&cluster, &host, PARENTS, |report| report["changing"] == 0);
     assert_eq!(shadowed["changes"], json!([]));
@@ -234,7 +224,7 @@ fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
 }
 
 #[test]
-fn what_the_mount_is_not_granted_is_refused_to_its_shadow_and_what_that_reads_calls_nobody() {
+fn a_shadow_has_the_grants_of_its_mount_and_its_reads_call_no_plugin() {
     let namespace = "shadow-granted";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
@@ -261,7 +251,6 @@ fn what_the_mount_is_not_granted_is_refused_to_its_shadow_and_what_that_reads_ca
     cluster.apply(&config_map(namespace, "settings", json!({ "text": "second" })).to_string());
     cluster.settled(&host);
     assert_eq!((host.calls("protean"), host.memo_hits("protean")), (calls, hits));
-    // The next call of the mount's plugin has the shadow look again.
     for number in 0..3 {
         cluster.touch(namespace, "protean", &format!("it-{number:02}"), "yes");
     }
@@ -283,7 +272,6 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     let (_, said) = gyre(&["shadow", "--from", &host.url()]);
     assert!(said.contains("fail       Protean shadow-harm/it-00: PluginTerminal: it fails, as its settings say\n"), "{said}");
 
-    // One object that it cannot bear.
     folder.put(CONFIG, config(json!({ "end": "panic", "of": "it-03" })));
     let shadowed = compared(&cluster, &host, PARENTS, |report| report["changing"] == 1);
     assert_eq!(shadowed["summary"], "1 of 12 parents changes: 1 status written, 1 call fails");
@@ -300,7 +288,6 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
         let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(&format!("the shadow is quarantined, because its calls keep ending in {reason}")), "{said}");
-        // The mount works on.
         let name = format!("during-{end}");
         cluster.apply(&guest("Protean", namespace, &name, json!({})).to_string());
         cluster.ready(namespace, "protean", &name);
@@ -313,7 +300,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     assert_eq!(host.http("/healthz").1, "ok\n");
 }
 
-/// A component with another text in place of one, which is as long and there once.
+/// Returns a component with another text of the same length in place of a unique one.
 fn patched(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     let places: Vec<usize> = (0..component.len()).filter(|at| component[*at..].starts_with(from.as_bytes())).collect();
     let [at] = places[..] else { panic!("{from} is there {} times", places.len()) };
@@ -322,11 +309,11 @@ fn patched(component: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_kind_that_comes_to_be_served_is_seen_by_a_shadow_too() {
+fn a_shadow_notices_a_kind_that_becomes_served() {
     let namespace = "shadow-served";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
-    // Hopes are another test's.
+    // Another kind than in other tests.
     let mounted = patched(&std::fs::read(HOPEFUL).unwrap(), "Hopeabsent", "Hypeabsent");
     let shadow = folder.put("shadow.wasm", patched(&mounted, "Hypeabsent", "Hypevacant"));
     let mounted = folder.put("mounted.wasm", mounted);
@@ -336,21 +323,21 @@ fn a_kind_that_comes_to_be_served_is_seen_by_a_shadow_too() {
     cluster.ready(namespace, "hopeful", "it");
     compared(&cluster, &host, 1, |report| report["changing"] == 0);
     cluster.apply(&definition("Hype", "hypes"));
-    // The shadow may be compared once more before it is told that the kind is served.
+    // The shadow may be compared once more before it knows that the kind is served.
     compared(&cluster, &host, 1, |report| {
         let data = |state: &str| report["changes"][0][state]["data"]["hope"].clone();
         report["changing"] == 1 && (data("before"), data("after")) == (json!("absent"), json!("vacant"))
     });
 }
 
-/// It is asked about those, too; and it keeps none from going, nor does it let one go.
+/// The shadow is called for these, too. It neither keeps nor releases them.
 #[test]
-fn parents_that_go_are_compared_by_how_they_go() {
+fn deleted_parents_are_compared_by_their_teardown() {
     let namespace = "shadow-finalize";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
     let component = std::fs::read(FINALIZING).unwrap();
-    // It fails in other words.
+    // It fails with another message.
     let shadow = folder.put("shadow.wasm", patched(&component, "spec.finalize says so", "spec.finalize said so"));
     let config = format!("mounts:\n- {{plugin: {FINALIZING}, namespaces: [{namespace}], shadow: {{plugin: {shadow}}}}}\n");
     let host = host(&cluster, &folder, &config);
@@ -375,11 +362,11 @@ fn parents_that_go_are_compared_by_how_they_go() {
 }
 
 #[test]
-fn a_shadow_is_permitted_to_look_and_nothing_else() {
+fn a_shadow_only_needs_permissions_to_read() {
     let folder = Folder::new();
     let other = String::from_utf8_lossy(b"ConfigMap");
     let component = std::fs::read(PROTEAN).unwrap();
-    // Kinds of the same length.
+    // A kind of the same length.
     let mut changed = component.clone();
     let places: Vec<usize> = component
         .windows(other.len())

@@ -1,5 +1,3 @@
-//! Three replicas that share the mounts.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,7 +7,7 @@ use crate::harness::{Cluster, Folder, PATIENCE};
 use crate::replicas::{Changes, Deployment, Gaps, Leases, Replica, is_fenced, one_writer, terms};
 
 const NAMESPACE: &str = "shares";
-/// The tenants of these numbers are mounted.
+/// The numbers of the mounted tenants.
 const TENANTS: std::ops::Range<u64> = 30..42;
 const PACE: Duration = Duration::from_millis(100);
 
@@ -17,8 +15,7 @@ fn lease(number: u64) -> String {
     format!("{NAMESPACE}.tenant-{number}")
 }
 
-/// Waits until each of these replicas leads so many mounts.
-fn spread(cluster: &Cluster, leases: &Leases, replicas: &[&Replica], each: usize) {
+fn await_spread(cluster: &Cluster, leases: &Leases, replicas: &[&Replica], each: usize) {
     cluster.eventually(&format!("a spread of {each} mounts each"), || {
         let holders = leases.holders();
         let mut loads: BTreeMap<&str, usize> = BTreeMap::new();
@@ -31,7 +28,7 @@ fn spread(cluster: &Cluster, leases: &Leases, replicas: &[&Replica], each: usize
 }
 
 #[test]
-fn replicas_share_the_mounts_and_take_over_and_give_back() {
+fn replicas_share_the_mounts_evenly_as_they_come_and_go() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     let (folder, code) = (Folder::new(), Folder::new());
     let put = |number| folder.put(&format!("tenant-{number}.wasm"), gyre_artifacts::tenant(number).unwrap());
@@ -47,20 +44,20 @@ fn replicas_share_the_mounts_and_take_over_and_give_back() {
     let parents = TENANTS.map(|number| (format!("it-{number}"), format!("Tenant{number}"))).collect();
     let changes = Changes::begin(&client, NAMESPACE, parents, PACE);
     let [mut first, second, third] = [deployment.replica(), deployment.replica(), deployment.replica()];
-    spread(&cluster, &leases, &[&first, &second, &third], 4);
-    changes.go_on(&cluster);
+    await_spread(&cluster, &leases, &[&first, &second, &third], 4);
+    changes.await_progress(&cluster);
 
     second.host.process.signal(Signal::Kill).unwrap();
-    spread(&cluster, &leases, &[&first, &third], 6);
-    changes.go_on(&cluster);
+    await_spread(&cluster, &leases, &[&first, &third], 6);
+    changes.await_progress(&cluster);
     let fourth = deployment.replica();
-    spread(&cluster, &leases, &[&first, &third, &fourth], 4);
-    changes.go_on(&cluster);
+    await_spread(&cluster, &leases, &[&first, &third, &fourth], 4);
+    changes.await_progress(&cluster);
 
     first.host.process.signal(Signal::Terminate).unwrap();
     let status = first.host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", first.host.log());
-    spread(&cluster, &leases, &[&third, &fourth], 6);
+    await_spread(&cluster, &leases, &[&third, &fourth], 6);
     changes.end(&cluster);
 
     let requests = deployment.requests(start);

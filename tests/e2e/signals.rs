@@ -1,12 +1,10 @@
-//! The end of a host.
-
 use gyre_controlplane::Signal;
 use serde_json::json;
 
 use crate::harness::{Cluster, PATIENCE, guest, guest_crds};
 
 #[test]
-fn a_host_that_has_nothing_to_do_ends_at_the_first_signal() {
+fn an_idle_host_ends_at_the_first_signal() {
     let Some(cluster) = Cluster::for_test("signal", &["signal"]) else { return };
     for signal in [Signal::Terminate, Signal::Interrupt] {
         let mut host = cluster.host(&[gyre_artifacts::ECHO], &["signal"]);
@@ -17,7 +15,7 @@ fn a_host_that_has_nothing_to_do_ends_at_the_first_signal() {
 }
 
 #[test]
-fn what_is_in_flight_may_end_after_the_first_signal_and_may_not_after_the_second() {
+fn calls_may_end_after_the_first_signal_and_are_aborted_by_the_second() {
     let Some(cluster) = Cluster::for_test("signals", &["signals"]) else { return };
     let _guests = guest_crds();
     let plugins = [gyre_artifacts::guests::ENDLESS_LOOP];
@@ -39,7 +37,7 @@ fn what_is_in_flight_may_end_after_the_first_signal_and_may_not_after_the_second
     let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(1), "{}", host.log());
 
-    // A call that is stopped in time still has its status written.
+    // A call that ends in time still has its status written.
     let mut host = run("4000");
     let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", host.log());

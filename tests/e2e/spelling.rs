@@ -1,10 +1,10 @@
-//! Children as the API server spells them, and as it cannot read them.
+//! Children in spellings that the API server normalizes, and children that it rejects.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, guest};
 
-/// A Deployment, a Job, a HorizontalPodAutoscaler and a Secret, spelled as people do.
+/// Returns children in spellings that people use.
 fn spelled_by_people() -> Value {
     let resources = json!({
         "limits": { "cpu": "1000m", "memory": "1024Mi" },
@@ -50,7 +50,7 @@ fn spelled_by_people() -> Value {
 }
 
 #[test]
-fn what_the_api_server_spells_otherwise_is_not_written_again_when_a_host_starts() {
+fn a_value_that_the_api_server_normalizes_is_not_written_again_when_a_host_starts() {
     let Some(cluster) = Cluster::for_test("spelling", &["spelling"]) else { return };
     let plugins = [gyre_artifacts::probes::VERBATIM];
     let host = cluster.host(&plugins, &["spelling"]);
@@ -78,7 +78,6 @@ fn what_the_api_server_spells_otherwise_is_not_written_again_when_a_host_starts(
         .collect();
     assert!(writes.is_empty(), "{writes:?}");
 
-    // And yet what somebody else changes is seen.
     let edit = json!({ "spec": { "template": { "spec": { "containers": [
         { "name": "main", "resources": { "limits": { "cpu": "1001m" } } },
     ] } } } });
@@ -120,7 +119,7 @@ fn a_child_that_does_not_fit_its_schema_is_rejected_by_the_field_and_the_others_
     let event = cluster.eventually("the event", || cluster.events("mistyped", "it", "Rejected").pop());
     assert!(event["message"].as_str().is_some_and(|message| message.contains("spec.templat")), "{event}");
     assert!(cluster.get("mistyped", "secret", "it").is_some(), "what can be made is made");
-    // It is told before it waits to try again.
+    // The status is written before the retry.
     cluster.settled(&host);
     let tries = |verb: &str| {
         let requests = cluster.requests(start);
@@ -128,7 +127,7 @@ fn a_child_that_does_not_fit_its_schema_is_rejected_by_the_field_and_the_others_
     };
     assert!((1..=2).contains(&tries("create")), "{} tries", tries("create"));
     parent(&["paused", "replicas"]);
-    // Of a creation only the first one is told.
+    // A create reports only the first error.
     refused_by(&["spec.paused: expected bool"]);
     parent(&[]);
     cluster.ready("mistyped", "verbatim", "it");

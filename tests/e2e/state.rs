@@ -1,11 +1,9 @@
-//! The content of `/debug/state`.
-
 use serde_json::{Value, json};
 
 use crate::harness::Cluster;
 
 #[test]
-fn the_state_of_a_host_tells_of_mounts_claims_queues_and_watches() {
+fn the_state_of_a_host_shows_mounts_claims_queues_and_watches() {
     let Some(cluster) = Cluster::for_test("state", &["state"]) else { return };
     let host = cluster.host_with(&[gyre_artifacts::ECHO], &["state"], &["--ha"]);
     cluster.apply(
@@ -44,7 +42,7 @@ fn the_state_of_a_host_tells_of_mounts_claims_queues_and_watches() {
 }
 
 #[test]
-fn a_host_that_is_alone_has_its_claims_for_ever() {
+fn a_host_without_election_always_has_its_claims() {
     let Some(cluster) = Cluster::for_test("state-alone", &["state-alone"]) else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO], &["state-alone"]);
     let claim = cluster.eventually("a claim", || Some(host.state_of("echo")["claim"].clone()).filter(|claim| !claim.is_null()));

@@ -1,11 +1,10 @@
-//! The status: what the plugin says and what the host adds, where there is room for it, and not one request too many.
+//! The status: fields of the plugin and of the host, written with as few requests as possible.
 
 use gyre_controlplane::{AuditEvent, Mark};
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, guest};
 
-/// The writes to a kind since a mark.
 fn writes(cluster: &Cluster, since: Mark, resource: &str) -> Vec<String> {
     let requests = cluster.requests(since);
     let of_it = requests.iter().filter(|event| event.is_write() && event.resource == resource);
@@ -35,7 +34,7 @@ fn a_status_without_room_for_conditions_is_written_once() {
 }
 
 #[test]
-fn a_status_without_a_subresource_comes_to_rest() {
+fn a_status_without_a_subresource_converges() {
     let Some(cluster) = Cluster::for_test("bare", &["bare"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::BARE], &["bare"]);
     let parent = |text: &str| cluster.apply(&guest("Bare", "bare", "it", json!({ "text": text })).to_string());
@@ -53,7 +52,7 @@ fn a_status_without_a_subresource_comes_to_rest() {
     cluster.settled(&host);
     let object = cluster.get("bare", "bare", "it").unwrap();
     assert_eq!(writes(&cluster, quiet, "bares"), ["patch it/ -> 200"]);
-    // Its write made a generation of its own, which is not followed by another.
+    // The write of the status increments the generation, which causes no further write.
     let calls = host.calls("bare");
     cluster.touch("bare", "bare", "it", "yes");
     cluster.eventually("a call", || (host.calls("bare") > calls).then_some(()));
@@ -65,7 +64,7 @@ fn a_status_without_a_subresource_comes_to_rest() {
 }
 
 #[test]
-fn conditions_say_since_when_and_of_which_generation() {
+fn conditions_have_a_transition_time_and_a_generation() {
     const LONG_AGO: &str = "2001-02-03T04:05:06Z";
     let Some(cluster) = Cluster::for_test("transitions", &["transitions"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FICKLE], &["transitions"]);
@@ -81,7 +80,6 @@ fn conditions_say_since_when_and_of_which_generation() {
     assert_eq!(failed["status"]["observedGeneration"], 1);
     assert_eq!(ready_of(&failed)["observedGeneration"], 1);
 
-    // As if it had been so for long: what is not changed stays as old as it is.
     let mut conditions = failed["status"]["conditions"].clone();
     for condition in conditions.as_array_mut().unwrap() {
         condition["lastTransitionTime"] = json!(LONG_AGO);
@@ -105,7 +103,7 @@ fn conditions_say_since_when_and_of_which_generation() {
 }
 
 #[test]
-fn what_others_say_in_a_status_stays() {
+fn conditions_of_others_stay_in_a_status() {
     let Some(cluster) = Cluster::for_test("others", &["others"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::FICKLE], &["others"]);
     cluster.apply(&guest("Fickle", "others", "it", json!({})).to_string());
@@ -119,7 +117,6 @@ fn what_others_say_in_a_status_stays() {
     let object = cluster.reason("others", "fickle", "it", "Ready", "PluginTerminal");
     assert_eq!(condition(&object, "Audited").unwrap()["reason"], "Seen");
 
-    // What somebody takes away of ours is put back.
     cluster.kubectl(&[
         "patch",
         "-n",

@@ -1,4 +1,4 @@
-//! A plugin that is replaced again and again while its objects change: no change is lost, and no reconcile is of two versions.
+//! A plugin is replaced repeatedly while its objects change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Instant, SystemTime};
@@ -23,11 +23,10 @@ fn parents(text: &str) -> Vec<Value> {
     (0..PARENTS).map(|parent| guest("Versioned", NAMESPACE, &name(parent), json!({ "text": text }))).collect()
 }
 
-/// The versions of the plugin by their digests, as the host names them to the API server.
+/// The versions of the plugin by their digests, which are in the host's user agent.
 struct Versions(BTreeMap<String, u64>);
 
 impl Versions {
-    /// The version that a write is of. The host names the plugin, its version and its digest.
     fn of(&self, write: &AuditEvent) -> u64 {
         let agent = &write.user_agent;
         let digest = agent.strip_prefix("gyre/").and_then(|agent| agent.rsplit_once("; ")?.1.strip_suffix(')'));
@@ -36,7 +35,7 @@ impl Versions {
     }
 }
 
-/// When each version took over, as the log has it.
+/// Returns the time at which each version became active, from the log.
 fn takeovers(log: &str, versions: &Versions) -> Vec<(SystemTime, u64)> {
     let lines = log.lines().filter(|line| line.contains("the new plugin and configuration are active"));
     let takeover = |line: &str| {
@@ -47,20 +46,20 @@ fn takeovers(log: &str, versions: &Versions) -> Vec<(SystemTime, u64)> {
     lines.map(|line| takeover(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
-/// Replaces the plugin by each next version, as soon as the one before it has been called. All parents change meanwhile.
+/// Replaces the plugin by each next version, as soon as the previous one has been called.
 fn swap_all(cluster: &Cluster, host: &Host, folder: &Folder, plugins: &[Vec<u8>]) {
     for plugin in plugins {
         folder.put(PLUGIN, plugin);
         let digest = Digest::of(plugin).to_string();
         cluster.eventually("the next version to take over", || (host.state_of("versioned")["digest"] == *digest).then_some(()));
-        // Of the calls that end from here, only those that are running now may be of an earlier version.
+        // At most `WORKERS` of the calls that end from now on are of an earlier version.
         let calls = host.calls("versioned");
         cluster.eventually("a call of this version", || (host.calls("versioned") > calls + WORKERS as f64).then_some(()));
     }
 }
 
 #[test]
-fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versions() {
+fn a_plugin_that_is_replaced_repeatedly_loses_no_change_and_mixes_no_versions() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     let folder = Folder::new();
     let plugins: Vec<Vec<u8>> = (0..=SWAPS).map(|version| gyre_artifacts::versioned(version).unwrap()).collect();
@@ -74,7 +73,6 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     cluster.apply_all(&parents("first"));
     cluster.all_ready(NAMESPACE, "versioned", PARENTS);
 
-    // All parents change, over and over, while the plugin is replaced under them; and once more when that has ended.
     let began = Instant::now();
     let rounds = std::thread::scope(|scope| {
         let swapping = scope.spawn(|| swap_all(&cluster, &host, &folder, &plugins[1..]));
@@ -97,7 +95,7 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     cluster.all_ready(NAMESPACE, "versioned", PARENTS);
     cluster.settled(&host);
 
-    // Nothing failed, but for reconciles whose parent changed before they had written its status, and nothing is held back.
+    // Reconciles fail only if their parent changed before the status was written.
     let errors = host.metric("controller_runtime_reconcile_errors_total", &[]);
     let stale = host.metric("gyre_plugin_problems_total", &["\"Stale\""]);
     assert_eq!((errors, host.metric("gyre_plugin_problems_total", &[])), (stale, stale));
@@ -113,10 +111,10 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     let reloads = host.metric("gyre_config_reloads_total", &["\"taken\""]);
     assert_eq!(host.metric("gyre_config_reloads_total", &["\"refused\""]), 0.0);
 
-    // A reconcile of a parent writes one child and then the other, and no other reconcile of that parent comes between.
+    // A reconcile writes one child and then the other, and excludes others of the same parent.
     let mut by_parent: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
     let mut writes = cluster.requests(start);
-    // The first change of a child comes with a write of its managed fields alone.
+    // The first change of a child also writes its managed fields.
     writes.retain(|event| {
         event.is_write() && event.resource == "configmaps" && !event.uri.contains("fieldManager=gyre-managed-fields")
     });
@@ -141,7 +139,7 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
         assert_eq!(last, SWAPS, "{parent}: {writes:?}");
     }
 
-    // What is in flight when a version takes over ends in the one that it began in, and is no more than there are workers.
+    // Calls in progress at a swap end with their version; there are at most as many as workers.
     let mut finished_late = 0;
     for (time, version) in takeovers(&host.log(), &versions) {
         let late = |event: &&AuditEvent| event.received > time && versions.of(event) < version;
@@ -152,6 +150,5 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     }
     eprintln!("{finished_late} reconciles ended in a version that was replaced meanwhile");
     eprintln!("{reloads} reloads; reconciles that wrote, by version: {seen:?}");
-    // Each version was waited for until it had been called, about a parent whose children another version had written.
     assert_eq!(seen.len() as u64, SWAPS + 1, "{seen:?}");
 }

@@ -1,5 +1,3 @@
-//! Traces, as a collector gets them.
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -11,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, PATIENCE};
 
-/// A collector of OpenTelemetry, as far as the tests need one: it keeps what it is sent.
+/// A minimal OpenTelemetry collector, which stores the requests.
 struct Collector {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
@@ -33,7 +31,6 @@ impl Collector {
         Self { address, requests }
     }
 
-    /// The heads of the requests, and all spans.
     fn got(&self) -> (Vec<String>, Vec<Value>) {
         let requests = self.requests.lock();
         let spans = requests.iter().flat_map(|(_, body)| list(&body["resourceSpans"]));
@@ -46,7 +43,6 @@ fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }
 
-/// Answers the requests of one connection.
 fn serve(mut stream: TcpStream, kept: &Mutex<Vec<(String, Value)>>) {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
@@ -74,7 +70,7 @@ fn attribute<'a>(of: &'a Value, key: &str) -> &'a Value {
 }
 
 #[test]
-fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
+fn a_collector_gets_each_reconcile_with_its_id_and_log() {
     let Some(cluster) = Cluster::for_test("traces", &["traces"]) else { return };
     let collector = Collector::new();
     let endpoint = format!("http://{}", collector.address);
@@ -83,7 +79,7 @@ fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
     const GATEWAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
     cluster.kubectl(&["apply", "-n", "traces", "-f", GATEWAY]);
     cluster.ready("traces", "gateway.app.example.com", "hello");
-    // What is still in a batch is sent before the host ends.
+    // The host sends the last batch before it ends.
     host.process.signal(Signal::Terminate).unwrap();
     let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", host.log());
@@ -98,7 +94,7 @@ fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
     let log = host.log();
     let line = log.lines().find(|line| line.contains("the desired state of Gateway hello")).expect("the plugin's line");
     let line: Value = serde_json::from_str(line).expect("JSON");
-    // It is a number of 64 bits without a sign, which attributes do not have.
+    // Attributes have no unsigned 64-bit numbers.
     let id = json!({ "stringValue": line["span"]["id"].to_string() });
     let span = spans.iter().find(|span| *attribute(span, "id") == id).unwrap_or_else(|| panic!("{id} in {spans:#?}"));
     assert_eq!(span["name"], "reconcile");
@@ -113,9 +109,9 @@ fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
 }
 
 #[test]
-fn a_collector_that_is_gone_holds_nobody_up() {
+fn an_unreachable_collector_delays_nothing() {
     let Some(cluster) = Cluster::for_test("no-collector", &["no-collector"]) else { return };
-    // Nobody listens on a port that was given back.
+    // Nobody listens on a released port.
     let endpoint = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
     let mut host = cluster.host_with(&[gyre_artifacts::ECHO], &["no-collector"], &["--otlp-endpoint", &endpoint]);
     cluster.apply(

@@ -1,5 +1,3 @@
-//! Watches that everybody shares, and objects that somebody else made.
-
 use serde_json::{Value, json};
 
 use crate::harness::Cluster;
@@ -14,10 +12,10 @@ fn echo(name: &str, metadata: Value) -> Value {
 }
 
 #[test]
-fn what_a_tenant_writes_into_an_object_does_not_stop_the_watch_of_its_kind() {
+fn an_unusual_object_of_a_tenant_does_not_stop_the_watch_of_its_kind() {
     let Some(cluster) = Cluster::for_test("odd", &["odd"]) else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO], &["odd"]);
-    // Its owner is not there, so only the finalizer keeps it from being collected.
+    // Its owner does not exist, so only the finalizer keeps it from being collected.
     let reference = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "a<b", "uid": "a\"b\\c" }]);
     let notes = json!({ "letters": "\u{2028}\u{10ffff}\n\"\\<>&", "empty": "", "large": "x".repeat(100_000) });
     let odd = json!({ "ownerReferences": reference, "finalizers": ["example.com/keep"], "annotations": notes });

@@ -1,5 +1,3 @@
-//! Xca: becomes active once.
-
 use crate::harness::{Cluster, condition};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/xca/samples/xca.yaml");
@@ -18,7 +16,6 @@ fn an_xca_becomes_active_once_and_stays_so() {
     cluster.settled(&host);
     let Some(quiet) = cluster.audit_mark() else { return };
 
-    // Neither a touch nor a restart activates it again.
     cluster.touch("xca", "xca", "hello", "yes");
     cluster.settled(&host);
     drop(host);
@@ -29,12 +26,10 @@ fn an_xca_becomes_active_once_and_stays_so() {
     let writes: Vec<_> = cluster.requests(quiet).into_iter().filter(|event| event.is_write()).collect();
     assert!(writes.is_empty(), "{writes:?}");
 
-    // A status that somebody takes away comes back: it is not active any more, and becomes so again.
     cluster.patch_status("xca", "xca", "hello", &serde_json::json!({ "active": false }));
     cluster.eventually("it to be active again", || {
         (cluster.get("xca", "xca", "hello")?["status"]["active"] == true).then_some(())
     });
-    // One that is deleted is no error.
     cluster.kubectl(&["delete", "-n", "xca", "xca", "hello"]);
     cluster.settled(&host);
     assert_eq!(host.metric("controller_runtime_reconcile_errors_total", &["\"xca\""]), 0.0);

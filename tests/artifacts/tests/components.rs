@@ -1,5 +1,4 @@
-//! Every artifact is a component, `for_each_guest` names every misbehaving guest, a plugin is small and the same wherever it is
-//! compiled, and what tests change in a component is there once.
+//! Tests of the compiled plugins, guests and probes.
 
 const PLUGINS: [&str; 7] = [
     gyre_artifacts::ECHO,
@@ -31,7 +30,7 @@ macro_rules! assert_guest_is_tested {
 gyre_artifacts::for_each_guest!(assert_guest_is_tested);
 
 fn is_component(path: &str) -> bool {
-    // The magic number, then version 13 of layer 1, as the component model's binary format has it.
+    // The magic number, then version 13 of layer 1, as in the component model's binary format.
     std::fs::read(path).is_ok_and(|component| component.starts_with(b"\0asm\x0d\0\x01\0"))
 }
 
@@ -43,7 +42,6 @@ fn plugins_and_probes_are_components() {
     }
 }
 
-/// The bytes that differ between two components.
 fn differences(one: &[u8], other: &[u8]) -> usize {
     assert_eq!(one.len(), other.len());
     one.iter().zip(other).filter(|(one, other)| one != other).count()
@@ -60,7 +58,7 @@ fn a_version_and_a_tenant_are_digits_in_a_component() {
     assert!(gyre_artifacts::tenant(100).is_err());
 }
 
-/// A plugin fits into 200 KB: it is pulled, compiled and held by every host. The compiler is pinned, so this says the same every time.
+/// Every host downloads, compiles and holds each plugin. The pinned compiler makes this stable.
 #[test]
 fn plugins_are_small() {
     for path in PLUGINS {
@@ -69,8 +67,7 @@ fn plugins_are_small() {
     }
 }
 
-/// Panics name source files; those of dependencies lie where this machine's Cargo keeps them, and would give a plugin another
-/// digest on each machine.
+/// Panics name source files, whose paths would give a plugin another digest on each machine.
 #[test]
 fn plugins_do_not_say_where_they_were_compiled() {
     for path in PLUGINS {

@@ -1,5 +1,3 @@
-//! The parts of the checks, and their runner.
-
 pub(crate) mod compare;
 pub(crate) mod differences;
 pub(crate) mod mask;

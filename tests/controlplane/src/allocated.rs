@@ -1,13 +1,14 @@
-//! Counts the bytes that a process has allocated: one that counts writes it to a file, whenever that file is absent, and another asks.
+//! Counts the bytes that another process has allocated and not freed. Unlike the memory that the
+//! system gives to a process, they do not depend on the allocator, the threads and the machine.
 //!
-//! What the system gives a process depends on the allocator, on the threads and on the machine; what a program has allocated and not
-//! given back does not.
+//! The counted process writes the count to a file whenever the file is absent. A test requests a
+//! count by removing the file.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Answers for as long as the process lives, with what `bytes` counts: bytes that are allocated and not given back.
+/// Writes the result of `bytes` (allocated and not freed) on request, while the process lives.
 pub fn answer(file: PathBuf, bytes: impl Fn() -> usize + Send + 'static) {
     let write = move || -> io::Result<()> {
         let new = file.with_extension("new");
@@ -26,13 +27,13 @@ pub fn answer(file: PathBuf, bytes: impl Fn() -> usize + Send + 'static) {
     });
 }
 
-/// Asks for a count that is made after this. [`answered`] has it in a while.
+/// Requests a new count, which [`answered`] returns later.
 pub fn ask(file: &Path) {
-    // Until the first count there is none to remove.
+    // There is no file before the first count.
     drop(std::fs::remove_file(file));
 }
 
-/// The count that was asked for, if it is there.
+/// Returns the requested count, or `None` if it is not written yet.
 pub fn answered(file: &Path) -> Option<usize> {
     std::fs::read_to_string(file).ok()?.parse().ok()
 }

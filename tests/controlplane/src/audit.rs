@@ -1,7 +1,7 @@
-//! Reading the audit log of the API server: who asked for what, and when. It is the judge of what gyre did to a cluster.
+//! Reads the audit log of the API server, which shows all requests of gyre to a cluster.
 //!
-//! One event a line, in JSON. An ordinary request gives one event, at stage `ResponseComplete`; a watch gives one more,
-//! `ResponseStarted`, when it is opened. Requests that are refused are there too, with their code.
+//! Each line is one event in JSON. A request gives one event, at stage `ResponseComplete`; a watch
+//! gives another one, `ResponseStarted`, when it is opened. Refused requests are included.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// The bytes that are read at a time to find the end of the log. A line has about 1 KB, with bodies some tens.
 const PIECE: usize = 64 << 10;
 
-/// The stage of a request at which its event was written.
+/// The stage of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The headers of a long-running response (a watch) were sent.
@@ -25,29 +25,28 @@ pub enum Stage {
     Panic,
 }
 
-/// One event of the audit log. Strings are empty where the log has nothing.
+/// One event of the audit log. Strings are empty if the log has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditEvent {
     /// The user, e.g. `system:serviceaccount:default:gyre`.
     pub user: String,
     /// The groups of [`Self::user`].
     pub groups: Vec<String>,
-    /// In whose name it was done, if the user impersonated somebody.
+    /// The user that was impersonated, if any.
     pub impersonated: Option<String>,
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; for a path that is no resource,
-    /// the HTTP method in lower case.
+    /// The verb, e.g. `deletecollection`; for a path that is no resource, the HTTP method.
     pub verb: String,
     /// API group of the resource; empty for the core group.
     pub group: String,
     /// Plural of the kind, e.g. `jobs`.
     pub resource: String,
-    /// E.g. `status`.
+    /// The subresource, e.g. `status`.
     pub subresource: String,
     /// Namespace of the object.
     pub namespace: String,
-    /// Name of the object; empty for lists, and for a create whose body was not read or gives no name.
+    /// Name of the object; empty for lists, and for a create without a name or an unread body.
     pub name: String,
-    /// HTTP status code of the response; 0 if there is none yet.
+    /// HTTP status code of the response; 0 without a response.
     pub code: u16,
     /// The time at which the event was written.
     pub timestamp: SystemTime,
@@ -57,7 +56,7 @@ pub struct AuditEvent {
     pub user_agent: String,
     /// The stage of the request.
     pub stage: Stage,
-    /// The path and query that were asked for.
+    /// The path and query of the request.
     pub uri: String,
     /// Identity of the request, shared by its events.
     pub id: String,
@@ -70,9 +69,7 @@ pub struct AuditEvent {
 }
 
 impl AuditEvent {
-    /// Parses a line of the log.
-    ///
-    /// Errors: it is no JSON, or lacks what every event has (verb, stage, timestamps).
+    /// Parses a line of the log. Errors: it lacks the verb, the stage or a timestamp.
     pub fn parse(line: &str) -> anyhow::Result<Self> {
         let event: Value = serde_json::from_str(line).context("no JSON")?;
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_string();
@@ -116,12 +113,12 @@ impl AuditEvent {
         })
     }
 
-    /// Returns whether it asked for a change, granted or not.
+    /// Returns whether the request was to change something, allowed or not.
     pub fn is_write(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
 
-    /// Returns whether it was answered with a 2xx code.
+    /// Returns whether the code is 2xx.
     pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.code)
     }
@@ -132,21 +129,19 @@ impl AuditEvent {
 pub struct Mark(u64);
 
 impl Mark {
-    /// Before the first event.
+    /// The beginning of the log.
     pub const START: Self = Self(0);
 }
 
-/// Reads the log of a running control plane.
-///
-/// The server writes the event of a request when it has answered, not before: a reader may have to wait a moment for it.
-/// [`AuditReader::wait_for`] does, and [`crate::ControlPlane::audit_barrier`] makes sure that what was answered is there.
+/// Reads the log of a running control plane. The server writes an event after it has answered:
+/// [`AuditReader::wait_for`] waits for one, [`crate::ControlPlane::audit_barrier`] for all.
 #[derive(Clone, Debug)]
 pub struct AuditReader {
     path: PathBuf,
 }
 
 impl AuditReader {
-    /// A reader of the log at `path`, which need not exist yet.
+    /// Returns a reader of the log at `path`, which need not exist yet.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_path_buf() }
     }
@@ -174,26 +169,23 @@ impl AuditReader {
         Ok(Mark::START)
     }
 
-    /// Every event since `mark`, oldest first.
+    /// Returns every event since `mark`, oldest first.
     pub fn since(&self, mark: Mark) -> anyhow::Result<Vec<AuditEvent>> {
         let (text, _) = self.read(mark)?;
         text.lines().map(|line| AuditEvent::parse(line).with_context(|| format!("audit log line {line}"))).collect()
     }
 
-    /// The events since `mark` for which `predicate` holds.
+    /// Returns the events since `mark` for which `predicate` is true.
     pub fn matching(&self, mark: Mark, predicate: impl Fn(&AuditEvent) -> bool) -> anyhow::Result<Vec<AuditEvent>> {
         Ok(self.since(mark)?.into_iter().filter(predicate).collect())
     }
 
-    /// Returns the number of events since `mark` for which `predicate` is true. A watch counts twice unless the predicate looks
-    /// at the stage.
+    /// Returns the number of matching events since `mark`. A watch has two, at different stages.
     pub fn count_since(&self, mark: Mark, predicate: impl Fn(&AuditEvent) -> bool) -> anyhow::Result<usize> {
         Ok(self.matching(mark, predicate)?.len())
     }
 
-    /// The first event since `mark` for which `predicate` holds, once it is there.
-    ///
-    /// Errors: there is none within `patience`.
+    /// Waits at most `patience` for an event since `mark` for which `predicate` is true.
     pub fn wait_for(
         &self,
         mark: Mark,
@@ -210,7 +202,6 @@ impl AuditReader {
         }
     }
 
-    /// The whole lines after `mark`, and where they end. A line that is being written is left for later.
     fn read(&self, mark: Mark) -> anyhow::Result<(String, Mark)> {
         let mut bytes = Vec::new();
         match File::open(&self.path) {
@@ -233,7 +224,6 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
-    /// Lines as kube-apiserver 1.36 writes them.
     const LOG: &str = include_str!("../tests/data/audit.log");
 
     fn summary(event: &AuditEvent) -> String {

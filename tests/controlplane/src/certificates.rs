@@ -5,20 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-/// A certificate authority that writes what it issues into one folder.
 pub(crate) struct Authority {
     folder: PathBuf,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A certificate and its key, as PEM files.
 pub(crate) struct Pair {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
 }
 
 impl Authority {
-    /// Makes an authority, with its certificate in `folder`.
     pub(crate) fn new(folder: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let key = KeyPair::generate()?;
@@ -32,12 +29,11 @@ impl Authority {
         Ok(authority)
     }
 
-    /// The authority's own certificate.
     pub(crate) fn certificate(&self) -> PathBuf {
         self.folder.join("ca.crt")
     }
 
-    /// A serving certificate for `names`, which may be DNS names and IP addresses.
+    /// Issues a serving certificate for `names`, which may be DNS names and IP addresses.
     pub(crate) fn serving(&self, file: &str, names: &[&str]) -> anyhow::Result<Pair> {
         let mut params = CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         params.distinguished_name.push(DnType::CommonName, file);
@@ -45,9 +41,9 @@ impl Authority {
         self.issue(file, params)
     }
 
-    /// A client certificate: the API server reads the common name as the user and the organizations as groups.
+    /// Issues a client certificate; the API server reads user and groups from its subject.
     pub(crate) fn client(&self, file: &str, user: &str, groups: &[&str]) -> anyhow::Result<Pair> {
-        // X.509 allows several organizations; rcgen's distinguished name holds one value a type.
+        // rcgen's distinguished name holds one value of each type.
         anyhow::ensure!(groups.len() <= 1, "a client certificate can carry one group, not {groups:?}");
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, user);
@@ -58,8 +54,6 @@ impl Authority {
         self.issue(file, params)
     }
 
-    /// A key pair without a certificate, for service account tokens. Returns the private key, which signs, and the public
-    /// one, which checks.
     pub(crate) fn signing_key(&self, file: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
         let key = KeyPair::generate()?;
         let paths = (self.folder.join(format!("{file}.key")), self.folder.join(format!("{file}.pub")));

@@ -1,5 +1,3 @@
-//! The command lines of the components of a control plane.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,8 +8,7 @@ use crate::certificates::{Authority, Pair};
 use crate::options::{AuditLevel, Options};
 use crate::tools::{Error, Tools};
 
-/// The controllers that run: what gyre's users rely on (garbage collection, Jobs, Deployments, namespaces, accounts), and
-/// none that waits for nodes, volumes or a cloud.
+/// The controllers that gyre's users rely on, without those that wait for nodes or a cloud.
 const CONTROLLERS: [&str; 17] = [
     "clusterrole-aggregation-controller",
     "cronjob-controller",
@@ -32,11 +29,10 @@ const CONTROLLERS: [&str; 17] = [
     "ttl-after-finished-controller",
 ];
 
-/// The address that Services have least of: the first of their range, which the API server gives itself.
+/// The range of Services. The API server takes its first address.
 const SERVICE_RANGE: &str = "10.0.0.0/24";
 const SERVICE_OF_THE_APISERVER: &str = "10.0.0.1";
 
-/// The files of one control plane.
 pub(crate) struct Folder<'a>(pub(crate) &'a Path);
 
 impl Folder<'_> {
@@ -56,13 +52,12 @@ impl Folder<'_> {
         self.0.join(format!("{user}.kubeconfig"))
     }
 
-    /// etcd listens on a socket in a folder that only we may enter: it knows no passwords, and needs no port then.
+    /// etcd has no authentication, so its socket is in a folder that only our user may enter.
     fn etcd(&self) -> String {
         format!("unix://{}/etcd.sock", self.0.display())
     }
 }
 
-/// The keys and certificates of an API server, made once for a control plane.
 pub(crate) struct Secrets {
     serving: Pair,
     account_key: PathBuf,
@@ -82,7 +77,7 @@ impl Secrets {
             "kubernetes.default.svc",
             "kubernetes.default.svc.cluster.local",
         ];
-        // Whose a Lease is at each moment stands in no log but this one.
+        // Tests of the election read from the audit log who held a Lease at a time.
         let leases = (level == AuditLevel::Metadata).then(|| {
             json!({ "level": AuditLevel::Request.name(), "resources": [{ "group": "coordination.k8s.io", "resources": ["leases"] }] })
         });
@@ -105,19 +100,18 @@ impl Secrets {
     }
 }
 
-/// etcd, alone and without care for its data.
+/// etcd without `fsync`, because its data is discarded.
 pub(crate) fn etcd(tools: &Tools, folder: &Folder<'_>) -> Command {
     let mut command = Command::new(&tools.etcd);
     command
         .arg(format!("--data-dir={}", folder.0.join("etcd").display()))
         .arg(format!("--listen-client-urls={}", folder.etcd()))
-        // Nobody dials these: the API server is told the socket, and there are no peers.
+        // Required by etcd and not used: the API server uses the socket, and there are no peers.
         .args(["--advertise-client-urls=http://127.0.0.1:2379", "--listen-peer-urls=http://127.0.0.1:0"])
         .args(["--unsafe-no-fsync", "--log-level=warn"]);
     command
 }
 
-/// The API server.
 pub(crate) fn kube_apiserver(tools: &Tools, folder: &Folder<'_>, secrets: &Secrets, port: u16, options: &Options) -> Command {
     let mut command = Command::new(&tools.kube_apiserver);
     let mut path = |flag: &str, path: &Path| {
@@ -135,17 +129,17 @@ pub(crate) fn kube_apiserver(tools: &Tools, folder: &Folder<'_>, secrets: &Secre
         .arg(format!("--etcd-servers={}", folder.etcd()))
         .arg(format!("--secure-port={port}"))
         .arg(format!("--service-cluster-ip-range={SERVICE_RANGE}"))
-        // Endpoints of the `kubernetes` Service may not be loopback addresses, and nothing here dials them.
+        // The `kubernetes` Service may not have loopback addresses as endpoints.
         .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"])
         .args(["--authorization-mode=RBAC", "--service-account-issuer=https://kubernetes.default.svc"])
-        // Blocking: the event is in the file soon after the answer. A rotated log would lose the reader its place.
+        // Blocking: the event is soon in the file. A reader cannot follow a rotated log.
         .args(["--audit-log-mode=blocking", "--audit-log-format=json", "--audit-log-maxsize=100000"])
         .args(["--profiling=false", "--allow-privileged=true"])
         .args(&options.apiserver_args);
     command
 }
 
-/// The controllers, each with an account of its own, so that the audit log tells them apart and RBAC binds them.
+/// The controllers, each with its own account, so that the audit log and RBAC distinguish them.
 pub(crate) fn kube_controller_manager(tools: &Tools, folder: &Folder<'_>, secrets: &Secrets) -> Result<Command, Error> {
     let mut command = Command::new(tools.kube_controller_manager()?);
     command
@@ -154,7 +148,7 @@ pub(crate) fn kube_controller_manager(tools: &Tools, folder: &Folder<'_>, secret
         .arg(format!("--root-ca-file={}", secrets.authority.display()))
         .arg(format!("--controllers={}", CONTROLLERS.join(",")))
         .args(["--use-service-account-credentials=true", "--leader-elect=false", "--secure-port=0", "--profiling=false"])
-        // The defaults (20 and 30) make tests wait for the client's own limiter.
+        // With the defaults (20 and 30), tests would wait for the client's rate limit.
         .args(["--kube-api-qps=500", "--kube-api-burst=1000"]);
     Ok(command)
 }

@@ -17,19 +17,17 @@ use crate::options::{AuditLevel, Controllers, Options};
 use crate::tools::{self, Tools};
 use crate::{ports, stderr};
 
-/// The timeout for a component to end after SIGTERM; its data is discarded, so there is no reason to wait longer.
+/// The grace period of a component after SIGTERM. It is short because the data is discarded.
 const GRACE: Duration = Duration::from_secs(5);
-/// The maximum number of ports that are tried for the API server if its own was taken between our asking and its binding.
+/// The maximum number of ports to try, because other processes may take a port first.
 const PORT_ATTEMPTS: usize = 5;
-/// The interval at which readiness is polled.
 const POLL: Duration = Duration::from_millis(100);
-/// The timeout for the events of answered requests to reach the audit log.
 const AUDIT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running control plane, or an existing cluster. It stops when it is dropped and when this process ends, however it
-/// ends, and leaves neither processes nor files.
+/// A running control plane, or an existing cluster. When it is dropped or this process ends, even
+/// by `SIGKILL`, it stops and leaves nothing behind.
 pub struct ControlPlane {
-    // Fields are dropped in this order, so the clients of a server stop before it, and the folder goes last.
+    // The order in which fields are dropped: clients before servers, and the folder last.
     servers: Option<Servers>,
     janitor: Janitor,
     folder: PathBuf,
@@ -50,20 +48,17 @@ struct Servers {
 }
 
 impl ControlPlane {
-    /// Starts a control plane and waits until it is ready, with `default` service accounts if controllers run.
+    /// Starts a control plane, and waits until it is ready.
     ///
-    /// With `USE_EXISTING_CLUSTER=true` it starts nothing and uses the cluster of the current kubeconfig, which has no audit
-    /// log that we could read.
+    /// With `USE_EXISTING_CLUSTER=true` it uses the cluster of the current kubeconfig.
     ///
-    /// Errors: a [`tools::Error`] if the controllers are wanted and there are none; otherwise what went wrong, with the end
-    /// of the log of the component at fault.
+    /// Errors: [`tools::Error`] if controllers are missing; otherwise with the end of a log.
     pub fn start(tools: &Tools, options: Options) -> anyhow::Result<Self> {
         if options.controllers == Controllers::Run && !tools::uses_existing_cluster() {
             tools.kube_controller_manager()?;
         }
         let folder = tempfile::Builder::new().prefix("gyre-controlplane-").tempdir().context("no temporary folder")?;
         let janitor = Janitor::of(folder.path(), GRACE * 2)?;
-        // From here on the janitor removes it.
         let folder = folder.keep();
         let mut plane = Self {
             servers: None,
@@ -84,14 +79,12 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// The control plane that all tests of this process share; the first call starts it, building the tools if need be. It
-    /// stops with the process.
-    ///
-    /// Tests that share it keep to namespaces of their own, and look in the audit log for their own objects only.
+    /// Returns the control plane that all tests of this process share, and starts it if needed.
+    /// Tests use their own namespaces, and read only about their own objects in the audit log.
     pub fn shared() -> anyhow::Result<&'static Self> {
         static SHARED: OnceLock<anyhow::Result<ControlPlane>> = OnceLock::new();
         let start = || {
-            let tools = Tools::find_or_build(&mut |line| stderr::say(&format!("{line}\n")))?;
+            let tools = Tools::find_or_build(&mut |line| stderr::print_uncaptured(&format!("{line}\n")))?;
             Self::start(&tools, Options::default())
         };
         match SHARED.get_or_init(start) {
@@ -103,12 +96,12 @@ impl ControlPlane {
         }
     }
 
-    /// Where it is served, e.g. `https://127.0.0.1:23456`.
+    /// The URL, e.g. `https://127.0.0.1:23456`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The programs that it runs from.
+    /// The programs of this control plane.
     pub fn tools(&self) -> &Tools {
         &self.tools
     }
@@ -118,9 +111,8 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// A kubeconfig for a user, who may do nothing until RBAC says so. A certificate carries at most one group.
-    ///
-    /// On an existing cluster the administrator impersonates the user.
+    /// Writes a kubeconfig for a user without permissions. A certificate has at most one group. On
+    /// an existing cluster the administrator impersonates the user.
     pub fn kubeconfig_for_user(&self, user: &str, groups: &[&str]) -> anyhow::Result<PathBuf> {
         let file = format!("user-{}", self.counter.fetch_add(1, Ordering::Relaxed));
         let path = self.layout().kubeconfig(&file);
@@ -135,7 +127,7 @@ impl ControlPlane {
         Ok(path)
     }
 
-    /// A kubeconfig with a token of a service account, which must exist; it is valid for a day.
+    /// Writes a kubeconfig with a token of an existing service account, valid for a day.
     pub fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> anyhow::Result<PathBuf> {
         let servers = self.servers.as_ref().context("tokens are made for clusters of our own only")?;
         let token = stdout(self.kubectl().args(["create", "token", name, "--namespace", namespace, "--duration=24h"]))?;
@@ -144,12 +136,12 @@ impl ControlPlane {
         Ok(path)
     }
 
-    /// `kubectl` as the administrator. Nothing of the user's own configuration is read or written.
+    /// Returns `kubectl` as the administrator, without the developer's own configuration.
     pub fn kubectl(&self) -> Command {
         self.kubectl_as(&self.kubeconfig)
     }
 
-    /// `kubectl` with another kubeconfig.
+    /// Returns `kubectl` with another kubeconfig.
     pub fn kubectl_as(&self, kubeconfig: &Path) -> Command {
         let mut command = Command::new(&self.tools.kubectl);
         command
@@ -160,19 +152,19 @@ impl ControlPlane {
         command
     }
 
-    /// Runs `kubectl` as the administrator and returns what it prints. Errors: it fails; the error has what it said.
+    /// Runs `kubectl` as the administrator and returns its stdout. Errors contain its stderr.
     pub fn kubectl_stdout(&self, args: &[&str]) -> anyhow::Result<String> {
         stdout(self.kubectl().args(args))
     }
 
-    /// Applies manifests (YAML or JSON, several documents if need be) on the server's side, as the administrator.
+    /// Runs server-side apply with manifests (YAML or JSON) as the administrator.
     pub fn apply(&self, manifests: &str) -> anyhow::Result<String> {
         let file = tempfile::NamedTempFile::new_in(&self.folder)?;
         std::fs::write(file.path(), manifests)?;
         stdout(self.kubectl().args(["apply", "--server-side", "-f"]).arg(file.path()))
     }
 
-    /// `helm` as the administrator. Errors: there is none ([`tools::Error::Missing`]).
+    /// Returns `helm` as the administrator. Errors: [`tools::Error::Missing`].
     pub fn helm(&self) -> Result<Command, tools::Error> {
         let mut command = Command::new(self.tools.helm()?);
         command.env("KUBECONFIG", &self.kubeconfig).stdin(Stdio::null());
@@ -182,24 +174,23 @@ impl ControlPlane {
         Ok(command)
     }
 
-    /// Returns the level of its audit log.
+    /// The level of its audit log.
     pub fn audit_level(&self) -> AuditLevel {
         self.options.audit_level
     }
 
-    /// The audit log. Errors: an existing cluster has none that we could read.
+    /// The path of the audit log. Errors: the log of an existing cluster is not readable.
     pub fn audit_log(&self) -> anyhow::Result<PathBuf> {
         ensure!(self.servers.is_some(), "the audit log of an existing cluster cannot be read");
         Ok(self.layout().audit_log())
     }
 
-    /// A reader of the audit log. Errors: as [`ControlPlane::audit_log`].
+    /// Returns a reader of the audit log. Errors: as [`ControlPlane::audit_log`].
     pub fn audit(&self) -> anyhow::Result<AuditReader> {
         Ok(AuditReader::new(&self.audit_log()?))
     }
 
-    /// Waits until the audit log has what was answered before the call, and marks the place: every request that the mark
-    /// precedes was made after the call began.
+    /// Waits until the audit log has all requests that were answered before, and returns its end.
     pub fn audit_barrier(&self) -> anyhow::Result<Mark> {
         let audit = self.audit()?;
         let before = audit.mark()?;
@@ -214,12 +205,12 @@ impl ControlPlane {
         self.layout().logs()
     }
 
-    /// A folder for a test's own files, removed with the control plane.
+    /// A folder for files of a test, removed with the control plane.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The API server's process, while it runs, e.g. to make it stand still.
+    /// The running process of the API server, e.g. to stop and continue it.
     pub fn apiserver(&self) -> Option<&Guarded> {
         self.servers.as_ref()?.apiserver.as_ref()
     }
@@ -234,17 +225,17 @@ impl ControlPlane {
             .collect()
     }
 
-    /// Stops the API server; etcd keeps the data. A shared control plane cannot be stopped, which is why this needs `&mut`.
+    /// Stops the API server; etcd keeps the data. `&mut` excludes shared control planes.
     pub fn stop_apiserver(&mut self) -> anyhow::Result<()> {
-        if let Some(mut apiserver) = self.own()?.apiserver.take() {
+        if let Some(mut apiserver) = self.servers_mut()?.apiserver.take() {
             apiserver.stop()?;
         }
         Ok(())
     }
 
-    /// Starts the API server again, on the same port and with the same data, and waits until it is ready.
+    /// Restarts the API server on the same port with the same data, and waits until it is ready.
     pub fn start_apiserver(&mut self) -> anyhow::Result<()> {
-        if self.own()?.apiserver.is_some() {
+        if self.servers_mut()?.apiserver.is_some() {
             return Ok(());
         }
         match self.try_apiserver()? {
@@ -270,13 +261,12 @@ impl ControlPlane {
         bail!("each of {PORT_ATTEMPTS} ports was taken by somebody else before kube-apiserver could bind it")
     }
 
-    /// Settles on a port, and tells the clients.
     fn take_port(&mut self, port: u16) -> anyhow::Result<()> {
         self.url = format!("https://127.0.0.1:{port}");
         let url = self.url.clone();
         let clients = [("admin", "gyre:admin", "system:masters"), ("controllers", "system:kube-controller-manager", "")];
         let kubeconfigs = clients.map(|(file, ..)| self.layout().kubeconfig(file));
-        let servers = self.own()?;
+        let servers = self.servers_mut()?;
         servers.port = port;
         for ((file, user, group), path) in clients.into_iter().zip(kubeconfigs) {
             let groups = [group];
@@ -291,7 +281,7 @@ impl ControlPlane {
         let servers = self.servers.as_ref().context("an existing cluster")?;
         let layout = self.layout();
         let log = layout.log("kube-apiserver");
-        // A restart begins a new log: what a former one said of its port must not be taken for this one's words.
+        // A restart needs a new log, because the old one may report that the port was taken.
         if log.exists() {
             std::fs::rename(&log, layout.log("kube-apiserver.previous"))?;
         }
@@ -300,12 +290,12 @@ impl ControlPlane {
         self.janitor.wait_for(&apiserver)?;
         let ready = self.wait_until("kube-apiserver is ready", &mut apiserver, &["get", "--raw", "/readyz"]);
         if let Err(error) = ready {
-            if apiserver.exited()?.is_some() && ports::says_that_port_is_taken(&apiserver.log_tail()) {
+            if apiserver.exited()?.is_some() && ports::reports_port_taken(&apiserver.log_tail()) {
                 return Ok(Attempt::PortTaken);
             }
             return Err(error);
         }
-        self.own()?.apiserver = Some(apiserver);
+        self.servers_mut()?.apiserver = Some(apiserver);
         Ok(Attempt::Ready)
     }
 
@@ -319,14 +309,14 @@ impl ControlPlane {
         let log = layout.log("kube-controller-manager");
         let mut controllers = Guarded::spawn("kube-controller-manager", &command, &log, GRACE)?;
         self.janitor.wait_for(&controllers)?;
-        // Without its account no Pod can be created in a namespace, and controllers that try too early back off.
+        // Pods need this account, and controllers that try too early back off.
         let account = ["get", "serviceaccount", "default", "--namespace=default"];
         self.wait_until("the default service account exists", &mut controllers, &account)?;
-        self.own()?.controllers = Some(controllers);
+        self.servers_mut()?.controllers = Some(controllers);
         Ok(())
     }
 
-    /// Asks `kubectl` until it succeeds. Errors: `component` ended, or time is up.
+    /// Runs `kubectl` until it succeeds. Errors: a component ended, or the timeout has passed.
     fn wait_until(&mut self, what: &str, component: &mut Guarded, args: &[&str]) -> anyhow::Result<()> {
         let patience = self.options.start_timeout;
         let deadline = Instant::now() + patience;
@@ -338,8 +328,8 @@ impl ControlPlane {
             if let Some(status) = component.exited()? {
                 bail!("{} ended ({status}) before {what}; its last words:\n{}", component.name(), component.log_tail());
             }
-            if let Some(status) = self.own()?.etcd.exited()? {
-                bail!("etcd ended ({status}) before {what}; its last words:\n{}", self.own()?.etcd.log_tail());
+            if let Some(status) = self.servers_mut()?.etcd.exited()? {
+                bail!("etcd ended ({status}) before {what}; its last words:\n{}", self.servers_mut()?.etcd.log_tail());
             }
             ensure!(
                 Instant::now() < deadline,
@@ -362,7 +352,6 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// The user's own kubeconfig, with everything that it refers to.
     fn current_config(&self) -> anyhow::Result<serde_json::Value> {
         let mut command = Command::new(&self.tools.kubectl);
         let text = stdout(command.args(["config", "view", "--raw", "--flatten", "--minify", "--output=json"]))?;
@@ -373,7 +362,7 @@ impl ControlPlane {
         Folder(&self.folder)
     }
 
-    fn own(&mut self) -> anyhow::Result<&mut Servers> {
+    fn servers_mut(&mut self) -> anyhow::Result<&mut Servers> {
         self.servers.as_mut().context("an existing cluster cannot be started or stopped")
     }
 }
@@ -383,7 +372,7 @@ enum Attempt {
     PortTaken,
 }
 
-/// Returns the output of a command. If it fails, the error has its arguments and its output.
+/// Returns the stdout of a command. Errors contain its arguments and stderr.
 fn stdout(command: &mut Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     ensure!(

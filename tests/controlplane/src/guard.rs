@@ -1,15 +1,15 @@
-//! Child processes that end when this process ends, however it ends.
+//! Child processes that end when this process ends, even by `SIGKILL`.
 //!
-//! `Drop` does not run for statics, nor after `SIGKILL`, and asking the kernel for a signal at the parent's death needs
-//! `unsafe`. So each child has a guard between us and it: a small shell that holds one end of a pipe whose other end is ours.
-//! When we close it, or when we are gone and the kernel does, the guard stops the child. There is no second way to stop one.
+//! `Drop` does not run for statics or after `SIGKILL`, and a signal at the parent's death needs
+//! `unsafe`. So each child has a guard: a small shell that holds one end of a pipe. When our end
+//! closes, also because this process died, the guard stops the child.
 //!
 //! ```text
-//! this process ──pipe──▶ sh (guard, own process group: Ctrl-C passes it by) ──▶ the program
+//! this process ──pipe──▶ sh (guard, own process group: ignores Ctrl-C) ──▶ the program
 //!              ◀─ pid ──
 //! ```
 //!
-//! Not covered: a guard whose whole process group is killed with `SIGKILL` leaves its program behind.
+//! Not covered: a guard whose process group is killed with `SIGKILL` leaves its program behind.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,9 +21,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// The guard of one program: `$1` is the grace period in tenths of a second, the rest is the program.
-///
-/// The inner loop reads with the shell's own `read`, so that killing it leaves no child behind.
+/// The guard of one program; `$1` is the grace period in tenths of a second. The inner loop uses
+/// the shell's builtin `read`, so that killing it leaves no child behind.
 const GUARD: &str = r#"
 grace=$1
 shift
@@ -55,7 +54,7 @@ kill "$watcher" 2>/dev/null
 exit "$code"
 "#;
 
-/// The janitor of a folder: reads process ids until the pipe closes, waits for these processes to end, and removes `$1`.
+/// The janitor: reads process ids, waits until these processes have ended, and removes `$1`.
 const JANITOR: &str = r#"
 processes=
 while read -r process; do processes="$processes $process"; done
@@ -69,35 +68,32 @@ done
 rm -rf -- "$1"
 "#;
 
-/// The timeout of a guard beyond the grace period of its program. After it, we stop the program ourselves.
+/// The time after the grace period in which a guard must end before we kill the program.
 const GUARD_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The number of bytes of a log that are shown after a failure.
+/// The number of bytes of a log that an error contains.
 const TAIL_BYTES: u64 = 4096;
 
-/// A signal for a guarded program.
+/// A signal to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Please end.
+    /// SIGTERM.
     Terminate,
-    /// The signal of Ctrl-C.
+    /// SIGINT, as by Ctrl-C.
     Interrupt,
-    /// End now.
+    /// SIGKILL.
     Kill,
-    /// Stand still, as a program does whose machine has stalled.
+    /// SIGSTOP, which simulates a stalled machine.
     Stop,
-    /// Go on after [`Signal::Stop`].
+    /// SIGCONT, after [`Signal::Stop`].
     Continue,
 }
 
-/// A running program that does not outlive this process.
-///
-/// Dropping it stops it: SIGTERM, and SIGKILL once the grace period is over.
+/// A running program that does not outlive this process. Dropping it sends SIGTERM, then SIGKILL.
 #[derive(Debug)]
 pub struct Guarded {
     name: String,
     guard: Child,
-    /// Closing it stops the program.
     pipe: Option<ChildStdin>,
     program: u32,
     grace: Duration,
@@ -107,13 +103,14 @@ pub struct Guarded {
 impl Guarded {
     /// Starts `command` under a guard; its output is appended to the file `log`.
     ///
-    /// Guarantees: the program's stdin is empty, nothing of ours is inherited but the environment, and it is stopped when
-    /// the value is dropped or this process ends; it then has `grace` to end by itself.
+    /// Guarantees: stdin is empty, only the environment is inherited, and the program is stopped
+    /// when the value is dropped or this process ends; it then has `grace` to end.
     ///
-    /// Assumptions: `command`'s redirections and `env_clear` are not seen (the standard library does not show them).
+    /// Assumptions: `command` has no redirections or `env_clear`, which the standard library does
+    /// not expose.
     ///
-    /// Errors: the shell or the log cannot be opened. A program that does not exist is not an error here: it ends at once
-    /// with code 127.
+    /// Errors: the shell or the log cannot be opened. A missing program ends with code 127, without
+    /// an error here.
     pub fn spawn(name: &str, command: &Command, log: &Path, grace: Duration) -> anyhow::Result<Self> {
         let file = File::options()
             .create(true)
@@ -143,7 +140,7 @@ impl Guarded {
         Ok(Self { name: name.to_string(), guard, pipe, program, grace, log: log.to_path_buf() })
     }
 
-    /// The name it was started with.
+    /// The name of the program.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -153,7 +150,7 @@ impl Guarded {
         self.program
     }
 
-    /// The file that its output goes to.
+    /// The file with its output.
     pub fn log(&self) -> &Path {
         &self.log
     }
@@ -163,7 +160,7 @@ impl Guarded {
         tail(&self.log)
     }
 
-    /// Returns the exit status, or `None` while it runs. A program that a signal ended has the code 128 + signal.
+    /// Returns the exit status, or `None` while it runs. The code after a signal is 128 + signal.
     pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.guard.try_wait()
     }
@@ -182,7 +179,7 @@ impl Guarded {
         Ok(kill_process(pid, raw)?)
     }
 
-    /// Waits until it ends by itself, at most for `patience`; `None` when that was not enough.
+    /// Waits until it ends by itself; returns `None` if it still runs after `patience`.
     pub fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let deadline = std::time::Instant::now() + patience;
         loop {
@@ -194,13 +191,13 @@ impl Guarded {
         }
     }
 
-    /// Stops it as dropping does, and says how it ended.
+    /// Stops it as dropping does, and returns its exit status.
     pub fn stop(&mut self) -> io::Result<ExitStatus> {
         drop(self.pipe.take());
         if let Some(status) = self.wait(self.grace + GUARD_PATIENCE)? {
             return Ok(status);
         }
-        // The guard is not what it was: somebody killed a part of it.
+        // The guard does not work, e.g. because a part of it was killed.
         self.signal(Signal::Kill)?;
         self.guard.wait()
     }
@@ -208,12 +205,12 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here, and the guard works without us.
+        // A failure cannot be handled here, and the guard works without us.
         let _ = self.stop();
     }
 }
 
-/// Removes a folder once this process has let go of it, or has died, and the processes that work in it have ended.
+/// Removes a folder when it is dropped or this process dies, after its processes have ended.
 #[derive(Debug)]
 pub struct Janitor {
     shell: Child,
@@ -221,7 +218,7 @@ pub struct Janitor {
 }
 
 impl Janitor {
-    /// Takes care of `folder`; it waits at most `patience` for the processes.
+    /// Starts a janitor of `folder`, which waits at most `patience` for the processes.
     pub fn of(folder: &Path, patience: Duration) -> anyhow::Result<Self> {
         let arguments: [OsString; 3] = ["janitor".into(), folder.into(), tenths(patience).into()];
         let mut shell = Command::new("sh")
@@ -248,12 +245,11 @@ impl Janitor {
 impl Drop for Janitor {
     fn drop(&mut self) {
         drop(self.pipe.take());
-        // What it could not remove is left in the folder for temporary files.
+        // Files that it could not remove stay in the folder for temporary files.
         let _ = self.shell.wait();
     }
 }
 
-/// The last lines of a text file, or why it cannot be read.
 pub(crate) fn tail(path: &Path) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(path)?;
@@ -262,7 +258,7 @@ pub(crate) fn tail(path: &Path) -> String {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        // Unless the file begins here, the first line is a part of one.
+        // The first line is incomplete unless the file begins here.
         Ok(match text.split_once('\n') {
             Some((_, rest)) if start > 0 => rest.to_string(),
             _ => text,
@@ -282,7 +278,6 @@ mod tests {
     use std::time::Instant;
 
     const GRACE: Duration = Duration::from_secs(1);
-    /// The timeout of everything on the busiest machine. Only a test that would never end waits this long.
     const PATIENCE: Duration = Duration::from_secs(300);
 
     fn is_alive(process: u32) -> bool {
@@ -353,7 +348,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         let start = Instant::now();
-        // The guard kills it, not `stop` once it has lost patience with the guard.
+        // Closes the pipe only: `stop` would kill the program by itself after `GUARD_PATIENCE`.
         drop(guarded.pipe.take());
         assert_eq!(guarded.wait(PATIENCE).unwrap().unwrap().code(), Some(128 + 9));
         assert!(start.elapsed() >= GRACE, "{:?}", start.elapsed());
@@ -385,7 +380,7 @@ mod tests {
         let folder = place.path().join("work");
         std::fs::create_dir(&folder).unwrap();
         let mut janitor = Janitor::of(&folder, PATIENCE).unwrap();
-        // The last thing that the process does is to look for the folder.
+        // At its end, the process checks that the folder exists.
         let (go, seen) = (place.path().join("go"), place.path().join("seen"));
         let look = "until [ -e \"$GO\" ]; do sleep 0.05; done; sleep 0.5; [ -d \"$FOLDER\" ] && : > \"$SEEN\"";
         let mut command = shell(look);

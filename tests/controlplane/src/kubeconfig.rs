@@ -1,4 +1,4 @@
-//! Writing kubeconfig files. They are JSON, which is YAML too.
+//! Writes kubeconfig files, in JSON, which is valid YAML.
 
 use std::path::Path;
 
@@ -7,15 +7,11 @@ use serde_json::{Value, json};
 
 use crate::certificates::Pair;
 
-/// The credentials of a client.
 pub(crate) enum Credentials<'a> {
-    /// A client certificate.
     Certificate(&'a Pair),
-    /// A bearer token.
     Token(&'a str),
 }
 
-/// Writes a kubeconfig with one cluster, one user and one context.
 pub(crate) fn write(path: &Path, server: &str, authority: &Path, credentials: &Credentials<'_>) -> anyhow::Result<()> {
     let user = match credentials {
         Credentials::Certificate(pair) => json!({ "client-certificate": pair.certificate, "client-key": pair.key }),
@@ -32,7 +28,7 @@ pub(crate) fn write(path: &Path, server: &str, authority: &Path, credentials: &C
     save(path, &config)
 }
 
-/// Rewrites a flattened kubeconfig so that its user acts as somebody else.
+/// Writes a flattened kubeconfig whose user impersonates another.
 pub(crate) fn impersonate(mut config: Value, user: &str, groups: &[&str], path: &Path) -> anyhow::Result<()> {
     let account = config.pointer_mut("/users/0/user").context("a kubeconfig without a user")?;
     let account = account.as_object_mut().context("a kubeconfig whose user is no object")?;

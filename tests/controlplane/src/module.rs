@@ -1,21 +1,17 @@
-//! Reads `go.mod`, the one place with the versions of the control plane.
+//! Reads `go.mod`, the only place with the versions of the control plane.
 
-/// The module file; it is compiled in, so that what is built is what the cache is keyed on.
+/// Compiled in, so that the key of the cache matches what is built.
 pub(crate) const GO_MOD: &str = include_str!("../go.mod");
-/// The checksums of every module that is built.
 pub(crate) const GO_SUM: &str = include_str!("../go.sum");
 
-/// A program that is built from the module.
 pub(crate) struct Program {
-    /// Name of the binary.
     pub(crate) name: &'static str,
     /// The Go package, as in the `tool` lines of `go.mod`.
     pub(crate) package: &'static str,
-    /// The Go module whose version is the program's.
     pub(crate) module: &'static str,
 }
 
-/// Every program, the one that takes longest first.
+/// Every program; the one that takes longest is first.
 pub(crate) const PROGRAMS: [Program; 5] = [
     Program { name: "kube-apiserver", package: "k8s.io/kubernetes/cmd/kube-apiserver", module: "k8s.io/kubernetes" },
     Program {
@@ -29,13 +25,11 @@ pub(crate) const PROGRAMS: [Program; 5] = [
 ];
 
 impl Program {
-    /// The version in `go_mod`, with its `v`.
     pub(crate) fn version(&self, go_mod: &str) -> Option<String> {
         required_version(go_mod, self.module)
     }
 
-    /// The linker flags: small binaries, and versions that clients and servers believe. Without them Kubernetes calls
-    /// itself `v0.0.0-master`, and charts that ask for a minimum version refuse to install.
+    /// The linker flags, with the versions. Charts with a minimum version refuse the default one.
     pub(crate) fn ldflags(&self, go_mod: &str) -> Option<String> {
         let version = self.version(go_mod)?;
         let kubernetes = required_version(go_mod, "k8s.io/kubernetes")?;
@@ -54,7 +48,6 @@ impl Program {
     }
 }
 
-/// The version that a `require` line gives `module`.
 fn required_version(go_mod: &str, module: &str) -> Option<String> {
     go_mod.lines().find_map(|line| {
         let line = line.trim().trim_start_matches("require ");

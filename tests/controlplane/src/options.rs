@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// The content of the audit log for each request.
+/// The level of the audit log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuditLevel {
     /// User, verb, object, time and result; for Leases also the body of the request.
     #[default]
     Metadata,
-    /// The body of the request too.
+    /// The body of the request as well.
     Request,
-    /// The bodies of request and response too.
+    /// The bodies of request and response as well.
     RequestResponse,
 }
 
@@ -24,24 +24,24 @@ impl AuditLevel {
     }
 }
 
-/// Decides if kube-controller-manager runs.
+/// Selects whether kube-controller-manager runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controllers {
-    /// It does: Jobs get Pods, dependents of deleted objects are deleted, namespaces empty themselves.
+    /// It runs: garbage collection, Jobs and namespaces work.
     #[default]
     Run,
-    /// It does not, as with envtest: starts faster, and nobody but the test changes anything.
+    /// It does not run, as with envtest: the start is faster, and only the test changes objects.
     Absent,
 }
 
 /// The options of a control plane.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The content of the audit log.
+    /// The level of the audit log.
     pub audit_level: AuditLevel,
-    /// Decides if kube-controller-manager runs.
+    /// Selects whether kube-controller-manager runs.
     pub controllers: Controllers,
-    /// More arguments for kube-apiserver; the last of a flag wins.
+    /// More arguments for kube-apiserver; the last value of a flag wins.
     pub apiserver_args: Vec<String>,
     /// The timeout for each component to become ready.
     pub start_timeout: Duration,
@@ -53,7 +53,7 @@ impl Default for Options {
             audit_level: AuditLevel::default(),
             controllers: Controllers::default(),
             apiserver_args: Vec::new(),
-            // Two seconds or so on an idle machine; a busy one with two cores needs many times that.
+            // An idle machine needs about two seconds, a busy one many times that.
             start_timeout: Duration::from_secs(90),
         }
     }

@@ -1,4 +1,4 @@
-//! Ports that stay free while nobody holds them.
+//! Free ports outside the range of outgoing connections.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
@@ -6,19 +6,17 @@ use std::ops::Range;
 
 use anyhow::Context as _;
 
-/// The range of candidates: below the ports that Linux (32768) and macOS (49152) give to outgoing connections. A port from
-/// `bind(0)` lies in that range, and could be lost to any client on the machine while the server that owns it restarts.
+/// Below the ports of outgoing connections on Linux (from 32768) and macOS (from 49152). Any client
+/// could take a port of that range while the server that owns it restarts.
 const RANGE: Range<u16> = 20_000..32_000;
 
-/// The number of candidates that are tried before the kernel is asked for any port.
+/// The number of candidates before the kernel is asked for any port.
 const CANDIDATES: u64 = 64;
 
-/// A port on 127.0.0.1 that was free a moment ago.
-///
-/// It is not reserved: whoever starts a server on it must be ready to be told that it is taken, and to ask again.
+/// Returns a free port on 127.0.0.1. Another process may take it before the caller binds it.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     let width = u64::from(RANGE.end - RANGE.start);
-    // Randomly keyed, so that processes that start together do not try the same ports.
+    // Random keys, so that processes that start together do not try the same ports.
     let hasher = RandomState::new();
     let candidates = (0..CANDIDATES).map(|attempt| RANGE.start + (hasher.hash_one(attempt) % width) as u16);
     for port in candidates.chain([0]) {
@@ -29,8 +27,7 @@ pub(crate) fn free_port() -> anyhow::Result<u16> {
     anyhow::bail!("no port is free on 127.0.0.1")
 }
 
-/// Returns whether a server's log says that its port was taken by somebody else.
-pub(crate) fn says_that_port_is_taken(log: &str) -> bool {
+pub(crate) fn reports_port_taken(log: &str) -> bool {
     log.contains("address already in use")
 }
 

@@ -12,9 +12,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::module::{GO_MOD, GO_SUM, PROGRAMS, Program};
 
-/// Names a folder with `etcd`, `kube-apiserver` and `kubectl`, as envtest has it.
+/// The variable with a folder of `etcd`, `kube-apiserver` and `kubectl`, as for envtest.
 pub const ASSETS: &str = "KUBEBUILDER_ASSETS";
-/// With `true`, tests use the cluster of the current kubeconfig, as envtest has it.
+/// With `true`, tests use the cluster of the current kubeconfig, as for envtest.
 pub const USE_EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
 /// The paths of the programs.
@@ -24,31 +24,30 @@ pub struct Tools {
     pub etcd: PathBuf,
     /// The API server.
     pub kube_apiserver: PathBuf,
-    /// The controllers; `None` where `KUBEBUILDER_ASSETS` has none and none was found elsewhere.
+    /// The controllers; `None` if they are neither in `KUBEBUILDER_ASSETS` nor elsewhere.
     pub kube_controller_manager: Option<PathBuf>,
     /// The client.
     pub kubectl: PathBuf,
-    /// The chart installer; `None` where `KUBEBUILDER_ASSETS` has none and none was found elsewhere.
+    /// The chart installer; `None` if it is neither in `KUBEBUILDER_ASSETS` nor elsewhere.
     pub helm: Option<PathBuf>,
-    /// Their origin.
+    /// The origin of the programs.
     pub origin: Origin,
 }
 
 /// The origin of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From the folder that `KUBEBUILDER_ASSETS` names.
+    /// The folder `KUBEBUILDER_ASSETS`.
     Assets,
-    /// From our cache.
+    /// Our cache.
     Cache,
     /// Built just now, into our cache.
     Built,
-    /// From `PATH`, because `USE_EXISTING_CLUSTER=true` needs nothing but clients. The servers are bare names, which need
-    /// not exist.
+    /// `PATH`, because `USE_EXISTING_CLUSTER=true` needs only clients. The servers need not exist.
     Path,
 }
 
-/// The reason why there are no tools.
+/// The reason why the tools are missing.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// There is no Go, or one that is too old.
@@ -59,7 +58,7 @@ pub enum Error {
         /// The problem with Go on this machine.
         reason: String,
     },
-    /// A program that not every origin has is not there.
+    /// An optional program is missing.
     #[error(
         "there is no {program} in {ASSETS}, in the cache or on PATH; `cargo xtask control-plane` without {ASSETS} builds one"
     )]
@@ -70,31 +69,31 @@ pub enum Error {
     /// `KUBEBUILDER_ASSETS` is wrong.
     #[error("{ASSETS} is {}, which has no {program}", folder.display())]
     Assets {
-        /// The folder that the variable names.
+        /// The value of the variable.
         folder: PathBuf,
         /// The missing program.
         program: &'static str,
     },
-    /// Neither `XDG_CACHE_HOME` nor `HOME` says where the cache belongs.
+    /// Neither `XDG_CACHE_HOME` nor `HOME` is set.
     #[error("there is no place for a cache: set HOME or XDG_CACHE_HOME")]
     NoCache,
     /// `go.mod` lacks a version.
     #[error("tests/controlplane/go.mod gives no version for {program}")]
     Module {
-        /// Of this program.
+        /// The name of the program.
         program: &'static str,
     },
     /// `go build` failed.
     #[error("`go build` of {program} failed ({status}):\n{output}")]
     Build {
-        /// Of this program.
+        /// The name of the program.
         program: &'static str,
         /// Its exit status.
         status: String,
-        /// The last of what it said.
+        /// The first lines of its stderr.
         output: String,
     },
-    /// A file or process of the cache.
+    /// An error of the file system or a process.
     #[error("cannot {action}")]
     Io {
         /// The action that failed.
@@ -105,8 +104,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether it means that something is not installed on this machine, so that a test may be skipped; everything else is
-    /// a defect to be shown.
+    /// Returns whether this machine lacks a program, so that a test may be skipped.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::NoGo { .. } | Self::Missing { .. })
     }
@@ -118,11 +116,11 @@ impl Error {
 }
 
 impl Tools {
-    /// The tools, built first where they are not there yet (minutes when Go's own cache is cold); `progress` gets a line for
-    /// every step.
+    /// Returns the tools, and builds them if needed (minutes when Go's own cache is cold).
+    /// `progress` gets a line for each step.
     ///
-    /// Guarantees: of several processes that call it at once, one builds and the others wait. What is in the cache is
-    /// complete. A change of `go.mod`, `go.sum` or the flags gives another folder.
+    /// Guarantees: of concurrent processes, one builds and the others wait. The cache contains only
+    /// complete builds. A change of `go.mod`, `go.sum` or the flags gives another folder.
     pub fn find_or_build(progress: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         if let Some(tools) = Self::without_building()? {
             return Ok(tools);
@@ -132,7 +130,7 @@ impl Tools {
         Ok(Self::in_folder(&cache.folder, origin))
     }
 
-    /// The tools, if nothing needs to be built for them.
+    /// Returns the tools, or `None` if they would have to be built.
     pub fn find() -> Result<Option<Self>, Error> {
         if let Some(tools) = Self::without_building()? {
             return Ok(Some(tools));
@@ -141,12 +139,12 @@ impl Tools {
         Ok(cache.is_full().then(|| Self::in_folder(&cache.folder, Origin::Cache)))
     }
 
-    /// The controller manager, or the error that says that there is none.
+    /// Returns the controller manager, or [`Error::Missing`].
     pub fn kube_controller_manager(&self) -> Result<&Path, Error> {
         self.kube_controller_manager.as_deref().ok_or(Error::Missing { program: "kube-controller-manager" })
     }
 
-    /// Helm, or the error that says that there is none.
+    /// Returns Helm, or [`Error::Missing`].
     pub fn helm(&self) -> Result<&Path, Error> {
         self.helm.as_deref().ok_or(Error::Missing { program: "helm" })
     }
@@ -196,12 +194,10 @@ impl Tools {
     }
 }
 
-/// Returns whether tests are to use the cluster of the current kubeconfig.
 pub(crate) fn uses_existing_cluster() -> bool {
     std::env::var(USE_EXISTING_CLUSTER).is_ok_and(|value| value == "true")
 }
 
-/// A program of our cache, or on `PATH`.
 fn elsewhere(program: &'static str) -> Option<PathBuf> {
     let cached = Cache::of_user().ok().map(|cache| cache.folder.join(program));
     cached.filter(|path| path.is_file()).or_else(|| on_path(program))
@@ -211,7 +207,7 @@ fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// One folder of built programs. It exists only when it is complete: it is built beside its place and renamed.
+/// A folder of built programs. It is renamed when it is complete.
 struct Cache {
     folder: PathBuf,
 }
@@ -227,7 +223,6 @@ impl Cache {
         self.folder.is_dir()
     }
 
-    /// Builds what is not there.
     fn fill(&self, progress: &mut dyn FnMut(&str)) -> Result<Origin, Error> {
         if self.is_full() {
             return Ok(Origin::Cache);
@@ -237,7 +232,7 @@ impl Cache {
         };
         let name = name.to_string_lossy();
         std::fs::create_dir_all(parent).map_err(Error::io(format!("create {}", parent.display())))?;
-        // Held until the function returns; the file stays, since removing it would let two processes lock two files.
+        // The file stays: if it were removed, two processes could lock different files.
         let _lock = lock(&parent.join(format!("{name}.lock")), progress)?;
         if self.is_full() {
             return Ok(Origin::Cache);
@@ -249,7 +244,7 @@ impl Cache {
         }
         std::fs::create_dir(&building).map_err(Error::io(format!("create {}", building.display())))?;
         if let Err(error) = build_all(&building, progress) {
-            // Go's own cache has what was compiled; the next attempt does not begin at the beginning.
+            // The next attempt is faster, because Go's own cache has the compiled packages.
             let _ = std::fs::remove_dir_all(&building);
             return Err(error);
         }
@@ -258,7 +253,6 @@ impl Cache {
     }
 }
 
-/// The name of the cache folder: what a person looks for first, then what tells it apart from every other build.
 fn key(go_mod: &str, go_sum: &str) -> Result<String, Error> {
     let mut digest = Sha256::new();
     for part in [go_mod, go_sum, std::env::consts::OS, std::env::consts::ARCH] {
@@ -274,13 +268,11 @@ fn key(go_mod: &str, go_sum: &str) -> Result<String, Error> {
     }
     let mut key = version + "-";
     for byte in digest.finalize().iter().take(6) {
-        // Writing to a string cannot fail.
         let _ = write!(key, "{byte:02x}");
     }
     Ok(key)
 }
 
-/// Locks a file, so that two processes do not build at once.
 fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
     let action = || format!("lock {}", path.display());
     let file = File::options().create(true).append(true).open(path).map_err(Error::io(action()))?;
@@ -296,8 +288,8 @@ fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
 }
 
 fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error> {
-    // The module is written out rather than used in place: what is built is what the cache is keyed on, even when the
-    // checkout changes meanwhile. None of its own packages is among the programs.
+    // Copies of the module, so that the build matches the key of the cache even if the checkout
+    // changes meanwhile. No program is a package of this module.
     for (name, text) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
         std::fs::write(folder.join(name), text).map_err(Error::io(format!("write {name}")))?;
     }
@@ -316,23 +308,24 @@ fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error>
     Ok(())
 }
 
-/// `go` in the folder of the module, as the programs are built, e.g. to run its own packages.
+/// Returns `go` in the folder of the module, as for building the programs.
 pub fn go_in_module() -> Command {
     go(Path::new(env!("CARGO_MANIFEST_DIR")))
 }
 
 fn go(folder: &Path) -> Command {
     let mut command = Command::new("go");
-    // GOFLAGS and GOWORK of the user's are about other modules.
+    // The developer's GOFLAGS and GOWORK are for other modules.
     command.current_dir(folder).env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "-mod=readonly");
     if std::env::var_os("GOTOOLCHAIN").is_none() {
-        // Never download a compiler unasked.
+        // Never downloads a compiler without being asked.
         command.env("GOTOOLCHAIN", "local");
     }
     command
 }
 
-/// The version of Go that would build in `folder`: with `GOTOOLCHAIN=local`, Go refuses a module that is too new for it.
+/// Returns the version of Go that would build in `folder`. With `GOTOOLCHAIN=local`, Go refuses a
+/// module that is too new for it.
 fn go_version(folder: &Path) -> Result<String, Error> {
     let run = |args: &[&str]| match go(folder).args(args).output() {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_string()),
@@ -342,7 +335,7 @@ fn go_version(folder: &Path) -> Result<String, Error> {
         }
         Err(error) => Err(Error::io("run `go`")(error)),
     };
-    // `go env` says a version even for a module that this Go would not build.
+    // `go env` prints a version even for a module that this Go would not build.
     run(&["list", "-m"])?;
     run(&["env", "GOVERSION"])
 }
@@ -356,10 +349,10 @@ fn build(folder: &Path, program: &Program) -> Result<(), Error> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    // A compiler's first complaint is the one that matters; a download that failed says so on its only lines.
-    let said: Vec<&str> = said.lines().take(20).collect();
-    Err(Error::Build { program: program.name, status: output.status.to_string(), output: said.join("\n") })
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // The first errors of a compiler matter; a failed download prints nothing else.
+    let first: Vec<&str> = stderr.lines().take(20).collect();
+    Err(Error::Build { program: program.name, status: output.status.to_string(), output: first.join("\n") })
 }
 
 #[cfg(test)]
@@ -374,7 +367,7 @@ mod tests {
         assert!(here.starts_with("v1."), "{here}");
         assert_ne!(here, key(GO_MOD, &format!("{GO_SUM}x")), "go.sum");
         assert_ne!(here, key(&format!("{GO_MOD}//\n"), GO_SUM), "go.mod");
-        // A byte that moves from one file to the other is a change too.
+        // A byte that moves from one file to the other is a change.
         assert_ne!(key(&format!("{GO_MOD}x"), "y"), key(GO_MOD, "xy"));
     }
 

@@ -1,4 +1,4 @@
-//! A whole control plane, started for real.
+//! Tests of a real control plane.
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-fn own(options: Options) -> anyhow::Result<Option<ControlPlane>> {
+fn start_own_or_skip(options: Options) -> anyhow::Result<Option<ControlPlane>> {
     let plane = start_or_skip(options)?;
     if plane.as_ref().is_some_and(|plane| plane.audit().is_err()) {
         skip("it needs a control plane of its own, and USE_EXISTING_CLUSTER is set")?;
@@ -68,7 +68,7 @@ fn the_administrator_may_do_everything_and_the_audit_log_names_the_user() {
 }
 
 #[test]
-fn a_service_account_is_who_its_kubeconfig_says() {
+fn a_kubeconfig_of_a_service_account_authenticates_it() {
     let Some(plane) = shared_or_skip().unwrap() else { return };
     if plane.audit().is_err() {
         return skip("tokens are made for clusters of our own only").unwrap();
@@ -81,7 +81,7 @@ fn a_service_account_is_who_its_kubeconfig_says() {
 }
 
 #[test]
-fn a_job_gets_a_pod_and_its_dependents_go_with_it() {
+fn a_job_gets_a_pod_which_is_deleted_with_it() {
     let Some(plane) = shared_or_skip().unwrap() else { return };
     plane.apply(JOB).unwrap();
     let pods = || plane.kubectl_stdout(&["get", "pods", "--selector=job-name=greeting", "--output=name"]).unwrap();
@@ -105,7 +105,7 @@ fn the_server_reports_the_version_of_the_module() {
 #[test]
 fn the_api_server_comes_back_on_its_port_with_its_data() {
     let options = Options { controllers: Controllers::Absent, audit_level: AuditLevel::RequestResponse, ..Options::default() };
-    let Some(mut plane) = own(options).unwrap() else { return };
+    let Some(mut plane) = start_own_or_skip(options).unwrap() else { return };
     plane.kubectl_stdout(&["create", "namespace", "kept"]).unwrap();
     let url = plane.url().to_string();
     let create = plane
@@ -126,7 +126,6 @@ fn the_api_server_comes_back_on_its_port_with_its_data() {
     assert_eq!(plane.url(), url);
     assert!(plane.kubectl_stdout(&["get", "namespace", "kept"]).is_ok());
 
-    // One that is killed is noticed, and can be replaced.
     plane.apiserver().unwrap().signal(Signal::Kill).unwrap();
     plane.stop_apiserver().unwrap();
     plane.start_apiserver().unwrap();
@@ -135,7 +134,7 @@ fn the_api_server_comes_back_on_its_port_with_its_data() {
 
 #[test]
 fn a_control_plane_that_stops_leaves_nothing() {
-    let Some(plane) = own(Options::default()).unwrap() else { return };
+    let Some(plane) = start_own_or_skip(Options::default()).unwrap() else { return };
     let (processes, folder) = (plane.process_ids(), plane.folder().to_path_buf());
     assert_eq!(processes.len(), 3);
     assert!(processes.iter().all(|process| is_alive(*process)) && folder.exists());
@@ -149,7 +148,9 @@ fn a_control_plane_whose_process_is_killed_leaves_nothing() {
     // This test runs itself again as the process to be killed.
     const REPORT: &str = "GYRE_TEST_CONTROL_PLANE_REPORT";
     if let Some(report) = std::env::var_os(REPORT) {
-        let Some(plane) = own(Options { controllers: Controllers::Absent, ..Options::default() }).unwrap() else { return };
+        let Some(plane) = start_own_or_skip(Options { controllers: Controllers::Absent, ..Options::default() }).unwrap() else {
+            return;
+        };
         let mut text = plane.folder().display().to_string();
         for process in plane.process_ids() {
             text.push_str(&format!("\n{process}"));
@@ -190,10 +191,10 @@ fn a_control_plane_whose_process_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn two_control_planes_do_not_meet() {
+fn two_control_planes_are_independent() {
     let options = || Options { controllers: Controllers::Absent, ..Options::default() };
-    let Some(first) = own(options()).unwrap() else { return };
-    let Some(second) = own(options()).unwrap() else { return };
+    let Some(first) = start_own_or_skip(options()).unwrap() else { return };
+    let Some(second) = start_own_or_skip(options()).unwrap() else { return };
     assert_ne!(first.url(), second.url());
     first.kubectl_stdout(&["create", "namespace", "first"]).unwrap();
     assert!(second.kubectl_stdout(&["get", "namespace", "first"]).is_err());

@@ -1,31 +1,29 @@
-//! `cargo xtask dump-kinds`: asks the real API server what devcluster must know of the built-in kinds.
+//! `cargo xtask dump-kinds`: reads from the real API server what devcluster knows of built-in
+//! kinds.
 //!
 //! ```text
 //! kube-apiserver ◀─ kubectl proxy ◀─ discovery, OpenAPI, version ─┐
-//!                                                                 ├──▶ host/devcluster/src/builtin/dump/
+//!                                                                 ├▶ host/devcluster/…/dump/
 //! kinds (Go, with the server's own types and defaults) ◀─ kinds ──┘
 //! ```
 //!
-//! Thousands of fields with their types, merge keys and defaults cannot be typed by hand without mistakes, and change with
-//! every release. So they are asked for, and what was answered is committed: nobody needs Go or a control plane to build the
-//! in-memory API server, and a new release shows as a difference that can be read.
+//! The result is committed, so that building devcluster needs neither Go nor a control plane, and a
+//! new release of Kubernetes shows as a difference. For a new version: raise it in
+//! `tests/controlplane/go.mod`, run the command, and review the difference. A test fails while the
+//! versions differ. The same version gives the same bytes.
 //!
-//! For a new version of Kubernetes: raise it in `tests/controlplane/go.mod`, run the command, look at the difference, and
-//! commit both. A test fails as long as the two say different versions. Running it twice gives the same bytes.
-//!
-//! | file | holds |
+//! | file | content |
 //! |---|---|
-//! | `version.json` | `/version`, without what tells of the machine that built it |
-//! | `discovery.json` | `api`, `apis`: the aggregated discovery as served; `storageVersionHashes`: all that only the plain one tells, by group version and resource |
+//! | `version.json` | `/version`, without the fields about the build |
+//! | `discovery.json` | aggregated discovery, and `storageVersionHashes` of the plain one |
 //! | `openapi/PATH.json.gz` | `/openapi/v3/PATH` as served, with `.` for `/` in the name |
-//! | `types.json` | what decoding and encoding does to an object of a definition: `record` in `tests/controlplane/kinds/types.go` |
-//! | `defaults.json` | what is set where nothing was: `defaults` in `tests/controlplane/kinds/defaults.go` |
-//! | `wire.json.gz` | the messages of protobuf: `wire` in `tests/controlplane/kinds/wire.go` |
-//! | `wireSamples.json.gz` | objects in protobuf and in JSON, for tests: `sample` there |
+//! | `types.json` | how the Go types decode and encode: `record` in `kinds/types.go` |
+//! | `defaults.json` | values that are set if absent: `defaults` in `kinds/defaults.go` |
+//! | `wire.json.gz` | the messages of protobuf: `wire` in `kinds/wire.go` |
+//! | `wireSamples.json.gz` | objects in protobuf and JSON, for tests: `sample` in `kinds/wire.go` |
 //!
-//! `columns.json.gz` and `custom_openapi.json.gz` lie beside them, and this command leaves them as they are.
-//!
-//! Not here: what is decided by code alone, like validation, and like defaults that depend on other fields.
+//! The command does not change `columns.json.gz` and `custom_openapi.json.gz`. What is absent:
+//! rules that exist only as code, e.g. validation, and defaults that depend on other fields.
 
 mod discovery;
 mod proxy;
@@ -43,10 +41,9 @@ use crate::build::root;
 use crate::steps::Steps;
 use proxy::Proxy;
 
-/// Where the dump lies, relative to the root of the checkout.
 const FOLDER: &str = "host/devcluster/src/builtin/dump";
 
-/// The groups and versions that the in-memory API server (devcluster) has; the core group has no name.
+/// The groups and versions of devcluster; the core group has no name.
 const GROUP_VERSIONS: [(&str, &str); 14] = [
     ("", "v1"),
     ("apiextensions.k8s.io", "v1"),
@@ -64,14 +61,13 @@ const GROUP_VERSIONS: [(&str, &str); 14] = [
     ("storage.k8s.io", "v1"),
 ];
 
-/// The fields of `/version` about the release; the rest is about the build.
+/// The fields of `/version` about the release; the others are about the build.
 const VERSION_FIELDS: [&str; 7] =
     ["major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor", "gitVersion"];
 
-/// Files of the dump, by path in its folder.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Writes the dump. Errors: nothing was changed, unless a file could not be written.
+/// Writes the dump. Errors: no file was changed, unless writing failed.
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut steps = Steps::new(4);
     let plane = steps.step("control plane", || {
@@ -94,9 +90,9 @@ pub(crate) fn run() -> anyhow::Result<()> {
     })?;
     drop(plane);
     steps.step("Go types and defaults, which takes minutes", || {
-        for (name, value) in types::learn(&discovery::kinds(&discovery), &documents)? {
+        for (name, value) in types::describe(&discovery::kinds(&discovery), &documents)? {
             match name.as_str() {
-                // Long, and nobody reads them.
+                // Long, and not for people.
                 "wire" | "wireSamples" => files.insert(format!("{name}.json.gz"), gzip(&value.to_string())?),
                 _ => files.insert(format!("{name}.json"), pretty(&value)?),
             };
@@ -108,7 +104,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where a group version is served, e.g. `/apis/batch/v1`.
+/// The path of a group version, e.g. `/apis/batch/v1`.
 fn path_of((group, version): (&str, &str)) -> String {
     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
 }
@@ -130,7 +126,7 @@ fn gzip(document: &str) -> anyhow::Result<Vec<u8>> {
     Ok(encoder.finish()?)
 }
 
-/// Makes the folder hold `files`, and no documents but those in it.
+/// Writes `files`, and removes all other documents from the folder.
 fn write(files: &Files) -> anyhow::Result<()> {
     let folder = root().join(FOLDER);
     let documents = folder.join("openapi");

@@ -1,5 +1,6 @@
-//! Checks of the tree itself, as tests. Each lists everything that it finds, not only the first.
+//! Checks of the source tree, as tests. Each reports all findings, not only the first.
 
+mod comments;
 mod crates;
 mod documents;
 mod glossary;
@@ -15,10 +16,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::build::{metadata, root};
 
-/// A file past this is asking for a second concept to be named.
+/// A longer file should be split by concept.
 const MAX_LINES: usize = 700;
 
-/// `kinds` of files, relative to the root, that are ours: neither built, nor hidden, nor test data.
+/// Returns our files with these extensions, relative to the root, without test data.
 fn files(kinds: &[&str]) -> Vec<PathBuf> {
     fn walk(folder: &Path, kinds: &[&str], found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -38,11 +39,11 @@ fn files(kinds: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Fails with every finding of `check`, which is given each file's path and text.
+/// Fails with all findings of `check`, which gets the path and the text of each file.
 fn check(kinds: &[&str], rule: &str, check: impl Fn(&Path, &str) -> Vec<String>) {
     let mut findings = String::new();
     for path in files(kinds) {
-        // A file may go while others work in the tree.
+        // Other processes may remove files meanwhile.
         let Ok(text) = fs::read_to_string(root().join(&path)) else { continue };
         for finding in check(&path, &text) {
             writeln!(findings, "  {}{finding}", path.display()).unwrap();
@@ -51,7 +52,6 @@ fn check(kinds: &[&str], rule: &str, check: impl Fn(&Path, &str) -> Vec<String>)
     assert!(findings.is_empty(), "{rule}:\n{findings}");
 }
 
-/// `:line: what` for every line that `is_wrong` names something in.
 fn lines(text: &str, is_wrong: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let findings = text.lines().enumerate().filter_map(|(index, line)| Some(format!(":{}: {}", index + 1, is_wrong(line)?)));
     findings.collect()
@@ -62,8 +62,8 @@ fn contains_any(line: &str, words: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn nothing_is_left_undone() {
-    // Spelled in two parts, or they would find themselves.
+fn no_code_is_unfinished() {
+    // In two parts, so that this file has no findings.
     let words = [
         concat!("to", "do!("),
         concat!("unimpl", "emented!("),
@@ -83,7 +83,7 @@ fn no_file_is_too_long() {
 }
 
 #[test]
-fn lines_end_where_their_text_does() {
+fn lines_have_no_trailing_whitespace() {
     check(&["rs", "toml", "md", "wit", "yaml", "mod"], "trailing whitespace, or no newline at the end", |_, text| {
         let mut findings = lines(text, |line| (line.trim_end() != line).then(|| "trailing whitespace".to_string()));
         if !text.is_empty() && !text.ends_with('\n') {
@@ -107,7 +107,7 @@ fn every_source_file_belongs_to_a_target() {
     let metadata = metadata().unwrap();
     for package in metadata["packages"].as_array().unwrap() {
         for target in package["targets"].as_array().unwrap() {
-            // A target may lie beside its package: `host/../tests/e2e/main.rs`.
+            // A target may be outside of its package, e.g. `host/../tests/e2e/main.rs`.
             let Ok(path) = fs::canonicalize(target["src_path"].as_str().unwrap()) else { continue };
             reach(&path, path.parent().unwrap(), &mut reached);
         }
@@ -117,7 +117,7 @@ fn every_source_file_belongs_to_a_target() {
     assert!(orphans.is_empty(), "no target and no `mod` line leads to {orphans:#?}");
 }
 
-/// Marks the file at `path` and everything that its `mod` and `include!` lines name; its modules lie in `folder`.
+/// Marks the file at `path`, whose modules are in `folder`, and the files that it includes.
 fn reach(path: &Path, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
     let Ok(text) = fs::read_to_string(path) else { return };
     if !reached.insert(path.to_path_buf()) {
@@ -142,7 +142,6 @@ fn reach(path: &Path, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// The name in `mod name;`, with whatever visibility.
 fn module_name(line: &str) -> Option<&str> {
     let (before, name) = line.strip_suffix(';')?.rsplit_once("mod ")?;
     let is_declaration = before.is_empty() || before.starts_with("pub");
@@ -158,16 +157,14 @@ fn module_names_are_found() {
     }
 }
 
-/// Documents that say which test shows what, as `file.rs::name` with a path from `tests/` or from the root.
+/// Documents that name tests as `file.rs::name`, and the minimum number of tests in each.
 const SHOWN: [(&str, usize); 2] = [("tests/MATRIX.md", 50), ("docs/security.md", 50)];
 
-/// The tests that a text names: file and name.
 fn named_tests(text: &str) -> BTreeSet<(String, &str)> {
     let spans = text.split('`').skip(1).step_by(2);
     spans.filter_map(|span| span.split_once(".rs::")).map(|(file, test)| (format!("{file}.rs"), test)).collect()
 }
 
-/// Returns whether a source file has a test of that name, and not only a function.
 fn has_test(source: &str, test: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let declares = |line: &str| {
@@ -177,14 +174,14 @@ fn has_test(source: &str, test: &str) -> bool {
         let mut above = lines[..end].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
         above.any(|line| line.starts_with("#[") && (line.contains("test]") || line.contains("test(")))
     };
-    // Each name in a list of contract checks is a test, which a macro makes.
+    // A macro makes a test of each name in a list of contract checks.
     let mut checks = lines.iter().skip_while(|line| !line.starts_with("checks! {")).skip(1).take_while(|line| **line != "}");
     let is_check = checks.any(|line| line.strip_suffix(',') == Some(test));
     is_check || lines.iter().enumerate().any(|(index, line)| declares(line) && is_marked(index))
 }
 
 #[test]
-fn the_tests_that_are_said_to_show_something_exist() {
+fn the_tests_that_documents_name_exist() {
     for (document, least) in SHOWN {
         let text = fs::read_to_string(root().join(document)).unwrap();
         let named = named_tests(&text);
@@ -199,7 +196,7 @@ fn the_tests_that_are_said_to_show_something_exist() {
     }
 }
 
-/// Rows of tables with a column "shown by" whose last cell names no test; and how many rows such tables have.
+/// Returns the rows of promises without a test, and the number of rows.
 fn promises_without_a_test(text: &str) -> (Vec<&str>, usize) {
     let (mut is_of_promises, mut count, mut wrong) = (false, 0, Vec::new());
     let mut lines = text.lines();
@@ -209,7 +206,7 @@ fn promises_without_a_test(text: &str) -> (Vec<&str>, usize) {
             _ if !line.starts_with('|') => is_of_promises = false,
             Some(&"shown by") => {
                 is_of_promises = true;
-                // The line below the head.
+                // Skips the line below the head.
                 lines.next();
             }
             last if is_of_promises => {
@@ -230,7 +227,7 @@ fn every_promise_of_the_security_guide_names_a_test() {
     let (wrong, count) = promises_without_a_test(&text);
     assert!(wrong.is_empty(), "name the test that shows it, or move it to the known limits: {wrong:#?}");
     assert!(count > 40, "{count} promises");
-    // A table of promises by another name would not be looked at.
+    // The check would miss a table with another head.
     let sections: Vec<&str> = text.split("\n## ").skip(1).collect();
     for adversary in ["A plugin", "A tenant of the cluster", "Somebody in the network", "The host"] {
         let section = sections.iter().find(|section| section.starts_with(&format!("{adversary}\n")));
@@ -250,9 +247,10 @@ fn promises_and_tests_are_found() {
     }
 }
 
-/// A released folder of the plugin contract never changes: plugins that were built against it are out of our hands.
+/// A released folder of the plugin contract never changes, because plugins were built against it.
 ///
-/// `wit.released` has a line for each, `folder sha256`. Releasing a version is adding its line, which this test prints.
+/// `wit.released` has a line `folder sha256` for each. To release a version, add its line, which
+/// this test prints.
 #[test]
 fn a_released_contract_never_changes() {
     let released: Vec<Vec<&str>> = include_str!("../wit.released")
@@ -276,7 +274,6 @@ fn a_released_contract_never_changes() {
     }
 }
 
-/// Of the names and texts of a folder's files.
 fn digest(folder: &Path) -> String {
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -292,7 +289,7 @@ fn digest(folder: &Path) -> String {
     })
 }
 
-/// `Cargo.toml` optimises what is not named there, which is meant for dependencies.
+/// `Cargo.toml` optimises all packages that it does not name, which is meant for dependencies.
 #[test]
 fn every_package_has_a_profile_for_development() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
@@ -305,7 +302,7 @@ fn every_package_has_a_profile_for_development() {
     assert!(missing.is_empty(), "add to [profile.dev.package] of Cargo.toml: {missing:?}");
 }
 
-/// `cargo xtask` itself installs what a build server needs beyond cargo, so that everybody gets the same.
+/// `cargo xtask` installs what a build server needs, so that developers get the same.
 #[test]
 fn the_build_server_does_no_more_than_call_xtask() {
     let script = fs::read_to_string(root().join(".ci/run")).unwrap();
@@ -317,7 +314,7 @@ fn the_build_server_does_no_more_than_call_xtask() {
     assert!(others.is_empty(), "{others:#?}");
 }
 
-/// The minimum content of [`metadata`] for these checks to see anything.
+/// These checks pass without a finding if they read nothing.
 #[test]
 fn the_checks_see_the_tree() {
     let packages = metadata().unwrap()["packages"].as_array().map_or(0, Vec::len);

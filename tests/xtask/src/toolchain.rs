@@ -1,6 +1,5 @@
-//! The Rust toolchain: what a command needs of it is there before the command builds anything.
-//!
-//! `cargo` and `rustc` themselves are not looked for: without them this program would not run.
+//! Installs the parts of the Rust toolchain that a command needs. `cargo` and `rustc` themselves
+//! exist, because this program runs.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,26 +14,22 @@ use anyhow::{Context as _, bail, ensure};
 use crate::build;
 use crate::steps;
 
-/// The list of what the project needs, for rustup.
 const FILE: &str = include_str!("../../../rust-toolchain.toml");
 
-/// Where rustup downloads from, unless `RUSTUP_DIST_SERVER` says otherwise.
+/// The server of rustup, unless `RUSTUP_DIST_SERVER` is set.
 const SERVER: &str = "https://static.rust-lang.org";
 
-/// The timeout of a connection to the server. rustup itself would wait for half a minute, several times over, for a network
-/// that drops its packets.
+/// The timeout of a connection; rustup itself would retry for minutes without an answer.
 const REACHED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The part of the toolchain that a command uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It compiles plugins: the targets.
+    /// It compiles plugins, and needs the targets.
     Plugins,
-    /// It checks formatting and lints as well, or runs the tests of that: the targets and the components.
+    /// It also checks formatting and lints, and needs the targets and the components.
     Everything,
 }
 
-/// A part of the toolchain that rustup installs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Target(String),
@@ -51,7 +46,6 @@ impl fmt::Display for Part {
 }
 
 impl Part {
-    /// The arguments of rustup that install it.
     fn arguments(&self) -> [&str; 3] {
         match self {
             Self::Target(name) => ["target", "add", name],
@@ -59,7 +53,6 @@ impl Part {
         }
     }
 
-    /// Returns whether the `rustc` that Cargo uses has it.
     fn is_installed(&self) -> anyhow::Result<bool> {
         Ok(match self {
             Self::Target(name) => {
@@ -67,7 +60,7 @@ impl Part {
                 let folder = steps::stdout_of(program(&rustc).args(["--print", "target-libdir", "--target", name]))?;
                 Path::new(folder.trim()).is_dir()
             }
-            // rustup has a program of each name even where the component is missing; that one fails.
+            // rustup's proxy of this name exists even if the component is missing, and then fails.
             Self::Component(name) => {
                 let name = if name == "clippy" { "clippy-driver" } else { name };
                 succeeds(program(&name.into()).arg("--version"))
@@ -76,12 +69,12 @@ impl Part {
     }
 }
 
-/// Installs what is missing, and says so.
+/// Installs the missing parts, and prints them.
 ///
 /// # Errors
 ///
-/// When a part is missing that cannot be installed: one sentence, which says what to do. Within two seconds, unless the network fails
-/// during the download.
+/// A part cannot be installed; the error has the remedy. It comes within two seconds, unless the
+/// network fails during the download.
 pub(crate) fn ensure(needed: Use) -> anyhow::Result<()> {
     let missing = missing(needed)?;
     if missing.is_empty() {
@@ -126,7 +119,6 @@ fn missing(needed: Use) -> anyhow::Result<Vec<Part>> {
     Ok(missing)
 }
 
-/// The words of one list in rust-toolchain.toml, which stands on one line.
 fn listed(key: &str) -> impl Iterator<Item = String> {
     let values = FILE.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
     values.unwrap_or_default().split('"').skip(1).step_by(2).map(str::to_owned)
@@ -138,12 +130,11 @@ fn list(parts: &[Part]) -> String {
 
 fn install(part: &Part) -> Command {
     let mut command = program(&"rustup".into());
-    // rustup prints a backtrace with its errors if it is asked to.
+    // rustup prints a backtrace with its errors if this variable is set.
     command.args(part.arguments()).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
     command
 }
 
-/// At the root, where rustup finds rust-toolchain.toml.
 fn program(name: &OsString) -> Command {
     let mut command = Command::new(name);
     command.current_dir(build::root());
@@ -154,7 +145,7 @@ fn succeeds(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Returns the address that rustup connects to first: its server, or the proxy in front of it.
+/// Returns the address that rustup connects to first: its server, or a proxy.
 fn server() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let server = variable("RUSTUP_DIST_SERVER").unwrap_or_else(|| SERVER.to_owned());
@@ -163,22 +154,18 @@ fn server() -> String {
     } else {
         &["http_proxy", "all_proxy", "ALL_PROXY"]
     };
-    // Which hosts are exempt from the proxy is not worth reading here: one of the two has to answer, and rustup says which did not.
+    // The list in `no_proxy` is not parsed: if it is set, the server itself is tried.
     match proxies.iter().find_map(|name| variable(name)) {
         Some(proxy) if variable("no_proxy").or_else(|| variable("NO_PROXY")).is_none() => proxy,
         _ => server,
     }
 }
 
-/// Connects to the host of a URL, and hangs up.
-///
-/// # Errors
-///
-/// The reason why there is no connection, in a few words.
+/// Connects to the host of a URL, and closes the connection. Errors: a short reason.
 fn reach(url: &str) -> Result<(), String> {
     let Some(address) = address(url) else { return Ok(()) };
     let (sender, receiver) = mpsc::channel();
-    // A thread, as asking for an address cannot be given a time.
+    // A thread, because name resolution has no timeout.
     let asked = address.clone();
     std::thread::spawn(move || {
         let found = asked.to_socket_addrs().map(|addresses| addresses.collect::<Vec<_>>());
@@ -192,7 +179,7 @@ fn reach(url: &str) -> Result<(), String> {
             }
             result
         });
-        // Nobody waits any more if it took too long.
+        // The receiver is gone after the timeout.
         let _ = sender.send(connected);
     });
     match receiver.recv_timeout(REACHED_WITHIN) {
@@ -201,7 +188,7 @@ fn reach(url: &str) -> Result<(), String> {
     }
 }
 
-/// `host:port` of a URL that names a host; none: a file.
+/// Returns `host:port` of a URL, or `None` if it has no host, e.g. `file://`.
 fn address(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let port = match scheme {

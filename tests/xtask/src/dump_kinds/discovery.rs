@@ -1,5 +1,3 @@
-//! The kinds, with their names and verbs.
-
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, ensure};
@@ -8,18 +6,17 @@ use serde_json::{Map, Value, json};
 use super::proxy::{self, Proxy};
 use super::{GROUP_VERSIONS, path_of};
 
-/// The `Accept` header of clients that know the aggregated form.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// The aggregated discovery of the groups that are kept, and what the plain one has beyond it.
+/// Returns the aggregated discovery of `GROUP_VERSIONS`, and the hashes of the plain one.
 ///
-/// Errors: the plain one has something else that cannot be made from the aggregated one. A newer server may; then the form
-/// of the dump has to change.
+/// Errors: plain discovery has another value that the aggregated form lacks. The form of the dump
+/// must change then.
 pub(super) fn dump(proxy: &Proxy) -> anyhow::Result<Value> {
     let mut hashes = Map::new();
     let (mut api, mut apis) = proxy::wait("discovery is not complete", || aggregated(proxy))?;
-    keep(&mut api)?;
-    keep(&mut apis)?;
+    retain_dumped(&mut api)?;
+    retain_dumped(&mut apis)?;
     for (group, version) in GROUP_VERSIONS {
         let path = path_of((group, version));
         let mut plain = proxy.json(&path, "application/json")?;
@@ -29,11 +26,11 @@ pub(super) fn dump(proxy: &Proxy) -> anyhow::Result<Value> {
         let resources = plain.get("resources").and_then(Value::as_array);
         ensure!(resources == Some(&flatten(list, group, version)?), "{path} has what aggregated discovery cannot tell");
     }
-    preferred_is_first(&proxy.json("/apis", "application/json")?)?;
+    ensure_preferred_is_first(&proxy.json("/apis", "application/json")?)?;
     Ok(json!({ "api": api, "apis": apis, "storageVersionHashes": hashes }))
 }
 
-/// Group, version and kind of everything that a dump names, sorted.
+/// Returns the group, version and kind of everything in a dump, sorted.
 pub(super) fn kinds(dump: &Value) -> BTreeSet<(String, String, String)> {
     let mut kinds = BTreeSet::new();
     for (group, name) in GROUP_VERSIONS {
@@ -42,7 +39,7 @@ pub(super) fn kinds(dump: &Value) -> BTreeSet<(String, String, String)> {
         for resource in resources.into_iter().flatten() {
             let subresources = resource.get("subresources").and_then(Value::as_array).into_iter().flatten();
             for kind in std::iter::once(resource).chain(subresources).filter_map(|one| one.get("responseKind")) {
-                // Both are empty where they are those of the list.
+                // Both are empty if they are those of the list.
                 let own = |field: &str, of_list: &str| {
                     if text(kind, "version").is_empty() { of_list.into() } else { text(kind, field).into() }
                 };
@@ -53,7 +50,7 @@ pub(super) fn kinds(dump: &Value) -> BTreeSet<(String, String, String)> {
     kinds
 }
 
-/// `/api` and `/apis`, once every version that is kept is there and fresh.
+/// Returns `/api` and `/apis`, or `None` while a version is missing or stale.
 fn aggregated(proxy: &Proxy) -> anyhow::Result<Option<(Value, Value)>> {
     let (api, apis) = (proxy.json("/api", AGGREGATED)?, proxy.json("/apis", AGGREGATED)?);
     let is_current = |(group, name): (&str, &str)| {
@@ -72,8 +69,8 @@ fn version<'a>(list: &'a Value, group: &str, name: &str) -> Option<&'a Value> {
     item.get("versions")?.as_array()?.iter().find(|version| version.get("version") == Some(&json!(name)))
 }
 
-/// Leaves the groups and versions that are kept, in their order.
-fn keep(list: &mut Value) -> anyhow::Result<()> {
+/// Removes other groups and versions than `GROUP_VERSIONS`.
+fn retain_dumped(list: &mut Value) -> anyhow::Result<()> {
     let items = list.get_mut("items").and_then(Value::as_array_mut).context("discovery has no items")?;
     for item in items.iter_mut() {
         let group = group_name(item).to_string();
@@ -99,7 +96,7 @@ fn take_hashes(plain: &mut Value) -> anyhow::Result<Value> {
     Ok(Value::Object(hashes))
 }
 
-/// The resources of the plain form, without hashes: subresources are resources of their own after the one that they are of.
+/// Returns the resources of the plain form, in which subresources follow their parents.
 fn flatten(list: &Value, group: &str, name: &str) -> anyhow::Result<Vec<Value>> {
     let resources = version(list, group, name).and_then(|version| version.get("resources")).and_then(Value::as_array);
     let mut flat = Vec::new();
@@ -114,7 +111,6 @@ fn flatten(list: &Value, group: &str, name: &str) -> anyhow::Result<Vec<Value>> 
     Ok(flat)
 }
 
-/// One entry of the plain form.
 fn plain(of: &Value, name: &str, namespaced: bool) -> Value {
     let mut plain = Map::new();
     plain.insert("name".to_string(), json!(name));
@@ -137,8 +133,8 @@ fn text<'a>(of: &'a Value, field: &str) -> &'a str {
     of.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The aggregated form has no preferred version; it lists versions by preference.
-fn preferred_is_first(plain: &Value) -> anyhow::Result<()> {
+/// Checks that the preferred version is the first, because the aggregated form does not name it.
+fn ensure_preferred_is_first(plain: &Value) -> anyhow::Result<()> {
     for group in plain.get("groups").and_then(Value::as_array).context("/apis has no groups")? {
         let same = group.get("preferredVersion") == group.pointer("/versions/0");
         ensure!(same, "the preferred version is not the first: {group}");

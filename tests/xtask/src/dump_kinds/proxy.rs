@@ -1,4 +1,4 @@
-//! Reading from the API server with headers of our own, which `kubectl get --raw` does not send.
+//! Reads from the API server with an `Accept` header, which `kubectl get --raw` does not send.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -9,20 +9,17 @@ use anyhow::{Context as _, bail, ensure};
 use gyre_controlplane::{ControlPlane, Guarded};
 use serde_json::Value;
 
-/// The timeout for `kubectl proxy` to listen, and for the API server to have everything that it will serve.
+/// The timeout for `kubectl proxy` and for the API server to serve everything.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The interval at which both are polled.
 const POLL: Duration = Duration::from_millis(100);
 
 /// `kubectl proxy` on a socket: it does TLS and authentication, so that plain HTTP is enough here.
 pub(super) struct Proxy {
     socket: PathBuf,
-    // Held for its drop, which stops it.
     _process: Guarded,
 }
 
 impl Proxy {
-    /// Starts it and waits until it listens.
     pub(super) fn start(plane: &ControlPlane) -> anyhow::Result<Self> {
         let socket = plane.folder().join("proxy.sock");
         let mut command = plane.kubectl();
@@ -34,13 +31,12 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// The body of the answer to a GET of `path`, as JSON.
     pub(super) fn json(&self, path: &str, accept: &str) -> anyhow::Result<Value> {
         serde_json::from_str(&self.get(path, accept)?).with_context(|| format!("{path} is no JSON"))
     }
 
-    /// The body of the answer to a GET of `path`, which is JSON, as it was sent. Waits while there is none yet: schemas are
-    /// published some time after the server says that it is ready.
+    /// Returns the unchanged body of the answer to a GET of `path`, which is JSON. Retries, because
+    /// schemas are published some time after the server is ready.
     pub(super) fn text(&self, path: &str) -> anyhow::Result<String> {
         let text = wait(&format!("{path} is not served"), || Ok(self.get(path, "application/json").ok()))?;
         serde_json::from_str::<Value>(&text).with_context(|| format!("{path} is no JSON"))?;
@@ -60,7 +56,7 @@ impl Proxy {
     }
 }
 
-/// Tries until there is a result. Errors: of `attempt`, or there is none in time.
+/// Tries until there is a result. Errors: of `attempt`, or the timeout.
 pub(super) fn wait<T>(complaint: &str, mut attempt: impl FnMut() -> anyhow::Result<Option<T>>) -> anyhow::Result<T> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! The properties that only the Go types have, from a Go program that contains them.
+//! The properties that only the Go types have, from a Go program that uses them.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -8,9 +8,8 @@ use anyhow::{Context as _, ensure};
 use gyre_controlplane::tools;
 use serde_json::{Map, Value, json};
 
-/// Runs `tests/controlplane/kinds` on these kinds and the schemas of these OpenAPI documents. Returns what it prints: one
-/// value for each file, by its name.
-pub(super) fn learn(kinds: &BTreeSet<(String, String, String)>, documents: &[String]) -> anyhow::Result<Map<String, Value>> {
+/// Runs `tests/controlplane/kinds`, and returns the content of each file, by its name.
+pub(super) fn describe(kinds: &BTreeSet<(String, String, String)>, documents: &[String]) -> anyhow::Result<Map<String, Value>> {
     let mut schemas = Map::new();
     for document in documents {
         let mut document: Value = serde_json::from_str(document)?;
@@ -22,7 +21,6 @@ pub(super) fn learn(kinds: &BTreeSet<(String, String, String)>, documents: &[Str
     let mut command = tools::go_in_module();
     command.args(["run", "./kinds"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().context("cannot run `go`")?;
-    // It reads everything before it prints anything.
     child.stdin.take().context("`go` has no standard input")?.write_all(input.to_string().as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "`go run ./kinds` failed ({})", output.status);

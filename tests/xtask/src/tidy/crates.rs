@@ -1,10 +1,11 @@
-//! The modules of a crate and what they import, read from its source.
+//! The modules of a crate and their imports, read from its source.
 //!
-//! An import is a path in code: in a `use`, an expression, a type, the arguments of a macro, or an attribute. It is an import from the
-//! module that declares the name, and from each facade on the way, which is a module that re-exports the name.
+//! An import is a path in code: in a `use`, an expression, a type, the arguments of a macro, or an
+//! attribute. It is an import from the module that declares the name, and from each module that
+//! re-exports the name on the way.
 //!
-//! What is absent: test code (`#[cfg(test)]`), which may import anything, code that procedural macros generate, and methods, which are
-//! called without a path.
+//! What is absent: test code (`#[cfg(test)]`), which may import anything; code that procedural
+//! macros generate; and methods, which are called without a path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,10 +15,9 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, Macro, Meta, Token, UseTree};
 
-/// Gives the text of a source file; none if there is no such file.
+/// Returns the text of a source file, or `None` if there is no such file.
 pub(super) type Source<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-/// The source as it is on disk.
 pub(super) fn on_disk(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
@@ -25,7 +25,6 @@ pub(super) fn on_disk(path: &Path) -> Option<String> {
 /// Segments, e.g. `["crate", "plan", "Step"]`.
 type Names = Vec<String>;
 
-/// A module, and what its own code declares and imports.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     /// The path in the crate; empty for the root.
@@ -35,40 +34,37 @@ pub(super) struct Module {
     children: BTreeMap<String, usize>,
     /// The names that it declares.
     items: BTreeSet<String>,
-    /// The paths behind each imported name. A name may be imported more than once, e.g. by two functions.
+    /// The paths behind each imported name, which may be imported more than once.
     uses: BTreeMap<String, BTreeSet<Names>>,
     globs: BTreeSet<Names>,
-    /// The paths of two segments or more that its code has, and those that it imports.
     paths: BTreeSet<Names>,
-    /// Single names, which matter where they come from a glob.
+    /// Single names, which may come from a glob.
     names: BTreeSet<String>,
 }
 
-/// The modules of one target of Cargo; the first is its root.
 #[derive(Debug, Default)]
 pub(super) struct Crate {
     pub(super) modules: Vec<Module>,
 }
 
 impl Crate {
-    /// Reads the crate whose root is this file.
     pub(super) fn read(root: &Path, source: Source<'_>) -> Self {
         let mut read = Self::default();
         let folder = root.parent().unwrap_or(root).to_path_buf();
-        read.add_file(Place { path: Vec::new(), parent: None, folder }, root, source);
+        read.add_file(ModuleLocation { path: Vec::new(), parent: None, folder }, root, source);
         read
     }
 
     /// Adds the module in a file; `None` if there is no such file, or if it is for tests only.
-    fn add_file(&mut self, place: Place, file: &Path, source: Source<'_>) -> Option<usize> {
+    fn add_file(&mut self, location: ModuleLocation, file: &Path, source: Source<'_>) -> Option<usize> {
         let text = source(file)?;
         let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        (!is_for_tests(&parsed.attrs)).then(|| self.add(place, file, &parsed.items, source))
+        (!is_for_tests(&parsed.attrs)).then(|| self.add(location, file, &parsed.items, source))
     }
 
-    fn add(&mut self, place: Place, file: &Path, items: &[Item], source: Source<'_>) -> usize {
+    fn add(&mut self, location: ModuleLocation, file: &Path, items: &[Item], source: Source<'_>) -> usize {
         let index = self.modules.len();
-        let Place { path, parent, folder } = place;
+        let ModuleLocation { path, parent, folder } = location;
         let mut reader =
             Reader { nested: Vec::new(), module: Module { path, file: file.to_path_buf(), parent, ..Module::default() } };
         items.iter().for_each(|item| reader.visit_item(item));
@@ -77,18 +73,21 @@ impl Crate {
         self.modules.push(module);
         for nested in nested {
             let name = name_of(&nested.ident);
-            let place =
-                |folder| Place { path: path.iter().cloned().chain([name.clone()]).collect(), parent: Some(index), folder };
+            let location = |folder| ModuleLocation {
+                path: path.iter().cloned().chain([name.clone()]).collect(),
+                parent: Some(index),
+                folder,
+            };
             let child = match (&nested.content, path_attribute(&nested.attrs)) {
-                (Some((_, items)), _) => Some(self.add(place(folder.join(&name)), file, items, source)),
+                (Some((_, items)), _) => Some(self.add(location(folder.join(&name)), file, items, source)),
                 (None, Some(named)) => {
                     let file = file.with_file_name(named);
-                    self.add_file(place(file.parent().unwrap_or(&folder).to_path_buf()), &file, source)
+                    self.add_file(location(file.parent().unwrap_or(&folder).to_path_buf()), &file, source)
                 }
                 (None, None) => {
                     let inside = folder.join(&name);
-                    let beside = self.add_file(place(inside.clone()), &folder.join(format!("{name}.rs")), source);
-                    beside.or_else(|| self.add_file(place(inside.clone()), &inside.join("mod.rs"), source))
+                    let beside = self.add_file(location(inside.clone()), &folder.join(format!("{name}.rs")), source);
+                    beside.or_else(|| self.add_file(location(inside.clone()), &inside.join("mod.rs"), source))
                 }
             };
             if let Some(child) = child {
@@ -98,13 +97,13 @@ impl Crate {
         index
     }
 
-    /// The modules that a module imports from, by index, with one of the paths that it does so by.
+    /// Returns the indices of the modules that a module imports from, each with one of its paths.
     pub(super) fn imports_of(&self, from: usize) -> BTreeMap<usize, String> {
         let module = &self.modules[from];
         let mut imports = BTreeMap::new();
         let mut add = |path: &[String], unknown: Unknown| {
             let mut found = BTreeSet::new();
-            self.follow(from, path, unknown, &mut BTreeSet::new(), &mut found);
+            self.resolve(from, path, unknown, &mut BTreeSet::new(), &mut found);
             for target in found.into_iter().filter(|target| *target != from) {
                 imports.entry(target).or_insert_with(|| path.join("::"));
             }
@@ -116,7 +115,7 @@ impl Crate {
         imports
     }
 
-    /// The paths of a module's code that begin with the name of another crate, without those that its own modules explain.
+    /// Returns the paths of a module's code into the crate with this name.
     pub(super) fn paths_into<'a>(module: &'a Module, name: &'a str) -> impl Iterator<Item = &'a [String]> {
         let stands_for_another = |path: &Names| path.len() > 1 || path.first().is_none_or(|first| first != name);
         let is_imported = module.uses.get(name).into_iter().flatten().any(stands_for_another);
@@ -125,17 +124,16 @@ impl Crate {
         paths.filter_map(|path| path.get(1..))
     }
 
-    /// The module that declares what a path of another crate names.
     pub(super) fn declaring(&self, path: &[String]) -> &Module {
         let mut found = BTreeSet::new();
         let path = joined(&["crate".to_owned()], path);
-        self.follow(0, &path, Unknown::OfAnotherCrate, &mut BTreeSet::new(), &mut found);
+        self.resolve(0, &path, Unknown::OfAnotherCrate, &mut BTreeSet::new(), &mut found);
         &self.modules[found.into_iter().next_back().unwrap_or(0)]
     }
 
-    /// Follows a path that is written in the module at `at`, and collects the modules that it names something of. Whether it names
-    /// anything of this crate.
-    fn follow(
+    /// Resolves a path in the module at `at`, and collects the modules that it imports from.
+    /// Returns whether it names an item of this crate.
+    fn resolve(
         &self,
         at: usize,
         path: &[String],
@@ -143,24 +141,24 @@ impl Crate {
         seen: &mut BTreeSet<(usize, Names)>,
         found: &mut BTreeSet<usize>,
     ) -> bool {
-        // Imports that name each other would make a path ever longer.
+        // Imports that name each other would make an endless path.
         if path.len() > LONGEST_PATH || !seen.insert((at, path.to_vec())) {
             return false;
         }
         let module = &self.modules[at];
         let Some((name, rest)) = path.split_first() else {
-            // The root is in every path: what counts is what it declares.
+            // Every path contains the root: only declarations of the root are imports from it.
             if at != 0 {
                 found.insert(at);
             }
             return true;
         };
-        // Once a path has led into a module of this crate, what that does not seem to declare comes from a macro.
+        // In a module of this crate, an unknown name is declared by a macro.
         let inside = if unknown == Unknown::Absent { Unknown::Absent } else { Unknown::OfThisModule };
         match name.as_str() {
-            "crate" => return self.follow(0, rest, inside, seen, found),
-            "self" => return self.follow(at, rest, inside, seen, found),
-            "super" => return module.parent.is_some_and(|parent| self.follow(parent, rest, inside, seen, found)),
+            "crate" => return self.resolve(0, rest, inside, seen, found),
+            "self" => return self.resolve(at, rest, inside, seen, found),
+            "super" => return module.parent.is_some_and(|parent| self.resolve(parent, rest, inside, seen, found)),
             _ => {}
         }
         if rest.is_empty() && module.items.contains(name) {
@@ -168,22 +166,22 @@ impl Crate {
             return true;
         }
         if let Some(child) = module.children.get(name) {
-            return self.follow(*child, rest, inside, seen, found);
+            return self.resolve(*child, rest, inside, seen, found);
         }
         if module.items.contains(name) {
             found.insert(at);
             return true;
         }
-        // `use anyhow::anyhow` imports from the crate, not from what it imports.
+        // `use anyhow::anyhow` imports from the crate, not from an import of the crate.
         let imports = module.uses.get(name).into_iter().flatten().filter(|path| path.first() != Some(name));
         let imported = imports.map(|path| joined(path, rest));
         let by_glob = module.globs.iter().map(|glob| (joined(glob, path), Unknown::Absent));
         let mut is_own = false;
         for (path, unknown) in imported.map(|path| (path, Unknown::OfAnotherCrate)).chain(by_glob) {
-            is_own |= self.follow(at, &path, unknown, seen, found);
+            is_own |= self.resolve(at, &path, unknown, seen, found);
         }
         is_own |= unknown == Unknown::OfThisModule && !module.uses.contains_key(name);
-        // What the root only passes on is not its own.
+        // The root does not own what it only re-exports.
         if is_own && at != 0 {
             found.insert(at);
         }
@@ -191,22 +189,21 @@ impl Crate {
     }
 }
 
-/// More segments than a path has.
+/// Longer than any real path.
 const LONGEST_PATH: usize = 32;
 
-/// The possible meanings of a name that a module does not seem to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unknown {
-    /// Something of another crate.
+    /// An item of another crate.
     OfAnotherCrate,
-    /// Something that a macro declares in the module.
+    /// An item that a macro declares in the module.
     OfThisModule,
-    /// Nothing: it is looked for behind a glob, and may be elsewhere.
+    /// Nothing: it is searched for behind a glob, and may be elsewhere.
     Absent,
 }
 
-/// Where a module is in its crate, and where the files of its modules are.
-struct Place {
+/// The position of a module in its crate, and the folder of its child modules.
+struct ModuleLocation {
     path: Names,
     parent: Option<usize>,
     folder: PathBuf,
@@ -220,7 +217,6 @@ fn name_of(ident: &proc_macro2::Ident) -> String {
     ident.to_string().trim_start_matches("r#").to_owned()
 }
 
-/// Returns whether code is compiled for tests only.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     fn is_test(meta: &Meta) -> bool {
         let nested = |list: &syn::MetaList| {
@@ -238,7 +234,6 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     conditions.filter_map(|attribute| attribute.parse_args::<Meta>().ok()).any(|meta| is_test(&meta))
 }
 
-/// The file in `#[path = "…"]`.
 fn path_attribute(attributes: &[Attribute]) -> Option<String> {
     attributes.iter().find_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
@@ -249,7 +244,7 @@ fn path_attribute(attributes: &[Attribute]) -> Option<String> {
     })
 }
 
-/// Reads the code of one module; the modules in it are left for later.
+/// Reads the code of one module, and collects its inner modules.
 struct Reader {
     module: Module,
     nested: Vec<ItemMod>,
@@ -300,7 +295,6 @@ impl Reader {
         }
     }
 
-    /// Finds paths in what a macro or an attribute is given.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons) = (Names::new(), 0);
         for token in tokens {
@@ -325,7 +319,7 @@ impl Reader {
         self.refer(path);
     }
 
-    /// Finds paths in texts, as serde has them: `with = "crate::quantity"`.
+    /// Finds paths in strings, as in serde's `with = "crate::quantity"`.
     fn texts(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {
@@ -377,7 +371,7 @@ impl<'ast> Visit<'ast> for Reader {
 
     fn visit_macro(&mut self, called: &'ast Macro) {
         visit::visit_macro(self, called);
-        // What `quote!` is given is code of another crate: the one that uses the procedural macro.
+        // The argument of `quote!` is code of the crate that uses the procedural macro.
         if called.path.segments.last().is_none_or(|last| last.ident != "quote") {
             self.tokens(called.tokens.clone());
         }
@@ -391,7 +385,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// An item's attributes, and the name that it declares. A module's name is not among the items.
+/// Returns an item's attributes and declared name; `None` for modules, which are in `children`.
 fn described(item: &Item) -> (&[Attribute], Option<&proc_macro2::Ident>) {
     match item {
         Item::Const(item) => (&item.attrs, Some(&item.ident)),

@@ -1,4 +1,4 @@
-//! Checks of the documents: links, named paths and commands, and the copies that published packages need.
+//! Checks of the documents: links, named paths and commands, and copies in packages.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,10 +11,10 @@ use super::{files, metadata, root};
 /// Documents whose code spans name files of this repository.
 const NAMING_FILES: [&str; 5] = ["CONTRIBUTING.md", "README.md", "SECURITY.md", "tests/README.md", "docs"];
 
-/// Folders of the root. A code span that begins with one of them names a file.
+/// Folders of the root. A code span that begins with one names a file.
 const FOLDERS: [&str; 9] = [".ci/", "charts/", "docs/", "host/", "plugins/", "sdk/", "testkit/", "tests/", "wit/"];
 
-/// Packages that can be published. What they include lies inside of them.
+/// The packages that are published. Their includes must be inside of them.
 const PUBLISHED: [&str; 10] = [
     "host",
     "host/core",
@@ -28,20 +28,19 @@ const PUBLISHED: [&str; 10] = [
     "testkit",
 ];
 
-/// The folder with the SDK's copies of pages of `docs/`.
 const GUIDE: &str = "sdk/src/guide";
 
 /// Folders with a copy of the contract, because the package is built from it.
 const COPIES_OF_THE_CONTRACT: [&str; 2] = ["sdk/wit", "host/sandbox/wit"];
 
-/// The maximum length of README.md, which should fit on two screens.
+/// The maximum length of README.md: two screens.
 const README_LINES: usize = 120;
 
 fn read(path: &Path) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The lines of a document with whether each is inside a code fence. The lines of the fence itself count as inside.
+/// Returns each line of a document, and whether it is inside a code fence. Fences count as inside.
 fn lines_with_fences(text: &str) -> Vec<(&str, bool)> {
     let mut is_code = false;
     let lines = text.lines().map(|line| {
@@ -53,18 +52,16 @@ fn lines_with_fences(text: &str) -> Vec<(&str, bool)> {
     lines.collect()
 }
 
-/// The parts of a line of prose in turn: text, code span, text, and so on.
 fn spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The targets of links in a document, outside of code fences.
 fn links(text: &str) -> Vec<&str> {
     let prose = lines_with_fences(text).into_iter().filter(|(_, is_code)| !is_code);
     prose.flat_map(|(line, _)| line.split("](").skip(1).filter_map(|rest| rest.split(')').next())).collect()
 }
 
-/// The fragment that a forge gives a heading.
+/// Returns the fragment that a forge gives a heading.
 fn fragment(heading: &str) -> String {
     let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
     kept.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
@@ -75,7 +72,6 @@ fn fragments(text: &str) -> BTreeSet<String> {
     prose.map(|(line, _)| fragment(line.trim_start_matches('#').trim())).collect()
 }
 
-/// `path` without `.` and `..`.
 fn normalized(path: &Path) -> PathBuf {
     let mut parts: Vec<Component<'_>> = Vec::new();
     for part in path.components() {
@@ -90,7 +86,7 @@ fn normalized(path: &Path) -> PathBuf {
     parts.iter().collect()
 }
 
-/// Links into the documentation of a crate are followed by rustdoc.
+/// Other links are on the web, or rustdoc checks them.
 fn is_followed_here(link: &str) -> bool {
     !link.starts_with("http://") && !link.starts_with("https://") && !link.contains("::")
 }
@@ -143,7 +139,6 @@ fn files_that_documents_name_exist() {
     assert!(count > 50, "the documents name {count} files");
 }
 
-/// The value of an option in a command line.
 fn option<'a>(words: &[&'a str], names: &[&str]) -> Option<&'a str> {
     words.iter().position(|word| names.contains(word)).and_then(|index| words.get(index + 1)).copied()
 }
@@ -178,8 +173,8 @@ fn the_readme_is_short() {
     assert!(lines <= README_LINES, "README.md has {lines} lines; move details to docs/");
 }
 
-/// A page of `docs/` as rustdoc shows it below its module: without the title, with sections one level higher, and with links to items
-/// and modules instead of files. Links to other files become their paths.
+/// Returns a page of `docs/` for rustdoc: without the title, with sections one level higher, and
+/// with links to items and modules instead of files. Links to other files become paths.
 fn for_rustdoc(page: &str, has_module: impl Fn(&str) -> bool) -> String {
     let is_of_test_kit = |from: usize, lines: &[(&str, bool)]| {
         let mut code = lines.iter().skip(from + 1).take_while(|(line, _)| !line.trim_start().starts_with("```"));
@@ -192,7 +187,7 @@ fn for_rustdoc(page: &str, has_module: impl Fn(&str) -> bool) -> String {
             _ if index == 0 => assert!(line.starts_with("# "), "a page begins with its title: {line}"),
             _ if index == 1 => assert!(line.is_empty(), "an empty line follows the title: {line}"),
             &"```mermaid" => copy.push_str("```text\n"),
-            // The SDK does not depend on it: tests/documents compiles the page itself.
+            // The SDK does not depend on the test kit: tests/documents compiles the page itself.
             &"```rust" if is_of_test_kit(index, &lines) => copy.push_str("```text\n"),
             line if *is_code => copy.push_str(&format!("{line}\n")),
             line => {
@@ -241,7 +236,7 @@ fn a_page_is_copied_for_rustdoc() {
     assert_eq!(for_rustdoc(page, |module| module == "contract"), copy);
 }
 
-/// docs.rs has only what is inside a package. `GYRE_BLESS=1` writes the copies.
+/// docs.rs has only the files of the package. `GYRE_BLESS=1` writes the copies.
 #[test]
 fn the_guide_of_the_sdk_is_a_copy_of_the_documents() {
     let is_page = |path: &PathBuf| path.starts_with(GUIDE);
@@ -279,16 +274,16 @@ fn copies_of_the_contract_are_the_contract() {
     }
 }
 
-/// Cargo packs a package's own folder only.
+/// Cargo packs only a package's own folder.
 #[test]
-fn what_a_published_package_includes_lies_inside_of_it() {
+fn a_published_package_includes_only_its_own_files() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for path in files(&["rs"]) {
         let of =
             PUBLISHED.iter().filter(|package| path.starts_with(Path::new(package).join("src"))).max_by_key(|name| name.len());
         let Some(package) = of else { continue };
-        // Tests are not compiled for who depends on the package.
+        // Tests are not compiled for dependents of the package.
         let is_test = path.iter().any(|part| part.to_string_lossy().starts_with("tests"));
         let text = if is_test { String::new() } else { read(&path) };
         for line in text.lines() {

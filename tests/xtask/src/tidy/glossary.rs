@@ -1,4 +1,4 @@
-//! The glossary of ARCHITECTURE.md: its terms are in use, and words that it calls "no longer used" are not.
+//! Checks that the terms of the glossary are in use, and that old words are not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,46 +7,41 @@ use super::{files, root};
 
 const GLOSSARY: &str = "ARCHITECTURE.md";
 
-/// Fewer terms mean that the table was not found.
+/// With fewer terms, the table was probably not found.
 const LEAST_TERMS: usize = 20;
 
-/// The glossary of a document.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Glossary<'a> {
-    terms: Vec<&'a str>,
-    /// A word that the code no longer has, and what is used instead.
-    replaced: Vec<(&'a str, &'a str)>,
-}
+/// Lines of an old identifier and its replacement.
+const OLD_WORDS: &str = include_str!("old_words.txt");
 
-impl<'a> Glossary<'a> {
-    /// Reads the two tables of the section "Glossary". Returns the rest of the document as well.
-    fn read(document: &'a str) -> (Self, String) {
-        let (before, after) = document.split_once("\n## Glossary\n").unwrap_or((document, ""));
-        let (section, rest) = after.split_once("\n## ").unwrap_or((after, ""));
-        let mut glossary = Self::default();
-        let mut head = None;
-        for line in section.lines() {
-            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-            match cells[..] {
-                ["", first, second, ""] if first.starts_with("---") && second.starts_with("---") => {}
-                ["", first @ ("term" | "no longer used"), _, ""] => head = Some(first),
-                ["", term, _, ""] if head == Some("term") => glossary.terms.push(term),
-                ["", word, instead, ""] if head.is_some() => {
-                    glossary.replaced.push((word.trim_matches('`'), instead.trim_matches('`')));
-                }
-                _ => head = None,
-            }
+/// Returns the terms of the section "Glossary", and the rest of the document.
+fn read_glossary(document: &str) -> (Vec<&str>, String) {
+    let (before, after) = document.split_once("\n## Glossary\n").unwrap_or((document, ""));
+    let (section, rest) = after.split_once("\n## ").unwrap_or((after, ""));
+    let mut terms = Vec::new();
+    let mut is_of_terms = false;
+    for line in section.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        match cells[..] {
+            ["", first, second, ""] if first.starts_with("---") && second.starts_with("---") => {}
+            ["", "term", _, ""] => is_of_terms = true,
+            ["", term, _, ""] if is_of_terms => terms.push(term),
+            _ => is_of_terms = false,
         }
-        (glossary, format!("{before}\n{rest}"))
     }
+    (terms, format!("{before}\n{rest}"))
 }
 
-/// The identifiers and words of a text.
+/// Returns each old word with its replacement.
+fn read_old_words(text: &str) -> Vec<(&str, &str)> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split_once(' ').unwrap_or_else(|| panic!("two words, not {line:?}"))).collect()
+}
+
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
 }
 
-/// The words of a text in lower case and in the singular. The parts of an identifier count as words: `memo_hits`.
+/// Returns the words of a text and of its identifiers, in lower case and in the singular.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).map(|word| {
         let word = word.to_lowercase();
@@ -57,23 +52,22 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 #[test]
 fn every_term_of_the_glossary_is_used() {
     let document = fs::read_to_string(root().join(GLOSSARY)).unwrap();
-    let (glossary, rest) = Glossary::read(&document);
+    let (terms, rest) = read_glossary(&document);
     let mut used: BTreeSet<String> = words(&rest).collect();
     for path in files(&["rs", "md"]).into_iter().filter(|path| !path.ends_with(GLOSSARY)) {
-        // A file may go while others work in the tree.
+        // Other processes may remove files meanwhile.
         used.extend(words(&fs::read_to_string(root().join(path)).unwrap_or_default()));
     }
-    let unused: Vec<&&str> = glossary.terms.iter().filter(|term| !words(term).all(|word| used.contains(&word))).collect();
+    let unused: Vec<&&str> = terms.iter().filter(|term| !words(term).all(|word| used.contains(&word))).collect();
     assert!(unused.is_empty(), "nothing uses these terms of the glossary: {unused:?}");
-    let distinct: BTreeSet<&&str> = glossary.terms.iter().collect();
-    assert_eq!(distinct.len(), glossary.terms.len(), "a term is explained once: {:?}", glossary.terms);
+    let distinct: BTreeSet<&&str> = terms.iter().collect();
+    assert_eq!(distinct.len(), terms.len(), "a term is explained once: {terms:?}");
     assert!(distinct.len() >= LEAST_TERMS, "{GLOSSARY} explains {} terms", distinct.len());
 }
 
 #[test]
-fn words_that_are_no_longer_used_do_not_come_back() {
-    let document = fs::read_to_string(root().join(GLOSSARY)).unwrap();
-    let (Glossary { replaced, .. }, _) = Glossary::read(&document);
+fn old_words_do_not_come_back() {
+    let replaced = read_old_words(OLD_WORDS);
     let mut findings = Vec::new();
     let mut missing: BTreeSet<&str> = replaced.iter().map(|(_, instead)| *instead).collect();
     for path in files(&["rs"]) {
@@ -87,19 +81,24 @@ fn words_that_are_no_longer_used_do_not_come_back() {
             }
         }
     }
-    assert!(findings.is_empty(), "words that the glossary calls no longer used: {findings:#?}");
-    assert!(missing.is_empty(), "the glossary names replacements that the code does not have: {missing:?}");
-    assert!(!replaced.is_empty(), "{GLOSSARY} lists no words that are no longer used");
+    assert!(findings.is_empty(), "old words: {findings:#?}");
+    assert!(missing.is_empty(), "old_words.txt names replacements that the code does not have: {missing:?}");
+    assert!(!replaced.is_empty());
 }
 
 #[test]
 fn a_glossary_is_read() {
     let document = "# Title\n\nBefore.\n\n## Glossary\n\n| term | meaning |\n|---|---|\n| parent | an object |\n| child list | another |\n\n\
-        Text.\n\n| no longer used | instead |\n|---|---|\n| `Old` | `New` |\n\n## After\n\n| term | meaning |\n|---|---|\n| x | y |\n";
-    let (glossary, rest) = Glossary::read(document);
-    assert_eq!(glossary, Glossary { terms: vec!["parent", "child list"], replaced: vec![("Old", "New")] });
+        Text.\n\n| other | table |\n|---|---|\n| a | b |\n\n## After\n\n| term | meaning |\n|---|---|\n| x | y |\n";
+    let (terms, rest) = read_glossary(document);
+    assert_eq!(terms, ["parent", "child list"]);
     assert!(rest.contains("Before.") && rest.contains("| x | y |") && !rest.contains("parent"), "{rest}");
-    assert_eq!(Glossary::read("# Title\n"), (Glossary::default(), "# Title\n\n".to_owned()));
+    assert_eq!(read_glossary("# Title\n"), (Vec::new(), "# Title\n\n".to_owned()));
+}
+
+#[test]
+fn old_words_are_read() {
+    assert_eq!(read_old_words("# Words.\nOld New\nold_name name\n"), [("Old", "New"), ("old_name", "name")]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! Modules that import each other, and crates that import against the order of the layers.
+//! Modules that import each other, and crates that import from higher layers.
 //!
-//! At each level of a crate, an import from one subtree of modules into another is an arrow between two siblings. Arrows must not form
-//! a cycle. A module may use what the file of its parent declares, as is usual in Rust. The root is the exception: lib.rs and main.rs
-//! count as siblings of their modules, so a module cannot import what they declare if they import from the module.
+//! At each level of a crate, an import from one subtree of modules into another is an arrow between
+//! two siblings. Arrows must not form a cycle. A module may use what the file of its parent
+//! declares, as is usual in Rust. The root is the exception: lib.rs and main.rs count as siblings
+//! of their modules, so a module cannot import their declarations if they import from the module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,8 +12,7 @@ use std::path::{Path, PathBuf};
 use super::crates::{Crate, on_disk};
 use crate::build::{metadata, root};
 
-/// Targets that still have imports on cycles, by the file of their root, and how many. Lower a number when it falls, and remove the
-/// target when it reaches zero.
+/// The number of imports on cycles in each target. Lower it when it falls.
 const LEFT: [(&str, usize); 4] = [
     ("tests/contract/main.rs", 2),
     ("tests/e2e/devcluster.rs", 9),
@@ -20,7 +20,7 @@ const LEFT: [(&str, usize); 4] = [
     ("tests/sim/tests/simulation/main.rs", 4),
 ];
 
-/// The crates of the product from the lowest layer to the highest, each with those that it may import.
+/// The crates of the product from the lowest layer on, with the crates that each may import.
 const LAYERS: [(&str, &[&str]); 10] = [
     ("gyre-core", &[]),
     ("gyre-sandbox", &["gyre-core"]),
@@ -34,7 +34,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ("gyre-test", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-input", "gyre-offline", "gyre-sdk"]),
 ];
 
-/// An import from one sibling into another, with two files that show it.
+/// An import between siblings, with the two files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Arrow {
     from: String,
@@ -51,7 +51,7 @@ impl fmt::Display for Arrow {
     }
 }
 
-/// The arrows of a crate that lie on a cycle.
+/// Returns the arrows of a crate that are on a cycle.
 fn cyclic(read: &Crate) -> Vec<Arrow> {
     let mut levels: BTreeMap<&[String], BTreeMap<(&str, &str), Arrow>> = BTreeMap::new();
     for (index, importer) in read.modules.iter().enumerate() {
@@ -82,7 +82,6 @@ fn cyclic(read: &Crate) -> Vec<Arrow> {
     on_cycles.collect()
 }
 
-/// The name of the root of a crate among its modules.
 const ROOT: &str = "the root";
 
 /// Returns whether arrows lead from one sibling to another.
@@ -95,10 +94,9 @@ fn leads(arrows: &BTreeSet<(&str, &str)>, from: &str, to: &str) -> bool {
     reached.contains(to)
 }
 
-/// A target of Cargo in the workspace.
 struct Target {
     package: String,
-    /// If true, it is compiled into other programs, or runs: a library or a program.
+    /// True for libraries and programs, false for tests and benchmarks.
     is_product: bool,
     root: PathBuf,
 }
@@ -122,7 +120,6 @@ fn relative(path: &Path) -> PathBuf {
     path.strip_prefix(&root).map_or_else(|_| path.to_path_buf(), Path::to_path_buf)
 }
 
-/// A crate of the tree, whose files are named from the root on.
 fn read_target(target: &Target) -> Crate {
     let mut read = Crate::read(&target.root, &on_disk);
     for module in &mut read.modules {
@@ -146,7 +143,7 @@ fn no_modules_import_each_other() {
     assert!(wrong.is_empty(), "cut the cycles, or lower the numbers:\n  {}", wrong.join("\n  "));
 }
 
-/// Returns the imports of a crate that are against the layers: its file, the path, and the file that declares what that names.
+/// Returns the imports of a crate that violate the layers.
 fn against_the_layers(read: &Crate, others: &BTreeMap<String, Crate>, allowed: &[&str]) -> Vec<String> {
     let forbidden = others.iter().filter(|(name, _)| !allowed.contains(&name.as_str()));
     let findings = forbidden.flat_map(|(name, other)| {
@@ -192,7 +189,7 @@ fn every_crate_of_the_host_has_a_layer() {
     }
 }
 
-/// The arrows on cycles in a crate of these files, as `from -> to`.
+/// Returns the arrows on cycles in a crate of these files, as `from -> to`.
 fn check(files: &[(&str, &str)]) -> Vec<String> {
     let arrows = cyclic(&Crate::read(Path::new("src/lib.rs"), &source_of(files)));
     arrows.iter().map(|arrow| format!("{} -> {}", arrow.from, arrow.to)).collect()
@@ -223,7 +220,7 @@ fn a_cycle_is_found_for_each_form_of_import() {
         "macro_rules! m { () => { $crate::b::f() }; }",
         "#[serde(with = \"crate::b::text\")] struct A2;",
         "#[arg(value_parser = crate::b::parse)] struct A2;",
-        // Through the root's facade, and through its glob.
+        // Through the root's re-export, and through its glob.
         "use crate::B;",
         "use crate::FromGlob;",
         "use super::*; fn f(_: B) {}",
@@ -258,7 +255,7 @@ fn a_cycle_of_three_modules_is_found() {
 #[test]
 fn a_cycle_is_found_at_each_level_of_nesting() {
     let lib = "mod a; mod b;";
-    // The files do not import each other, but the modules that they are in do.
+    // The files do not import each other, but their parent modules do.
     let files = [
         ("lib.rs", lib),
         ("a.rs", "mod x; pub mod y;"),
@@ -269,7 +266,7 @@ fn a_cycle_is_found_at_each_level_of_nesting() {
         ("b/w.rs", "pub struct W;"),
     ];
     assert_eq!(check(&files), BOTH);
-    // Two levels down, in files and in line.
+    // Two levels down, in files and inline.
     let files = [
         ("lib.rs", "mod a;"),
         ("a.rs", "mod x;"),
@@ -298,7 +295,7 @@ fn a_cycle_through_a_facade_is_found() {
         ("a/y.rs", "pub struct Y; use super::x::X;"),
     ];
     assert_eq!(check(&files), ["a::x -> a::y", "a::y -> a::x"]);
-    // Another module re-exports the name: importing it from there is an import of that module, too.
+    // An import of a re-exported name is an import from the re-exporting module, too.
     let files = [
         ("lib.rs", "mod a; mod b; mod c;"),
         ("a.rs", "use crate::b::C;"),
@@ -306,7 +303,7 @@ fn a_cycle_through_a_facade_is_found() {
         ("c.rs", "pub struct C;"),
     ];
     assert_eq!(check(&files), BOTH);
-    // A facade of a facade, which renames.
+    // A re-export of a re-export, with another name.
     let lib = "mod a; mod b; mod f { pub use super::g::Other as Last; } mod g { pub use crate::b::B as Other; }";
     let files = [("lib.rs", lib), ("a.rs", "pub struct A; use crate::f::Last;"), ("b.rs", "pub struct B; use crate::a::A;")];
     assert_eq!(check(&files), ["a -> b", "a -> f", "a -> g", "b -> a", "f -> b", "f -> g", "g -> b"]);
@@ -327,7 +324,7 @@ fn one_way_imports_and_test_code_are_accepted() {
     let one_way = ("b.rs", "pub struct B;");
     for a in [
         "use crate::b::B;",
-        // Another crate of that name.
+        // Another crate with the same name.
         "use ::b::B; use std::a::A;",
         "use c::c; use d::e; use e::d; fn f() { c::f(); d::f(); }",
         "mod inner { use super::super::b::B; use super::A; } pub struct A; use inner::I;",
@@ -342,7 +339,7 @@ fn one_way_imports_and_test_code_are_accepted() {
     ] {
         assert_eq!(check(&[("lib.rs", lib), ("a.rs", "use crate::b::B;"), ("b.rs", test_code)]), [""; 0], "{test_code}");
     }
-    // This is not only compiled for tests.
+    // Code that is not only compiled for tests.
     for code in ["#[cfg(not(test))] use crate::a::A;", "#[cfg(any(test, unix))] use crate::a::A;"] {
         assert_eq!(check(&[("lib.rs", lib), ("a.rs", "use crate::b::B;"), ("b.rs", code)]), BOTH, "{code}");
     }
