@@ -144,7 +144,8 @@ fn cargo(workspace: &Path, target_dir: &Path, profile: Profile, arguments: &[&st
 fn generate(target_dir: &Path, guests: &[Guest], probes: &[Guest]) -> Result<String, String> {
     let cache = target_dir.join("code");
     let cache = cache.to_str().ok_or_else(|| format!("{} is not UTF-8", cache.display()))?;
-    let mut code = format!("/// A directory for the compiled code of all sandboxes of tests.\npub const CODE_CACHE: &str = {cache:?};\n");
+    let mut code =
+        format!("/// A directory for the compiled code of all sandboxes of tests.\npub const CODE_CACHE: &str = {cache:?};\n");
     for plugin in PLUGINS {
         let file = Profile::Plugin.components(target_dir).join(plugin_build::file_name(plugin));
         code += &format!("/// The plugin `{plugin}`.\n{}", constant(&plugin.replace('-', "_"), &file)?);

@@ -105,7 +105,14 @@ impl Client {
     }
 
     /// Sends a merge patch for an object, or for a subresource of it (`/status`).
-    pub(crate) fn patch(&self, namespace: &str, kind: &str, name: &str, subresource: &str, patch: &Value) -> anyhow::Result<()> {
+    pub(crate) fn patch(
+        &self,
+        namespace: &str,
+        kind: &str,
+        name: &str,
+        subresource: &str,
+        patch: &Value,
+    ) -> anyhow::Result<()> {
         let path = self.path(namespace, kind, Some(name), subresource)?;
         let uri = format!("{path}?fieldManager=kubectl-patch");
         self.succeed(Method::PATCH, &uri, Some(("application/merge-patch+json", patch.to_string()))).map(drop)
@@ -131,9 +138,8 @@ impl Client {
     fn path_of(&self, object: &Value, name: Option<()>) -> anyhow::Result<String> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
-        let served = self.find(&format!("{api_version} {kind}"), |served| {
-            served.api_version() == api_version && served.kind == kind
-        })?;
+        let served =
+            self.find(&format!("{api_version} {kind}"), |served| served.api_version() == api_version && served.kind == kind)?;
         let namespace = Some(text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
         Ok(served.path(namespace.unwrap_or("default"), name.map(|()| text("/metadata/name"))))
     }
@@ -280,9 +286,8 @@ pub(crate) fn shared(kubeconfig: &Path) -> anyhow::Result<&'static Client> {
 /// Runs a request on a runtime of its own, because some tests have a runtime themselves.
 fn wait_for<T: Send + 'static>(request: impl Future<Output = anyhow::Result<T>> + Send + 'static) -> anyhow::Result<T> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    let runtime = RUNTIME.get_or_init(|| {
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
-    });
+    let runtime = RUNTIME
+        .get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime"));
     let (sender, receiver) = mpsc::sync_channel(1);
     runtime.spawn(async move {
         // The receiver waits below, so it is there.

@@ -87,7 +87,11 @@ const COMMANDS: [(&[&str], Evidence); 27] = [
     (&["helm install gyre charts/gyre"], INSTALL),
     (
         &["helm upgrade gyre charts/gyre"],
-        Evidence::By("tests/chart/tests/host.rs", "finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules", "\"upgrade\""),
+        Evidence::By(
+            "tests/chart/tests/host.rs",
+            "finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules",
+            "\"upgrade\"",
+        ),
     ),
     (
         &["helm uninstall gyre"],

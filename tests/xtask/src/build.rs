@@ -63,7 +63,10 @@ pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     let folder = target_folder()?.join("wasm");
     for package in packages {
         let mut command = cargo(&plugin_build::CDYLIB);
-        command.args(plugin_build::Profile::Plugin.options()).args(["--locked", "--package", package, "--target-dir"]).arg(&folder);
+        command
+            .args(plugin_build::Profile::Plugin.options())
+            .args(["--locked", "--package", package, "--target-dir"])
+            .arg(&folder);
         command.env(plugin_build::FLAGS_VARIABLE, plugin_build::flags()?);
         steps::run(&mut command)?;
     }

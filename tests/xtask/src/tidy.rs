@@ -289,19 +289,6 @@ fn digest(folder: &Path) -> String {
     })
 }
 
-/// `Cargo.toml` optimises all packages that it does not name, which is meant for dependencies.
-#[test]
-fn every_package_has_a_profile_for_development() {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let (_, profiles) = manifest.split_once("[profile.dev.package]\n").unwrap();
-    let (profiles, _) = profiles.split_once("\n[").unwrap();
-    let metadata = metadata().unwrap();
-    let names = metadata["packages"].as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap());
-    let missing: Vec<&str> =
-        names.filter(|name| !profiles.lines().any(|line| line.starts_with(&format!("{name} = ")))).collect();
-    assert!(missing.is_empty(), "add to [profile.dev.package] of Cargo.toml: {missing:?}");
-}
-
 /// `cargo xtask` installs what a build server needs, so that developers get the same.
 #[test]
 fn the_build_server_does_no_more_than_call_xtask() {

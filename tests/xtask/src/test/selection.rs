@@ -27,8 +27,8 @@ const REAL: &str = "gyre e2e";
 /// `tests/contract` compares the two servers, so a difference is found there. The modules that stay test what can differ:
 /// permissions, networks, names, creation, fields of others, finalizers, admission, watches and previews.
 const BRIDGED: [&str; 23] = [
-    "composed", "counted", "diff", "failures", "gateway", "hostile", "logs", "many", "memo", "metrics", "mounts", "pod_log", "probes",
-    "reads", "record", "render", "scale", "shadow", "signals", "state", "swap", "traces", "xca",
+    "composed", "counted", "diff", "failures", "gateway", "hostile", "logs", "many", "memo", "metrics", "mounts", "pod_log",
+    "probes", "reads", "record", "render", "scale", "shadow", "signals", "state", "swap", "traces", "xca",
 ];
 
 /// A suite of a quick run.
@@ -47,10 +47,7 @@ impl Quick {
 }
 
 /// The suites of a quick run: unit tests, the laws of `gyre-core`, the contract suite on devcluster, and one scenario for each area.
-const QUICK: &[Quick] = &[
-    Quick::whole("xtask"),
-    Quick::whole("gyre-core"),
-];
+const QUICK: &[Quick] = &[Quick::whole("xtask"), Quick::whole("gyre-core")];
 
 /// The variable that keeps the contract suite from the real API server.
 const CONTRACT_ON_DEVCLUSTER: (&str, &str) = ("GYRE_CONTRACT_SERVERS", "devcluster");

@@ -38,7 +38,8 @@ pub(super) struct Run {
 /// Compiles the test programs, and returns those that were compiled.
 pub(super) fn build(extent: Extent) -> anyhow::Result<Vec<Suite>> {
     // All packages in each case: with fewer, Cargo would compile dependencies again, with fewer features.
-    let mut command = build::cargo(&["test", "--no-run", "--locked", "--workspace", "--message-format=json-render-diagnostics"]);
+    let mut command =
+        build::cargo(&["test", "--no-run", "--locked", "--workspace", "--message-format=json-render-diagnostics"]);
     command.args(extent.targets()).stdin(Stdio::null()).stdout(Stdio::piped());
     let line = steps::line(&command);
     eprintln!("  $ {line}");
