@@ -14,7 +14,7 @@ use crate::difference::unified::unified;
 use crate::program::Program;
 use crate::record::Redaction;
 
-/// A verb: the change to an object.
+/// The change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
@@ -137,7 +137,7 @@ impl Change {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Of those that are not refused.
+    /// Changes that are not refused.
     pub by_verb: BTreeMap<Verb, usize>,
     /// Changes that would be refused.
     pub refused: usize,

@@ -25,7 +25,7 @@ struct WatchState {
 pub struct Down {
     /// When it was disconnected.
     pub since: Instant,
-    /// The last error; `None` while it connects for the first time.
+    /// The last error since then, if there was one.
     pub error: Option<String>,
 }
 

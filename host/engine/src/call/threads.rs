@@ -2,7 +2,7 @@
 //!
 //! A call blocks its thread until its deadline at worst, and would compete with other work. So
 //! after [`LONG`] of CPU time its thread gets the idle priority; calls of an untrusted plugin have
-//! it from the start. Without privileges this cannot be undone: such a thread is not used again.
+//! it from the start. Only a privileged process could undo this, so a lowered thread is not reused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};

@@ -181,7 +181,7 @@ impl Store {
         change
     }
 
-    /// Ends a list, and returns the objects that were not on it.
+    /// Ends a list: removes and returns the objects that were not on it.
     pub fn end_list(&self) -> Vec<SharedObject> {
         let (listing, by_key) = {
             let mut state = self.write();
