@@ -1,5 +1,7 @@
-//! Cuts texts that may have any length.
+//! Texts for people: cuts those of any length, escapes control characters, and joins errors with their sources.
 
+use std::borrow::Cow;
+use std::error::Error;
 use std::fmt::{self, Write as _};
 
 const MARK: char = '…';
@@ -37,6 +39,55 @@ pub fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
     }
 }
 
+/// Escapes control characters: a line break could begin a forged log line.
+pub fn without_control(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
+    }
+    Cow::Owned(plain)
+}
+
+/// An error with its sources, each once: some errors repeat their source.
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
+    error_chain_with(error, |_| None)
+}
+
+/// As [`error_chain`], where `whole` returns the text of an error that says all of its sources.
+pub fn error_chain_with(error: &(dyn Error + 'static), whole: impl Fn(&(dyn Error + 'static)) -> Option<String>) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let (own, rest) = match whole(error) {
+            Some(own) => (own, None),
+            None => (error.to_string(), error.source()),
+        };
+        let own = without_code(&without_source(&own, rest), error);
+        if !own.is_empty() && !text.contains(&own) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(&own);
+        }
+        next = rest;
+    }
+    text
+}
+
+fn without_source(text: &str, source: Option<&(dyn Error + 'static)>) -> String {
+    let source = source.map(ToString::to_string).unwrap_or_default();
+    match text.split_once(&source) {
+        Some((before, _)) if !source.is_empty() => before.trim_end_matches([' ', ':', '(']).to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+fn without_code(text: &str, error: &(dyn Error + 'static)) -> String {
+    let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+    code.map_or_else(|| text.to_owned(), |code| text.replace(&format!(" (os error {code})"), ""))
+}
+
 struct Bounded {
     text: String,
     limit: usize,
@@ -59,6 +110,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_line_of_a_plugin_stays_one() {
+        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
+        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
+    }
 
     #[test]
     fn a_text_is_cut_between_characters_and_marked_as_cut() {

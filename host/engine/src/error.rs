@@ -1,5 +1,6 @@
 //! Error texts for people.
 
+use gyre_core::text;
 use kube::core::Status;
 
 /// The API server's message, with the remedy for missing permissions.
@@ -10,36 +11,12 @@ pub(crate) fn said(status: &Status) -> String {
     format!("{}{remedy}", status.message)
 }
 
-/// An error with its sources, each once: kube's errors repeat their source.
+/// An error with its sources, each once. An answer of the API server has its code and reason.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = String::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let (own, rest) = match error.downcast_ref::<kube::Error>() {
-            Some(kube::Error::Api(status)) => (format!("{} ({} {})", said(status), status.code, status.reason), None),
-            _ => (error.to_string(), error.source()),
-        };
-        let own = without_code(&without_source(&own, rest), error);
-        if !own.is_empty() && !text.contains(&own) {
-            text.push_str(if text.is_empty() { "" } else { ": " });
-            text.push_str(&own);
-        }
-        next = rest;
-    }
-    text
-}
-
-fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>) -> String {
-    let source = source.map(ToString::to_string).unwrap_or_default();
-    match text.split_once(&source) {
-        Some((before, _)) if !source.is_empty() => before.trim_end_matches([' ', ':', '(']).to_owned(),
-        _ => text.to_owned(),
-    }
-}
-
-fn without_code(text: &str, error: &(dyn std::error::Error + 'static)) -> String {
-    let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
-    code.map_or_else(|| text.to_owned(), |code| text.replace(&format!(" (os error {code})"), ""))
+    text::error_chain_with(error, |error| match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => Some(format!("{} ({} {})", said(status), status.code, status.reason)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

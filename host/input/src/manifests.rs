@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use gyre_engine::error::error_chain;
+use gyre_core::text::error_chain;
 use serde_json::Value;
 
 use crate::document::yaml_problem;

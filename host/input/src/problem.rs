@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gyre_core::text::cut;
-use gyre_engine::telemetry::log::without_control;
+use gyre_core::text::{cut, without_control};
 
 /// The most bytes of a text, because problems quote values of any length.
 const LONGEST: usize = 1_024;

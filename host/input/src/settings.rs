@@ -1,8 +1,8 @@
 //! Checks settings by the schema of their plugin and by the plugin itself.
 
 use gyre_core::manifest::Manifest;
+use gyre_core::text::error_chain;
 use gyre_core::text::list;
-use gyre_engine::error::error_chain;
 use gyre_sandbox::{Limits, Plugin, call, settings};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ValidationError};

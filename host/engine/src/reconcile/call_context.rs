@@ -14,7 +14,7 @@ use crate::cluster::object::SharedObject;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
-use crate::telemetry::log::without_control;
+use gyre_core::text::without_control;
 
 enum Audience {
     /// The mount reconciles the parent when something that it read changes.

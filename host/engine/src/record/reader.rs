@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read as _};
 use std::sync::Arc;
 
-use gyre_core::text::displayed;
+use gyre_core::text::{displayed, without_control};
 
 use super::format::{CallLine, EndLine, FORMAT, HeadLine, Line, ProgramLine};
-use crate::telemetry::log::without_control;
 
 /// The longest line. A call sees at most some thousands of objects of a few megabytes.
 const LONGEST_LINE: u64 = 1 << 30;

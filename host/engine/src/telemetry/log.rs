@@ -1,6 +1,5 @@
 //! Logging.
 
-use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
 use anyhow::{Context as _, anyhow};
@@ -52,27 +51,4 @@ pub fn start(filter: &str, format: LogFormat, traces: Option<&Traces>) -> anyhow
     };
     let all = tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces.map(Traces::layer));
     all.try_init().map_err(|error| anyhow!("cannot start logging: {error}"))
-}
-
-/// Escapes control characters: a line break could begin a forged log line.
-pub fn without_control(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len() + 8);
-    for letter in text.chars() {
-        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
-    }
-    Cow::Owned(plain)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_a_plugin_stays_one() {
-        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
-        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
-    }
 }

@@ -26,7 +26,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ("gyre-sandbox", &["gyre-core"]),
     ("gyre-devcluster", &["gyre-core"]),
     ("gyre-engine", &["gyre-core", "gyre-sandbox"]),
-    ("gyre-input", &["gyre-core", "gyre-sandbox", "gyre-engine"]),
+    ("gyre-input", &["gyre-core", "gyre-sandbox"]),
     ("gyre-offline", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-input"]),
     ("gyre", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-input", "gyre-offline"]),
     ("gyre-sdk-derive", &[]),
