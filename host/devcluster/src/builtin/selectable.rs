@@ -53,7 +53,7 @@ fn pod(pod: &Value, field: &str) -> Option<String> {
         | "status.phase"
         | "status.nominatedNodeName" => Some(text(pod, field)),
         "status.podIP" => {
-            Some(at(pod, "status.podIPs").and_then(|ips| ips.get(0)?.get("ip")?.as_str()).unwrap_or_default().to_owned())
+            Some(value_at(pod, "status.podIPs").and_then(|ips| ips.get(0)?.get("ip")?.as_str()).unwrap_or_default().to_owned())
         }
         "spec.hostNetwork" => Some(flag(pod, field)),
         _ => None,
