@@ -38,7 +38,7 @@ use crate::commands::shadow::{self, ShadowArguments};
 use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::SecureArguments;
-use crate::config::arguments::election::ElectionArguments;
+use crate::config::arguments::election::{ElectionArguments, Fence};
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
 use crate::config::values::{MissingArgument, WrongArguments, label};
 use crate::config::{self, HostArguments, Reload, Source};
@@ -230,7 +230,8 @@ fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
 }
 
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
-    let mount = MountArguments::from(arguments.mount);
+    let mut mount = MountArguments::from(arguments.mount);
+    mount.code.compile_apart();
     if mount.is_empty() {
         bail!(MissingArgument { command: "run", argument: SOMETHING_TO_MOUNT });
     }
@@ -239,7 +240,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let host = arguments.host;
     let source =
         Source::open_host(&mount, &host.election)?.with_grace(host.plugin_dir_grace.unwrap_or(config::PLUGIN_DIR_GRACE));
-    let election = host.election.options(&host.home_namespace, source.name(), &instance())?;
+    let election = host.election.options(source.fence(), &host.home_namespace, source.name(), &instance())?;
     if arguments.check {
         return print(config::Table(&source.programs()));
     }
@@ -302,7 +303,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let brought = programs.iter().chain(shadows).flat_map(|program| &program.manifest().crds);
     let known = Known::new(brought.chain(&definitions));
     let home = &arguments.home_namespace;
-    let election = arguments.election.options(home, source.name(), "any")?;
+    let election = arguments.election.options(Fence::Always, home, source.name(), "any")?;
     let deployment = Deployment {
         inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
@@ -341,11 +342,12 @@ fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     for path in &arguments.plugins {
         let plugin = open(&sandbox, path)?;
         if plugin.compile().source == CodeSource::Compiled && !sandbox.is_compiled(&read(path)?) {
-            bail!(
+            // A host that compiles in another process relies on this exit code: `NOT_KEPT`.
+            bail!(WrongArguments(format!(
                 "cannot keep the code of {} in {}: name a directory with --code-cache that only you, or root, may write to",
                 path.display(),
                 cache.display()
-            );
+            )));
         }
     }
     Ok(())

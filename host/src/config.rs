@@ -59,7 +59,7 @@ pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::schema::schema;
 use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};
 pub(crate) use self::table::Table;
-use crate::config::arguments::election::ElectionArguments;
+use crate::config::arguments::election::{ElectionArguments, Fence};
 use crate::config::arguments::mounts::MountArguments;
 use crate::plugins::files::Files;
 
@@ -209,7 +209,8 @@ impl Source {
         let (mut files, mut problems) = (Files::default(), Problems::default());
         let mut directory = Directory::default();
         let (configuration, _) = read(arguments, &mut files, &mut directory, Time::default(), &mut problems);
-        if let Some(wrong) = election.and_then(ElectionArguments::wrong_times) {
+        let fence = Fence::of(configuration.name.value.as_deref());
+        if let Some(wrong) = election.and_then(|election| election.wrong_times(fence)) {
             process::check_times(&wrong, &configuration, &mut problems);
         }
         let process = Process::of(&configuration);
@@ -219,8 +220,8 @@ impl Source {
             ..arguments.code.options()
         };
         let sandbox = Sandbox::new(options).map_err(Error::Sandbox)?;
-        let cache = arguments.code.cache();
-        let loaded = Loader::new(&sandbox, cache.as_deref(), &[], &mut files, &mut problems).load(configuration);
+        let compiler = arguments.code.compiler();
+        let loaded = Loader::new(&sandbox, compiler.as_ref(), &[], &mut files, &mut problems).load(configuration);
         let Programs { programs, of_directory } = problems.or(loaded).map_err(Error::Refused)?;
         directory.mount(of_directory);
         let shared = Arc::new(Shared { arguments: arguments.clone(), sandbox, process });
@@ -241,6 +242,11 @@ impl Source {
     /// The name of the deployment, or the default name.
     pub fn name(&self) -> &str {
         self.shared.process.name.as_deref().unwrap_or(NAME)
+    }
+
+    /// Whether the host holds its Lease also without `--ha`.
+    pub(crate) fn fence(&self) -> Fence {
+        Fence::of(self.shared.process.name.as_deref())
     }
 
     /// The inventory of the deployment, or `None` without a name: deployments that share an
@@ -365,8 +371,8 @@ impl Shared {
         let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), directory.clone());
         let (configuration, mut scan) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
         self.process.check(&configuration, &mut problems);
-        let cache = self.arguments.code.cache();
-        let loaded = Loader::new(&self.sandbox, cache.as_deref(), current, &mut files, &mut problems).load(configuration);
+        let compiler = self.arguments.code.compiler();
+        let loaded = Loader::new(&self.sandbox, compiler.as_ref(), current, &mut files, &mut problems).load(configuration);
         let result = problems.or(loaded).map(|Programs { programs, of_directory }| {
             directory.mount(of_directory);
             programs.into()

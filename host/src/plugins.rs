@@ -1,46 +1,54 @@
 //! Reads plugins from files, and compiles them.
 
+pub(crate) mod apart;
+mod cgroup;
 mod compiling;
 pub(crate) mod files;
 
 use std::path::Path;
-use std::process::Stdio;
 
 use anyhow::anyhow;
 use gyre_engine::error::error_chain;
 use gyre_sandbox::{Plugin, Sandbox};
-use tracing::{debug, info};
+use tracing::info;
 
+use crate::plugins::apart::{Compiled, Compiler};
 use crate::plugins::files::Files;
 
 /// The largest plugin, in bytes. Components with an interpreter have about 20 MiB.
 pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
-pub(crate) fn load_file(
-    sandbox: &Sandbox,
-    path: &Path,
-    bytes: &[u8],
-    cache: Option<&Path>,
-) -> Result<Plugin, gyre_sandbox::load::Error> {
-    let _shown = compiling::announce(sandbox, path, bytes);
-    compile_apart(sandbox, path, bytes, cache);
-    load(sandbox, bytes)
+/// The reason why a plugin of a mount cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Load(#[from] gyre_sandbox::load::Error),
+    #[error(transparent)]
+    Compile(#[from] apart::Error),
 }
 
-/// Compiles a plugin in another process, because the compiler takes tens of megabytes that this
-/// process would keep. Errors are reported when the plugin is loaded.
-fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
-    let (Some(cache), Ok(gyre)) = (cache, std::env::current_exe()) else { return };
-    if sandbox.is_compiled(bytes) {
-        return;
+impl Error {
+    pub(crate) fn remedy(&self) -> &str {
+        match self {
+            Self::Load(error) => error.remedy(),
+            Self::Compile(error) => error.remedy(),
+        }
     }
-    let mut command = std::process::Command::new(gyre);
-    command.arg("compile").arg("--code-cache").arg(cache).arg("--").arg(path);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(status) => debug!(plugin = %path.display(), %status, "compiled in another process"),
-        Err(error) => debug!(plugin = %path.display(), %error, "no other process to compile in"),
+}
+
+/// Loads a plugin. If there is a compiler, it compiles in another process, because the compiler
+/// takes tens of megabytes that this process would keep, and hundreds for some plugins.
+pub(crate) fn load_file(sandbox: &Sandbox, path: &Path, bytes: &[u8], compiler: Option<&Compiler>) -> Result<Plugin, Error> {
+    let _shown = compiling::announce(sandbox, path, bytes);
+    if let Some(compiler) = compiler.filter(|_| !sandbox.is_compiled(bytes)) {
+        match compiler.compile(path) {
+            Ok(Compiled::InCache) if !sandbox.is_compiled(bytes) => Err(apart::Error::Changed)?,
+            // Its code is in the cache, so loading it says what is wrong, and compiles nothing.
+            Err(apart::Error::Failed { .. }) if sandbox.is_compiled(bytes) => {}
+            compiled => drop(compiled?),
+        }
     }
+    Ok(load(sandbox, bytes)?)
 }
 
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";

@@ -82,7 +82,7 @@ fn flags_override_variables_which_override_the_file() {
     let file = folder.path().join("gyre.yaml");
     let mount = format!("mounts: [{{plugin: {}}}]", gyre_artifacts::ECHO);
     fs::write(&file, format!("host: {{ha: true, homeNamespace: of-file}}\n{mount}\n")).unwrap();
-    // A host with leader election needs a permission for Leases in its home namespace.
+    // A host needs a permission for Leases in its home namespace, also without `--ha`.
     let leases = |flags: &[&str], variables: &[(&str, &str)]| {
         let mut command = Command::new(GYRE);
         command.env_remove("HA_ENABLED").env_remove("NAMESPACE").envs(variables.iter().copied());
@@ -96,8 +96,7 @@ fn flags_override_variables_which_override_the_file() {
     assert_eq!(leases(&[], &[]), ["of-file"]);
     assert_eq!(leases(&[], &[("NAMESPACE", "of-variable")]), ["of-variable"]);
     assert_eq!(leases(&["--home-namespace", "of-flag"], &[("NAMESPACE", "of-variable")]), ["of-flag"]);
-    assert_eq!(leases(&[], &[("HA_ENABLED", "false")]), [""; 0]);
-    assert_eq!(leases(&["--ha"], &[("HA_ENABLED", "false")]), ["of-file"]);
+    assert_eq!(leases(&[], &[("HA_ENABLED", "false")]), ["of-file"]);
 }
 
 #[test]

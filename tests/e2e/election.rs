@@ -375,3 +375,34 @@ fn a_terminated_leader_finishes_its_calls_and_releases_the_lease() {
     gaps.add(&requests, &terms);
     gaps.check();
 }
+
+#[test]
+fn hosts_of_one_name_never_both_write_although_ha_is_off_for_some_of_them() {
+    let Some(cluster) = Cluster::for_test("without-ha", &["without-ha"]) else { return };
+    let Some(start) = cluster.audit_mark() else { return };
+    let deployment = of_tenants(&cluster, "without-ha");
+    let client = deployment.client();
+    let leases = Leases::new(&client, deployment.namespace);
+    let parents = (0..PARENTS).map(|number| (format!("it-{number}"), "Tenant00".to_owned())).collect();
+    let changes = Changes::begin(&client, deployment.namespace, parents, PACE);
+    let mut replicas: Vec<Replica> =
+        ["--ha=false", "--ha", "--ha=false"].into_iter().map(|ha| deployment.replica_with(ha)).collect();
+    for replica in &replicas {
+        cluster.eventually("all to be ready", || replica.host.http("/readyz").0.contains(" 200 ").then_some(()));
+    }
+    while !replicas.is_empty() {
+        let holder = || leases.holders().get(deployment.namespace).cloned();
+        let leads = |replica: &Replica| holder().as_ref() == Some(&replica.user);
+        let leader = cluster.eventually("a leader", || replicas.iter().position(leads));
+        changes.await_progress(&cluster);
+        let mut ended = replicas.remove(leader);
+        ended.host.process.signal(Signal::Terminate).unwrap();
+        ended.host.process.wait(PATIENCE).unwrap().expect("it ends");
+    }
+    drop(changes);
+    let requests = deployment.requests(start);
+    let terms = terms(&requests, deployment.namespace);
+    let writes: Vec<&AuditEvent> = requests.iter().filter(|event| is_fenced(event)).collect();
+    assert_eq!(one_writer(&terms, &writes), [] as [&AuditEvent; 0]);
+    assert_eq!(terms.len(), 3, "each of them led: {terms:#?}");
+}

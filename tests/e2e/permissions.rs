@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use gyre_controlplane::AuditEvent;
+use gyre_controlplane::{AuditEvent, Signal};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, condition, config_map, websites};
+use crate::harness::{Cluster, Folder, GYRE, PATIENCE, condition, config_map, websites};
 
 const ECHOS: usize = 20;
 
@@ -197,9 +197,10 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     let folder = Folder::new();
     let mount = json!({ "plugin": gyre_artifacts::WEBSITE, "selector": "test=readable" });
     let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
-    let permitted = permissions(&["--config", &file]);
+    let arguments = ["--config", file.as_str(), "--home-namespace", "readable", "--ha"];
+    let permitted = permissions(&arguments);
     let Some(mark) = cluster.audit_mark() else { return };
-    let host = cluster.host_with(&[], &[], &["--config", &file]);
+    let mut host = cluster.host_with(&[], &[], &arguments);
     let website = |title: &str| {
         json!({
             "apiVersion": "web.gyre.dev/v1alpha1", "kind": "Website",
@@ -236,6 +237,9 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     }
     cluster.settled(&host);
     cluster.kubectl(&["delete", "-n", "readable", "website", "site"]);
+    // It releases its Lease.
+    host.process.signal(Signal::Terminate).unwrap();
+    host.process.wait(PATIENCE).unwrap().expect("it ends");
     let mut requests = cluster.requests(mark);
     requests.extend(cluster.watches(mark));
     assert_eq!(unexplained(&permitted, &requests), Vec::<String>::new());
@@ -259,7 +263,7 @@ fn a_restricted_mount_needs_fewer_permissions() {
     };
     let wide = rules(website(json!({})), &[]);
     assert!(wide.contains("watch websitedefaults everywhere") && wide.contains("patch services everywhere"), "{wide:?}");
-    let confined = rules(website(json!({ "namespaces": ["a"] })), &["--namespaced"]);
+    let confined = rules(website(json!({ "namespaces": ["a"] })), &["--namespaced", "--home-namespace", "a"]);
     assert!(confined.iter().all(|rule| rule.ends_with(" a")), "what is in no namespace is not seen: {confined:?}");
     let narrow = rules(website(json!({ "grants": { "children": ["Service.v1"], "reads": [] } })), &[]);
     assert!(!narrow.contains("watch websitedefaults everywhere") && narrow.contains("patch services everywhere"), "{narrow:?}");

@@ -46,11 +46,16 @@ impl<'a> Deployment<'a> {
     }
 
     pub(crate) fn replica(&self) -> Replica {
+        self.replica_with("--ha")
+    }
+
+    /// Starts a replica with this argument about leader election.
+    pub(crate) fn replica_with(&self, ha: &str) -> Replica {
         let user = format!("{}{}", self.name, self.started.fetch_add(1, Ordering::Relaxed));
         let kubeconfig = self.cluster.plane.kubeconfig_for_user(&user).unwrap();
         let (link, leading) = Link::over(&std::fs::read_to_string(&kubeconfig).unwrap());
         std::fs::write(&kubeconfig, leading).unwrap();
-        let mut arguments = vec!["--ha", "--ha-node-id", &user, "--home-namespace", self.namespace];
+        let mut arguments = vec![ha, "--ha-node-id", &user, "--home-namespace", self.namespace];
         arguments.extend(TIMES);
         arguments.extend(self.arguments.iter().map(String::as_str));
         let plugins: Vec<&str> = self.plugins.iter().map(String::as_str).collect();

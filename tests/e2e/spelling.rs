@@ -132,3 +132,43 @@ fn a_child_that_does_not_fit_its_schema_is_rejected_by_the_field_and_the_others_
     parent(&[]);
     cluster.ready("mistyped", "verbatim", "it");
 }
+
+#[test]
+fn a_key_that_a_plugin_withdraws_from_the_string_data_of_a_secret_is_gone() {
+    let Some(cluster) = Cluster::for_test("withdrawn", &["withdrawn"]) else { return };
+    let _host = cluster.host(&[gyre_artifacts::probes::VERBATIM], &["withdrawn"]);
+    // The first one is created, the others are applied.
+    for (texts, data) in [
+        (json!({"a": "1", "b": "1"}), json!({"a": "MQ==", "b": "MQ=="})),
+        (json!({"a": "2", "b": "1"}), json!({"a": "Mg==", "b": "MQ=="})),
+        (json!({"a": "2"}), json!({"a": "Mg=="})),
+        (json!({"a": "3"}), json!({"a": "Mw=="})),
+    ] {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "it"}, "stringData": texts});
+        cluster.apply(&guest("Verbatim", "withdrawn", "it", json!({ "children": [secret] })).to_string());
+        cluster.eventually(&format!("exactly {data}"), || {
+            (cluster.get("withdrawn", "secret", "it")?["data"] == data).then_some(())
+        });
+    }
+}
+
+#[test]
+fn an_object_that_could_be_created_and_never_applied_is_refused_before_it_is_created() {
+    let Some(cluster) = Cluster::for_test("twice", &["twice"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::VERBATIM], &["twice"]);
+    let parent = |name: &str| {
+        let mut children = spelled_by_people();
+        children[0]["spec"]["template"]["spec"]["containers"][0]["env"] =
+            json!([{"name": "A", "value": "1"}, {"name": name, "value": "2"}]);
+        cluster.apply(&guest("Verbatim", "twice", "it", json!({ "children": children })).to_string());
+    };
+    parent("A");
+    let refused = cluster.reason("twice", "verbatim", "it", "Ready", "InvalidChild");
+    let message = condition(&refused, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
+    let said = "spec.template.spec.containers[0].env[1] has name \"A\", and so has element 0: remove one";
+    assert!(message.contains(said), "{message}");
+    cluster.settled(&host);
+    assert!(cluster.get("twice", "deployment", "it").is_none());
+    parent("B");
+    cluster.ready("twice", "verbatim", "it");
+}

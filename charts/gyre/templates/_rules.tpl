@@ -77,7 +77,6 @@
 
 {{/* The rules of the host in its own namespace: for Leases and its inventory. */}}
 {{- define "gyre.ownRules" -}}
-{{- if .Values.ha.enabled }}
 {{- if eq .Values.ha.leaderElection.scope "mount" }}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -88,9 +87,8 @@
   verbs: [create]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{{ include "gyre.fullname" . }}]
+  resourceNames: [{{ include "gyre.deployment" . }}]
   verbs: [get, update]
-{{- end }}
 {{- end }}
 - apiGroups: [""]
   resources: [configmaps]

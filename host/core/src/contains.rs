@@ -73,6 +73,27 @@ pub(crate) fn first_difference_in(desired: &Map<String, Value>, live: &Value, as
     result.err().map(|Different { path }| path)
 }
 
+/// The first element of a keyed list whose key an earlier element has, or `None`. The API server
+/// creates built-in kinds with such elements, and then refuses every server-side apply.
+pub(crate) fn first_repeated_element(object: &Map<String, Value>) -> Option<RepeatedElement> {
+    let mut comparison = Comparison::of(object);
+    if comparison.kind == Kind::Other {
+        return None;
+    }
+    object.iter().find_map(|(field, value)| comparison.repeated_in(Segment::Field(field), value))
+}
+
+/// An element of a keyed list whose key another one has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RepeatedElement {
+    /// The place of the element, e.g. `spec.containers[0].env[1]`.
+    pub(crate) path: String,
+    /// The index of the first element with this key.
+    pub(crate) first: usize,
+    /// The key, e.g. `name "A"`.
+    pub(crate) key: String,
+}
+
 /// Returns whether two values are equal: numbers by value, and null as an absent field.
 pub(crate) fn equal(left: &Value, right: &Value) -> bool {
     equal_at(left, right, 0)
@@ -217,6 +238,39 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
+    /// Looks for repeated keys in a value, whose last segment is not on the path yet.
+    fn repeated_in(&mut self, segment: Segment<'a>, value: &'a Value) -> Option<RepeatedElement> {
+        // Nothing deeper has a keyed list.
+        if self.path.len() > DEPTH_LIMIT {
+            return None;
+        }
+        self.path.push(segment);
+        let found = match value {
+            Value::Array(elements) => self.repeated_key(elements).or_else(|| {
+                elements.iter().enumerate().find_map(|(index, element)| self.repeated_in(Segment::Index(index), element))
+            }),
+            Value::Object(fields) => fields.iter().find_map(|(field, value)| self.repeated_in(Segment::Field(field), value)),
+            _ => None,
+        };
+        self.path.pop();
+        found
+    }
+
+    fn repeated_key(&mut self, elements: &[Value]) -> Option<RepeatedElement> {
+        let keys = if self.last_fields() == ("metadata", "finalizers") { &[][..] } else { self.merge_keys()? };
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for (index, element) in elements.iter().enumerate() {
+            let Some(key) = element_key(element, keys) else { continue };
+            if let Some(first) = seen.insert(key, index) {
+                self.path.push(Segment::Index(index));
+                let Different { path } = self.different();
+                self.path.pop();
+                return Some(RepeatedElement { path, first, key: described_key(element, keys) });
+            }
+        }
+        None
+    }
+
     fn element(&mut self, index: usize, desired: &'a Value, live: Option<&Value>) -> Result<(), Different> {
         self.path.push(Segment::Index(index));
         let Some(live) = live else { return Err(self.different()) };
@@ -277,25 +331,33 @@ fn may_be_absent(field: &str, desired: &Value) -> bool {
 
 /// The key of each element, or `None` if keys are missing or repeated.
 fn element_keys(elements: &[Value], keys: &[&str]) -> Option<Vec<String>> {
-    let mut distinct = BTreeSet::new();
-    let mut found = Vec::with_capacity(elements.len());
-    for element in elements {
-        let mut text = String::new();
-        for key in keys {
-            match element.get(key) {
-                Some(value) => text.push_str(&value.to_string()),
-                // The one key with a default of the API server.
-                None if *key == "protocol" => text.push_str("\"TCP\""),
-                None => return None,
-            }
-            text.push('\n');
-        }
-        if !distinct.insert(text.clone()) {
-            return None;
-        }
-        found.push(text);
+    let found: Vec<String> = elements.iter().map(|element| element_key(element, keys)).collect::<Option<_>>()?;
+    let distinct: BTreeSet<&String> = found.iter().collect();
+    (distinct.len() == elements.len()).then_some(found)
+}
+
+/// The key of an element, or `None` if it is missing. Without keys, it is the element itself.
+fn element_key(element: &Value, keys: &[&str]) -> Option<String> {
+    if keys.is_empty() {
+        return Some(element.to_string());
     }
-    Some(found)
+    keys.iter().map(|key| Some(key_value(element, key)?.to_string() + "\n")).collect()
+}
+
+fn key_value(element: &Value, key: &str) -> Option<Value> {
+    match element.get(key) {
+        Some(value) => Some(value.clone()),
+        // The one key with a default of the API server.
+        None => (key == "protocol").then(|| Value::from("TCP")),
+    }
+}
+
+fn described_key(element: &Value, keys: &[&str]) -> String {
+    if keys.is_empty() {
+        return element.to_string();
+    }
+    let described = keys.iter().filter_map(|key| Some(format!("{key} {}", key_value(element, key)?)));
+    described.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

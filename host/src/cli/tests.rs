@@ -207,7 +207,8 @@ fn every_gyre_command_in_the_documents_parses() {
     assert!(count > 40, "the documents show {count} commands");
 }
 
-const OTHER_FLAGS: [&str; 6] = ["--take-ownership", "--show-managed-fields", "--cascade", "--set-file", "--help", "--version"];
+const OTHER_FLAGS: [&str; 7] =
+    ["--take-ownership", "--force-conflicts", "--show-managed-fields", "--cascade", "--set-file", "--help", "--version"];
 const OTHER_VARIABLES: [&str; 6] =
     ["KUBEBUILDER_ASSETS", "USE_EXISTING_CLUSTER", "PROPTEST_RNG_SEED", "GYRE_BLESS", "KUBECONFIG", "RUSTUP_AUTO_INSTALL"];
 

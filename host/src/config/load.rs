@@ -20,6 +20,7 @@ use super::keys::{self, Reach};
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Kind, Label, List, Text};
 use crate::plugins;
+use crate::plugins::apart::Compiler;
 use crate::plugins::files::Files;
 
 /// The API groups of Kubernetes itself. Several controllers write the status of their objects.
@@ -50,8 +51,8 @@ const KUBERNETES_GROUPS: [&str; 22] = [
 
 pub(crate) struct Loader<'a> {
     pub(crate) sandbox: &'a Sandbox,
-    /// The directory in which another process may store compiled code.
-    pub(crate) cache: Option<&'a Path>,
+    /// The process that compiles plugins, unless this one does.
+    pub(crate) compiler: Option<&'a Compiler>,
     pub(crate) current: &'a [Program],
     pub(crate) files: &'a mut Files,
     pub(crate) problems: &'a mut Problems,
@@ -71,14 +72,14 @@ struct Loaded {
 impl<'a> Loader<'a> {
     pub(crate) fn new(
         sandbox: &'a Sandbox,
-        cache: Option<&'a Path>,
+        compiler: Option<&'a Compiler>,
         current: &'a [Program],
         files: &'a mut Files,
         problems: &'a mut Problems,
     ) -> Self {
         let shadows = current.iter().filter_map(|program| program.shadow.as_deref());
         let plugins = current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.clone())).collect();
-        Self { sandbox, cache, current, files, problems, plugins }
+        Self { sandbox, compiler, current, files, problems, plugins }
     }
 
     /// Loads the programs of the mounts. Blocks: compiling takes about 100 ms per plugin.
@@ -135,7 +136,7 @@ impl<'a> Loader<'a> {
         if let Some(plugin) = self.plugins.get(&digest) {
             return Some(plugin.clone());
         }
-        match plugins::load_file(self.sandbox, path, &bytes, self.cache) {
+        match plugins::load_file(self.sandbox, path, &bytes, self.compiler) {
             Ok(plugin) => {
                 self.plugins.insert(digest, plugin.clone());
                 Some(plugin)

@@ -21,6 +21,11 @@ pub(crate) struct MissingArgument {
     pub(crate) argument: &'static str,
 }
 
+/// Returns whether this process runs in a Pod: the kubelet sets this variable in every container.
+pub(crate) fn is_in_pod() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
+}
+
 pub(crate) fn whole<N, R>(range: R) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
 where
     N: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,

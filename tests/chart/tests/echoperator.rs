@@ -51,12 +51,7 @@ fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
         (
             "ha.enabled",
             json!(false),
-            vec![
-                ("Deployment", "/spec/replicas", Value::Null),
-                ("environment", "/data/HA_ENABLED", json!("false")),
-                ("environment", "/data/HA_LEASE_LOCK_NAME", Value::Null),
-                ("environment", "/data/HA_LEASE_DURATION_SECONDS", Value::Null),
-            ],
+            vec![("Deployment", "/spec/replicas", json!(1)), ("environment", "/data/HA_ENABLED", json!("false"))],
         ),
         ("ha.replicaCount", json!(5), vec![("Deployment", "/spec/replicas", json!(5))]),
         ("ha.leaderElection.leaseDurationSeconds", json!(60), environment("/data/HA_LEASE_DURATION_SECONDS", "60")),

@@ -1,10 +1,11 @@
 //! A real host with the configuration, environment and permissions of the chart.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,10 +48,15 @@ impl Installed {
     }
 
     fn helm(&self, command: &str, values: &Value) -> anyhow::Result<()> {
+        self.helm_with(command, "gyre", values, &[])
+    }
+
+    fn helm_with(&self, command: &str, release: &str, values: &Value, arguments: &[&str]) -> anyhow::Result<()> {
         let file = self.folder.path().join("values.json");
         fs::write(&file, values.to_string())?;
         let mut helm = self.cluster.helm()?;
-        helm.args([command, "gyre", "--namespace", NAMESPACE, "--values"]).arg(file).arg(chart()).stdin(Stdio::null());
+        helm.args([command, release, "--namespace", NAMESPACE, "--values"]).arg(file).arg(chart()).args(arguments);
+        helm.stdin(Stdio::null());
         let output = helm.output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(())
@@ -58,22 +64,22 @@ impl Installed {
 
     /// Runs `gyre run` like the pods, with their account, but with other paths and ports.
     fn start(&self) -> anyhow::Result<Host> {
+        self.start_as("gyre", "gyre-0", &self.cluster.kubeconfig_for_service_account(NAMESPACE, "gyre")?)
+    }
+
+    fn start_as(&self, release: &str, pod: &str, kubeconfig: &Path) -> anyhow::Result<Host> {
         let map = |name: &str| -> anyhow::Result<BTreeMap<String, String>> {
             Ok(serde_json::from_str(&self.get(&["get", "configmap", name, "--output", "jsonpath={.data}"])?)?)
         };
-        let files = map("gyre-config")?;
+        let files = map(&format!("{release}-config"))?;
         let config = files.get("gyre.yaml").context("no gyre.yaml")?.replace("/plugins", &self.plugins.display().to_string());
         let folder = self.folder.path();
-        let file = folder.join("gyre.yaml");
+        let file = folder.join(format!("{release}.yaml"));
         fs::write(&file, config)?;
         let mut command = Command::new(&self.gyre);
         command.arg("run").arg("--config").arg(&file).args(["--listen", "127.0.0.1:0"]);
-        command.arg("--kubeconfig").arg(self.cluster.kubeconfig_for_service_account(NAMESPACE, "gyre")?);
-        command
-            .envs(map("gyre")?)
-            .env("HOSTNAME", "gyre-0")
-            .env("HA_NODE_ID", "gyre-0")
-            .env("GYRE_CODE_CACHE", folder.join("code"));
+        command.arg("--kubeconfig").arg(kubeconfig);
+        command.envs(map(release)?).env("HOSTNAME", pod).env("HA_NODE_ID", pod).env("GYRE_CODE_CACHE", folder.join("code"));
         let log = tempfile::Builder::new().prefix("gyre-").suffix(".log").tempfile_in(folder)?.into_temp_path();
         Ok(Host { process: Guarded::spawn("gyre", &command, &log.keep()?, Duration::from_secs(10))? })
     }
@@ -278,6 +284,103 @@ fn finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules() -> anyhow::Re
     until("the Pod is let go", || Ok(!is_held()?)).with_context(|| host.log())?;
     let done = "no object holds a finalizer of the plugin pod-log";
     until(done, || Ok(host.log().contains(done))).with_context(|| host.log())
+}
+
+/// A user for each host, with the roles of the release, so that the audit log tells them apart.
+struct Replicas<'a> {
+    installed: &'a Installed,
+    started: usize,
+    echos: Cell<usize>,
+    running: Vec<Host>,
+}
+
+impl Replicas<'_> {
+    const GROUP: &'static str = "gyre-hosts";
+
+    fn start(&mut self, release: &str) -> anyhow::Result<Host> {
+        let user = format!("pod-{}", self.started);
+        self.started += 1;
+        let kubeconfig = self.installed.cluster.kubeconfig_for_user(&user, &[Self::GROUP])?;
+        let host = self.installed.start_as(release, &user, &kubeconfig)?;
+        until("it is ready", || Ok(host.readiness().is_some_and(|answer| answer.contains("200 OK"))))
+            .with_context(|| host.log())?;
+        Ok(host)
+    }
+
+    /// Starts as many hosts as the Deployment has replicas, and then ends the ones before.
+    fn roll(&mut self) -> anyhow::Result<()> {
+        let wanted = self.installed.get_json("deployment/gyre")?["spec"]["replicas"].as_u64().context("replicas")?;
+        let new = (0..wanted).map(|_| self.start("gyre")).collect::<anyhow::Result<_>>()?;
+        for mut host in std::mem::replace(&mut self.running, new) {
+            host.process.stop()?;
+        }
+        self.work()
+    }
+
+    fn work(&self) -> anyhow::Result<()> {
+        self.echos.set(self.echos.get() + 1);
+        let echo = format!("echo-{}", self.echos.get());
+        self.installed.create("Echo", &echo)?;
+        self.installed.is_ready(&format!("echo/{echo}"))
+    }
+}
+
+/// The users of the writes, each of which must hold the Lease when its request is received.
+fn writers(events: &mut [AuditEvent]) -> Vec<String> {
+    let (mut holder, mut writers) = (String::new(), Vec::<String>::new());
+    events.sort_by_key(|event| event.received);
+    for event in events.iter().filter(|event| event.is_write()) {
+        if event.resource == "leases" {
+            if event.succeeded() {
+                let spec = event.request_object.as_ref().map(|lease| lease["spec"]["holderIdentity"].clone());
+                let identity = spec.as_ref().and_then(Value::as_str).unwrap_or_default();
+                holder = identity.rsplit_once('_').map_or("", |(user, _)| user).to_owned();
+            }
+            continue;
+        }
+        assert_eq!(holder, event.user, "it writes without the Lease: {event:?}");
+        if writers.last() != Some(&event.user) {
+            writers.push(event.user.clone());
+        }
+    }
+    writers
+}
+
+#[test]
+fn a_release_has_one_writer_at_each_moment_whatever_its_replicas_and_ha_are() -> anyhow::Result<()> {
+    let Some(installed) = Installed::or_skip(&json!({}))? else { return Ok(()) };
+    let group = format!("--group={}", Replicas::GROUP);
+    installed.get(&["create", "rolebinding", "hosts", "--role=gyre-host", &group])?;
+    installed.get(&["create", "clusterrolebinding", "hosts", "--clusterrole=gyre", &group])?;
+    let mut replicas = Replicas { installed: &installed, started: 0, echos: Cell::new(0), running: Vec::new() };
+    let scale = |count: &str| installed.get(&["scale", "deployment/gyre", &format!("--replicas={count}")]);
+    replicas.roll()?;
+    // The person owns the field now, also with the number that the chart has.
+    scale("2")?;
+    scale("3")?;
+    replicas.roll()?;
+    let off = json!({"ha": {"enabled": false}});
+    let refused = format!("{:#}", installed.helm("upgrade", &off).unwrap_err());
+    assert!(refused.contains(".spec.replicas"), "as README.md says: {refused}");
+    installed.helm_with("upgrade", "gyre", &off, &["--force-conflicts"])?;
+    assert_eq!(installed.get_json("deployment/gyre")?["spec"]["replicas"], 1);
+    replicas.roll()?;
+    scale("3")?;
+    replicas.roll()?;
+    let same_name = json!({"fullnameOverride": "other", "config": {"name": "gyre"}, "crds": {"enabled": false}});
+    installed.helm_with("install", "other", &same_name, &[])?;
+    let _other = replicas.start("other")?;
+    installed.helm_with("upgrade", "gyre", &json!({"ha": {"enabled": true}}), &["--force-conflicts"])?;
+    replicas.roll()?;
+    for mut host in std::mem::take(&mut replicas.running) {
+        host.process.stop()?;
+    }
+    replicas.work()?;
+    installed.cluster.audit_barrier()?;
+    let mut events = installed.cluster.audit()?.matching(Mark::START, |event| event.user.starts_with("pod-"))?;
+    let writers = writers(&mut events);
+    assert!(writers.len() >= 5, "{writers:?}");
+    Ok(())
 }
 
 /// A removed rule, and the places where a host reports it.

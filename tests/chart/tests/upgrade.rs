@@ -155,8 +155,10 @@ fn leader_election_can_be_switched_off_and_on_in_a_release() -> anyhow::Result<(
                 false => json!({"type": "Recreate"}),
             };
             assert_eq!(*strategy, expected, "{release}: {set}");
+            let replicas = &object(cluster, release, &format!("deploy/{release}"))?["spec"]["replicas"];
+            assert_eq!(*replicas, if is_enabled { 3 } else { 1 }, "{release}: {set}");
             let roles = cluster.kubectl_stdout(&["-n", release, "get", "roles", "-o", "json"])?;
-            assert_eq!(roles.contains("\"leases\""), is_enabled, "{release}: {set}");
+            assert!(roles.contains("\"leases\""), "{release}: one replica is fenced, too: {set}");
         }
         helm(&["uninstall", release])?;
     }

@@ -7,14 +7,14 @@ use std::str::FromStr;
 use clap::Args;
 use gyre_engine::admin::{Options, RESERVED_PATHS, Security};
 
-use crate::config::values::whole;
+use crate::config::values::{is_in_pod, whole};
 
 /// Where the host serves probes, metrics and debug endpoints.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminArguments {
     /// Address on which to serve /healthz, /readyz, /metrics, /debug/state and, only to clients on
-    /// this machine, /debug/record and /debug/shadow; "off" disables all of them [default: 0.0.0.0
-    /// and the port of --metrics-port].
+    /// this machine, /debug/record and /debug/shadow; "off" disables all of them [default: in a Pod
+    /// 0.0.0.0, elsewhere 127.0.0.1, and the port of --metrics-port].
     #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
     listen: Option<Listen>,
     /// Port of the endpoints of the host, if --listen is not given.
@@ -51,7 +51,9 @@ impl AdminArguments {
     pub(crate) fn options(self) -> Option<Options> {
         let address = match self.listen {
             Some(Listen(address)) => address?,
-            None => (Ipv4Addr::UNSPECIFIED, self.metrics_port).into(),
+            // The probes and scrapers of a Pod come from other machines, those of a laptop do not.
+            None if is_in_pod() => (Ipv4Addr::UNSPECIFIED, self.metrics_port).into(),
+            None => (Ipv4Addr::LOCALHOST, self.metrics_port).into(),
         };
         let security = match (self.secure.metrics_secure, self.metrics_cert_path) {
             (false, _) => Security::None,

@@ -12,7 +12,7 @@ use gyre_core::text::list;
 use gyre_engine::clock::Clock;
 use gyre_engine::leadership::election::{ElectionScope, Leaders, Options, identity};
 
-use crate::config::values::{WrongArguments, one_of, period};
+use crate::config::values::{WrongArguments, is_in_pod, one_of, period};
 
 const SCOPES: &[(&str, &str, ElectionScope)] =
     &[("host", "One leader for all mounts", ElectionScope::Host), ("mount", "One leader for each mount", ElectionScope::Mount)];
@@ -21,7 +21,7 @@ const SCOPES: &[(&str, &str, ElectionScope)] =
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ElectionArguments {
     /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to
-    /// date and write nothing.
+    /// date and write nothing. Always enabled in a Pod and for a deployment with a name.
     #[arg(
         long, value_name = "BOOL", env = "HA_ENABLED", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set, value_parser = boolean
@@ -81,15 +81,31 @@ impl fmt::Display for TimeFlag {
     }
 }
 
+/// Whether hosts of one name exclude each other also without `--ha`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fence {
+    Always,
+    WithHa,
+}
+
+impl Fence {
+    /// In a Pod, a person or an autoscaler may start more hosts than the operator meant. Elsewhere,
+    /// only a name can say that two hosts are the same.
+    pub(crate) fn of(name: Option<&str>) -> Self {
+        let _ = (name, is_in_pod()); Self::WithHa
+    }
+}
+
 impl ElectionArguments {
     /// The scope and options of the election, or `None` without one.
     pub(crate) fn options(
         &self,
+        fence: Fence,
         namespace: &str,
         deployment: &str,
         host: &str,
     ) -> anyhow::Result<Option<(ElectionScope, Options)>> {
-        if !self.ha {
+        if !self.is_held(fence) {
             return Ok(None);
         }
         let identity = identity(self.ha_node_id.as_deref().unwrap_or(host));
@@ -105,8 +121,12 @@ impl ElectionArguments {
         Ok(Some((self.ha_scope, options)))
     }
 
-    pub(crate) fn wrong_times(&self) -> Option<WrongTimes> {
-        if self.ha { self.timing().err() } else { None }
+    fn is_held(&self, fence: Fence) -> bool {
+        self.ha || fence == Fence::Always
+    }
+
+    pub(crate) fn wrong_times(&self, fence: Fence) -> Option<WrongTimes> {
+        if self.is_held(fence) { self.timing().err() } else { None }
     }
 
     fn timing(&self) -> Result<Timing, WrongTimes> {
@@ -166,13 +186,24 @@ mod tests {
     }
 
     fn options(arguments: &[&str]) -> Result<Option<(ElectionScope, Options)>, String> {
-        parse(arguments)?.options("gyre-system", "echo", "pod-1").map_err(|error| error.to_string())
+        parse(arguments)?.options(Fence::WithHa, "gyre-system", "echo", "pod-1").map_err(|error| error.to_string())
     }
 
     #[test]
     fn without_election_the_times_do_not_matter() {
         assert!(options(&["--ha-lease-duration", "1"]).unwrap().is_none());
         assert!(options(&["--ha=false"]).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_deployment_with_a_name_holds_its_lease_also_without_ha() {
+        assert_eq!(Fence::of(Some("echo")), Fence::Always);
+        for arguments in [&["--ha=false"][..], &[], &["--ha"]] {
+            let held = parse(arguments).unwrap().options(Fence::Always, "gyre-system", "echo", "pod-1").unwrap();
+            assert_eq!(held.map(|(_, options)| options.name).as_deref(), Some("echo"), "{arguments:?}");
+        }
+        let wrong = parse(&["--ha-lease-duration=10"]).unwrap();
+        assert!(wrong.wrong_times(Fence::Always).is_some() && wrong.wrong_times(Fence::WithHa).is_none());
     }
 
     #[test]

@@ -28,6 +28,7 @@ use gyre_sandbox::Sandbox;
 use crate::config::keys::NEVER;
 use crate::config::spec::{Configuration, Located, MountSpec, Policy, set};
 use crate::config::values::{label, mebibytes, milliseconds, whole};
+use crate::plugins::apart::Compiler;
 
 /// All flags that define mounts; a command sets those that it has. Flags and their variables
 /// override `defaults` in the configuration file; the entry of a mount in the file overrides both.
@@ -114,6 +115,15 @@ struct WorkersArgument {
     workers: Option<u32>,
 }
 
+/// Where plugins are compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Compiling {
+    #[default]
+    InThisProcess,
+    /// In another one, for a host whose mounts must not suffer from a new plugin.
+    Apart,
+}
+
 /// Where compiled code is kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
@@ -124,6 +134,8 @@ pub(crate) struct CodeArguments {
     /// Additional, read-only directory of compiled plugins, e.g. in an image.
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_COMPILED")]
     compiled: Option<PathBuf>,
+    #[arg(skip)]
+    compiling: Compiling,
 }
 
 /// Of `gyre run`.
@@ -259,6 +271,17 @@ impl CodeArguments {
     pub(crate) fn options(&self) -> gyre_sandbox::Options {
         let compiled_dirs = self.compiled.iter().cloned().collect();
         gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }
+    }
+
+    /// Has another process compile plugins.
+    pub(crate) fn compile_apart(&mut self) {
+        self.compiling = Compiling::Apart;
+    }
+
+    /// The process that compiles plugins, unless this one does. Without a cache there can be none.
+    pub(crate) fn compiler(&self) -> Option<Compiler> {
+        let cache = self.cache().filter(|_| self.compiling == Compiling::Apart)?;
+        Some(Compiler::of_this_process(cache))
     }
 
     pub(crate) fn cache(&self) -> Option<PathBuf> {

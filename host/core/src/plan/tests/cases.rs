@@ -127,6 +127,49 @@ fn a_create_only_child_is_never_touched_again() {
 }
 
 #[test]
+fn string_data_that_is_no_map_of_strings_is_refused() {
+    for (field, value, said) in [
+        ("stringData", json!("x"), "has stringData that is not an object"),
+        ("stringData", json!({"port": 1}), "has a value in stringData that is not a string, for \"port\""),
+        ("data", json!("x"), "has data that is not an object"),
+    ] {
+        let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "x"}});
+        secret[field] = value;
+        let plan = world().wants([secret]).plan();
+        assert_eq!(refusals(&plan), [(RefusalReason::InvalidChild, Some("Secret.v1 default/s".to_owned()))]);
+        assert!(plan.refusals[0].message.contains(said), "{:?}", plan.refusals);
+    }
+}
+
+#[test]
+fn what_could_be_created_and_never_applied_is_refused_with_the_entry() {
+    let check = |container: Value, said: &str| {
+        let mut job = job("j", "v1");
+        let containers = &mut job["spec"]["template"]["spec"]["containers"];
+        for (field, value) in container.as_object().unwrap() {
+            containers[0][field] = value.clone();
+        }
+        let plan = world().wants([job]).plan();
+        let expected = format!("Job.v1.batch default/j has two elements with the same key in a list: {said}");
+        assert_eq!(Vec::from_iter(plan.refusals.iter().map(|refusal| &*refusal.message)), [expected]);
+        assert_eq!(plan.steps, []);
+    };
+    let at = "spec.template.spec.containers[0]";
+    let env = json!([{"name": "A", "value": "1"}, {"name": "B"}, {"name": "A", "value": "2"}]);
+    check(json!({"env": env}), &format!("{at}.env[2] has name \"A\", and so has element 0: remove one"));
+    check(
+        json!({"ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "TCP"}]}),
+        &format!("{at}.ports[1] has containerPort 80, protocol \"TCP\", and so has element 0: remove one"),
+    );
+    // Custom kinds are checked by the API server when they are created.
+    let spec = json!({"containers": [{"name": "a"}, {"name": "a"}]});
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec});
+    let mut world = world();
+    world.scopes.insert(gvk("example.com/v1/Widget"), Scope::Namespaced);
+    assert_eq!(steps(&world.wants([widget]).plan()), ["create Widget.v1.example.com default/w"]);
+}
+
+#[test]
 fn an_answer_of_the_api_server_is_remembered_until_something_changes() {
     let base = world();
     let mut live = created(&base, config_map("a", "1000m"));

@@ -1,3 +1,7 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Strategy;
@@ -176,6 +180,39 @@ pub(super) fn is_owned(world: &World, object: &Value) -> bool {
 pub(super) fn is_handed_over(before: &World, after: &World, object: &Value) -> bool {
     let is_nobodys = object["metadata"].get("ownerReferences").is_none() && object["metadata"]["labels"] == json!({});
     before.grants.adoption() == Adoption::Allowed && is_nobodys || is_labelled(before, object) && is_owned(after, object)
+}
+
+fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
+    proptest::collection::btree_map("[a-c]", "[ -~]{0,8}", 0..4)
+}
+
+proptest! {
+    /// So that an apply without a key removes it: the API server keeps managers of `data` alone.
+    #[test]
+    fn a_secret_is_written_as_the_api_server_stores_it(data in texts(), texts in texts()) {
+        let encoded = |texts: &BTreeMap<String, String>| -> Map<String, Value> {
+            texts.iter().map(|(key, text)| (key.clone(), json!(STANDARD.encode(text)))).collect()
+        };
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": encoded(&data), "stringData": texts,
+        });
+        let written = created(&world(), secret);
+        let mut stored = encoded(&data);
+        stored.extend(encoded(&texts));
+        prop_assert_eq!(&written["data"], &Value::Object(stored));
+        prop_assert_eq!(written.get("stringData"), None);
+    }
+
+    #[test]
+    fn a_list_with_keys_is_written_only_without_repeated_keys(names in proptest::collection::vec("[a-d]", 0..5)) {
+        let mut child = job("j", "v1");
+        let env: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+        child["spec"]["template"]["spec"]["containers"][0]["env"] = json!(env);
+        let distinct: BTreeSet<&String> = names.iter().collect();
+        let plan = world().wants([child]).plan();
+        prop_assert_eq!(plan.steps.len(), usize::from(distinct.len() == names.len()));
+        prop_assert_eq!(plan.refusals.len(), 1 - plan.steps.len());
+    }
 }
 
 proptest! {
