@@ -21,7 +21,8 @@ pub(crate) fn print_number(number: &Number) -> String {
     }
 }
 
-/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols, and of the spaces that of ASCII.
+/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols, and of the spaces that of
+/// ASCII.
 fn is_printed(character: char) -> bool {
     static PRINTED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\pL\pM\pN\pP\pS]$").ok());
     let is_in_class = |regex: &Regex| regex.is_match(character.encode_utf8(&mut [0; 4]));

@@ -1,5 +1,6 @@
-//! Schedules of CronJobs, as the parser of the real server reads them: five fields, names, steps, `@hourly` and the like, `@every 1h`,
-//! and `TZ=` in front. Its messages are those of that parser, since they end up in `spec.schedule: Invalid value: …`.
+//! Schedules of CronJobs, as the parser of the real server reads them: five fields, names, steps,
+//! `@hourly` and the like, `@every 1h`, and `TZ=` in front. Its messages are those of that parser,
+//! since they end up in `spec.schedule: Invalid value: …`.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit, Zoned, ZonedRound};
@@ -95,7 +96,7 @@ impl Schedule {
         Ok(Self { rule, zone })
     }
 
-    /// The first time after `time` that it admits; none if there is none within five years.
+    /// Returns the first time after `time`, or `None` if five years have no such time.
     pub(crate) fn next(&self, time: Timestamp) -> Option<Timestamp> {
         let second = Timestamp::from_second(time.as_second()).ok()?;
         match &self.rule {
@@ -139,8 +140,8 @@ impl Fields {
         })
     }
 
-    /// The first minute from `time` on that every field admits. Hours that a zone skips are not made up for; those that it repeats
-    /// count twice.
+    /// The first minute from `time` on that every field admits. Hours that a zone skips are not
+    /// made up for; those that it repeats count twice.
     fn first_from(&self, mut time: Zoned) -> Option<Timestamp> {
         let last_year = time.year().checked_add(5)?;
         while time.year() <= last_year {

@@ -1,4 +1,4 @@
-//! What a host would change in a live cluster, derived from a preview.
+//! The changes that a host would make in a live cluster, derived from a preview.
 
 use std::collections::{BTreeMap, BTreeSet};
 

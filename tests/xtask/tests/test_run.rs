@@ -20,7 +20,8 @@ fn print(file: &Path) -> String {
     format!("while IFS= read -r line; do printf '%s\\n' \"$line\"; done < {}", file.display())
 }
 
-/// Runs `cargo xtask test`, where the package `one` has unit tests and the package `two` has a test program that ends as it is said.
+/// Runs `cargo xtask test`, where the package `one` has unit tests and the package `two` has a test
+/// program that ends as it is said.
 fn run(two_ends_with: i32, arguments: &[&str]) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let (folder, packages) = (folder.path(), ["one", "two"]);

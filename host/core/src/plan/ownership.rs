@@ -18,8 +18,8 @@ pub enum Ownership {
     Labels,
 }
 
-/// How a child names its parent; `None` is cluster-scoped. The garbage collector would take an
-/// owner in another namespace, or a namespaced one of a cluster-scoped child, for missing and
+/// Returns how a child names its parent; `None` is cluster-scoped. The garbage collector would take
+/// an owner in another namespace, or a namespaced one of a cluster-scoped child, for missing, and
 /// delete the child.
 pub fn ownership(parent_namespace: Option<&str>, child_namespace: Option<&str>) -> Ownership {
     if parent_namespace.is_none() || parent_namespace == child_namespace { Ownership::Reference } else { Ownership::Labels }

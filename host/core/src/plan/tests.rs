@@ -39,7 +39,7 @@ struct Live {
     uid: String,
     resource_version: String,
     json: String,
-    /// What each plugin's mount remembers: mounts share no memory.
+    /// The memory of each plugin's mount: mounts share none.
     accepted: Option<(&'static str, AcceptedForm)>,
 }
 

@@ -1,8 +1,11 @@
-//! Regular expressions in the dialect of Go's `regexp` package, written for the engine that there is here.
+//! Regular expressions in the dialect of Go's `regexp` package, written for the engine that there
+//! is here.
 //!
-//! The two agree on how expressions match, and differ in what they read: Go's `\d`, `\w`, `\s` and `\b` know ASCII only, its classes
-//! hold no classes, a `{` that begins no repetition is a character, and it says otherwise what is wrong. So an expression is read as
-//! Go's parser does (`regexp/syntax/parse.go`), with its messages, and written anew without anything that the two read differently.
+//! The two agree on how expressions match, and differ in what they read: Go's `\d`, `\w`, `\s` and
+//! `\b` know ASCII only, its classes hold no classes, a `{` that begins no repetition is a
+//! character, and it says otherwise what is wrong. So an expression is read as Go's parser does
+//! (`regexp/syntax/parse.go`), with its messages, and written anew without anything that the two
+//! read differently.
 
 use std::fmt::Write as _;
 
@@ -11,7 +14,8 @@ use regex::Regex;
 /// The maximum product of nested repetition counts.
 const REPEAT_LIMIT: u64 = 1000;
 
-/// The scripts with names of four letters. All other names of four letters are short names of scripts, which Go does not know.
+/// The scripts with names of four letters. All other names of four letters are short names of
+/// scripts, which Go does not know.
 const SHORT_SCRIPTS: [&str; 7] = ["ahom", "cham", "kawi", "lisu", "newa", "thai", "toto"];
 const POSIX_CLASSES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
@@ -222,7 +226,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `{2}`, `{2,}` or `{2,3}`; none if it is something else. A number that is too large is none within it.
+    /// Returns the counts of `{2}`, `{2,}` or `{2,3}`, or `None` for other text. A count that does
+    /// not fit is `None` inside.
     fn counts(&mut self) -> Option<(Option<u64>, Option<u64>)> {
         let (inside, _) = self.rest().strip_prefix('{')?.split_once('}')?;
         let number = |text: &str| -> Option<Option<u64>> {
@@ -475,8 +480,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A class of Unicode, if Go knows its name: a general category or its alias, or else a script. As in Go 1.25 and later, case, spaces,
-/// hyphens and underscores in names do not matter.
+/// A class of Unicode, if Go knows its name: a general category or its alias, or else a script. As
+/// in Go 1.25 and later, case, spaces, hyphens and underscores in names do not matter.
 fn unicode_class_text(name: &str, is_negative: bool) -> Option<String> {
     let is_separator = |c: char| matches!(c, ' ' | '-' | '_');
     let name: String = name.chars().filter(|c| !is_separator(*c)).map(|c| c.to_ascii_lowercase()).collect();
@@ -535,7 +540,8 @@ mod tests {
 
     use super::*;
 
-    /// The results of the `regexp` of Go 1.26 for patterns: `e` is its error, `m` which of the texts `t` match.
+    /// The results of the `regexp` of Go 1.26 for patterns: `e` is its error, `m` which of the
+    /// texts `t` match.
     const GO: &str = include_str!("pattern/go.json");
 
     #[test]

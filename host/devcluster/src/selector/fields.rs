@@ -25,7 +25,8 @@ enum Operator {
 }
 
 impl FieldSelector {
-    /// Reads `metadata.name=x,status.phase!=Running`; a backslash takes the meaning from a comma, an equals sign or itself.
+    /// Reads `metadata.name=x,status.phase!=Running`; a backslash takes the meaning from a comma,
+    /// an equals sign or itself.
     ///
     /// # Errors
     ///

@@ -47,7 +47,8 @@ impl LabelSelector {
         Ok(Self::of(requirements))
     }
 
-    /// The selector that a `metav1.LabelSelector` describes: an absent one matches nothing, an empty one everything.
+    /// The selector that a `metav1.LabelSelector` describes: an absent one matches nothing, an
+    /// empty one everything.
     ///
     /// # Errors
     ///

@@ -22,7 +22,8 @@ pub(super) enum Token {
 /// A word and how it is written.
 pub(super) type Word<'a> = (Token, &'a str);
 
-/// The words of `text`; the last one is [`Token::End`]. A zero byte ends the text, as it does for the API server.
+/// The words of `text`; the last one is [`Token::End`]. A zero byte ends the text, as it does for
+/// the API server.
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut rest = text.split('\0').next().unwrap_or_default();
     let mut words = Vec::new();

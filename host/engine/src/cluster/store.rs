@@ -2,7 +2,7 @@
 //!
 //! Three indexes point to the same objects and compare keys inside their JSON.
 //!
-//! Readers hold the lock only to clone an index, because plugins read at the idle priority, and may
+//! A reader holds the lock only to clone an index: plugins read at the idle priority, and may
 //! lose the CPU meanwhile.
 
 use std::collections::HashSet;

@@ -164,7 +164,7 @@ fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     })
 }
 
-/// What would be done for one parent.
+/// The actions for one parent that an answer leads to.
 struct Intent {
     /// The desired children, including unchanged ones.
     desired: BTreeMap<Identity, Desired>,
@@ -195,7 +195,7 @@ fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     object
 }
 
-/// What happens to a child.
+/// The action on a child.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
     Absent,

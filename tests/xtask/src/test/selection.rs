@@ -6,26 +6,25 @@
 //! | ordinary | scenarios on the real API server that devcluster runs as well: see [`BRIDGED`] | each submission |
 //! | `--all` | nothing | each release |
 
-use super::Suite;
-
 /// The extent of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What a contributor runs before each commit.
+    /// The tests before each commit.
     Quick,
-    /// What must pass before a change is merged.
+    /// The tests before a change is merged.
     #[default]
     Ordinary,
-    /// What must pass before a release.
+    /// The tests before a release.
     All,
 }
 
 /// The scenarios that run on devcluster and on the real API server.
 const REAL: &str = "gyre e2e";
 
-/// Modules of `tests/e2e` whose scenarios an ordinary run leaves to devcluster: what they show does not depend on the API server.
-/// `tests/contract` compares the two servers, so a difference is found there. The modules that stay test what can differ:
-/// permissions, networks, names, creation, fields of others, finalizers, admission, watches and previews.
+/// Modules of `tests/e2e` whose scenarios an ordinary run leaves to devcluster: what they show does
+/// not depend on the API server. `tests/contract` compares the two servers, so a difference is
+/// found there. The modules that stay test what can differ: permissions, networks, names, creation,
+/// fields of others, finalizers, admission, watches and previews.
 const BRIDGED: [&str; 23] = [
     "composed", "counted", "diff", "failures", "gateway", "hostile", "logs", "many", "memo", "metrics", "mounts", "pod_log",
     "probes", "reads", "record", "render", "scale", "shadow", "signals", "state", "swap", "traces", "xca",
@@ -46,7 +45,8 @@ impl Quick {
     }
 }
 
-/// The suites of a quick run: unit tests, the laws of `gyre-core`, the contract suite on devcluster, and one scenario for each area.
+/// The suites of a quick run: unit tests, the laws of `gyre-core`, the contract suite on
+/// devcluster, and one scenario for each area.
 const QUICK: &[Quick] = &[Quick::whole("xtask"), Quick::whole("gyre-core")];
 
 /// The variable that keeps the contract suite from the real API server.
@@ -55,7 +55,7 @@ const CONTRACT_ON_DEVCLUSTER: (&str, &str) = ("GYRE_CONTRACT_SERVERS", "devclust
 /// The variable that compares hosts on the real API server, too, with what `gyre render` previews.
 const PREVIEWS_EVERYWHERE: (&str, &str) = ("GYRE_PREVIEW_CHECK", "all");
 
-/// What a run does with a suite.
+/// The part of a suite that a run has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selection {
     /// Arguments of the test program.
@@ -66,16 +66,16 @@ pub(super) struct Selection {
 
 impl Extent {
     /// Returns what a run of this extent does with a suite, or `None` if it leaves the suite out.
-    pub(super) fn select(self, suite: &Suite) -> Option<Selection> {
+    pub(super) fn select(self, suite: &str) -> Option<Selection> {
         let mut selection = Selection::default();
         match self {
             Self::All => selection.environment.push(PREVIEWS_EVERYWHERE),
-            Self::Ordinary if suite.name == REAL => {
+            Self::Ordinary if suite == REAL => {
                 selection.arguments = skips(BRIDGED.iter().map(|module| format!("{module}::")));
             }
             Self::Ordinary => {}
             Self::Quick => {
-                let quick = QUICK.iter().find(|quick| quick.suite == suite.name)?;
+                let quick = QUICK.iter().find(|quick| quick.suite == suite)?;
                 selection.arguments = quick.only.iter().map(|part| (*part).to_owned()).collect();
                 selection.arguments.extend(skips(quick.except.iter().map(|part| (*part).to_owned())));
                 selection.environment.push(CONTRACT_ON_DEVCLUSTER);
@@ -117,9 +117,10 @@ fn skips(parts: impl Iterator<Item = String>) -> Vec<String> {
     parts.flat_map(|part| ["--skip".to_owned(), part]).collect()
 }
 
-/// Orders suites so that those of a quick run come first: what is quick to fail fails early.
-pub(super) fn quick_first(suites: &mut [&Suite]) {
-    suites.sort_by_key(|suite| QUICK.iter().position(|quick| quick.suite == suite.name).unwrap_or(QUICK.len()));
+/// Returns the place of a suite in a run: those of a quick run come first, because what is quick to
+/// fail should fail early.
+pub(super) fn place(suite: &str) -> usize {
+    QUICK.iter().position(|quick| quick.suite == suite).unwrap_or(QUICK.len())
 }
 
 #[cfg(test)]
@@ -144,12 +145,11 @@ mod tests {
 
     #[test]
     fn an_ordinary_run_leaves_out_bridged_modules_on_the_real_server_alone() {
-        let suite = Suite::named;
-        assert_eq!(Extent::Ordinary.select(&suite("gyre-core")), Some(Selection::default()));
-        let real = Extent::Ordinary.select(&suite(REAL)).unwrap();
+        assert_eq!(Extent::Ordinary.select("gyre-core"), Some(Selection::default()));
+        let real = Extent::Ordinary.select(REAL).unwrap();
         assert_eq!(real.arguments[..2], ["--skip", "composed::"]);
         assert_eq!(real.arguments.len(), 2 * BRIDGED.len());
-        assert_eq!(Extent::All.select(&suite(REAL)).unwrap().arguments, [""; 0]);
-        assert_eq!(Extent::Quick.select(&suite(REAL)), None);
+        assert_eq!(Extent::All.select(REAL).unwrap().arguments, [""; 0]);
+        assert_eq!(Extent::Quick.select(REAL), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a host keeps about objects that are created and deleted, as the leader and as a standby.
+//! The memory of a host about objects that are created and deleted, as the leader and as a standby.
 
 use std::collections::BTreeMap;
 
