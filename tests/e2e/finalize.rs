@@ -14,9 +14,9 @@ fn finalizing(namespace: &str, name: &str, finalize: &str) -> Value {
 
 /// Returns the number of objects of these kinds in a namespace that have a finalizer of the host.
 fn count_held(cluster: &Cluster, namespace: &str, kinds: &[&str]) -> usize {
-    let objects = cluster.list(namespace, &kinds.join(","));
-    let is_held = |object: &&Value| finalizers(object).iter().any(|finalizer| finalizer.starts_with("gyre.dev/"));
-    objects.iter().filter(is_held).count()
+    let objects = kinds.iter().flat_map(|kind| cluster.list(namespace, kind));
+    let is_held = |object: &Value| finalizers(object).iter().any(|finalizer| finalizer.starts_with("gyre.dev/"));
+    objects.filter(is_held).count()
 }
 
 #[test]
