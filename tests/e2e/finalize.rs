@@ -136,6 +136,7 @@ fn deployments_without_a_name_do_not_release_each_others_parents() {
     let first = run("first.yaml", gyre_artifacts::probes::FINALIZING);
     cluster.apply_all(&[finalizing("unnamed", "it", ""), guest("Fickle", "unnamed", "it", json!({}))]);
     cluster.ready("unnamed", "finalizing", "it");
+    cluster.settled(&first);
     let Some(mark) = cluster.audit_mark() else { return };
     let second = run("second.yaml", gyre_artifacts::probes::FICKLE);
     cluster.eventually("the second one to work", || (second.calls("fickle") > 0.0).then_some(()));
