@@ -65,7 +65,7 @@ impl Health {
         self.state().down.clone()
     }
 
-    /// Returns whether it has been down for [`DEAD_AFTER`].
+    /// Returns whether it has been down for `DEAD_AFTER`.
     pub fn is_dead(&self) -> bool {
         self.state().down.as_ref().is_some_and(|down| down.since.elapsed() >= DEAD_AFTER)
     }
