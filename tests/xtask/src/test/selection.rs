@@ -47,7 +47,58 @@ impl Quick {
 
 /// The suites of a quick run: unit tests, the laws of `gyre-core`, the contract suite on
 /// devcluster, and one scenario for each area.
-const QUICK: &[Quick] = &[Quick::whole("xtask"), Quick::whole("gyre-core")];
+const QUICK: &[Quick] = &[
+    Quick::whole("xtask xtask"),
+    Quick::whole("gyre-core"),
+    Quick::whole("gyre-core dependencies"),
+    Quick::whole("gyre-input"),
+    Quick::whole("gyre-sandbox"),
+    Quick::whole("gyre-sandbox sandbox"),
+    Quick::whole("gyre-sandbox guests"),
+    Quick { suite: "gyre-engine", only: &[], except: &["churn::"] },
+    Quick::whole("gyre-offline"),
+    Quick::whole("gyre"),
+    Quick::whole("gyre-sdk"),
+    Quick::whole("gyre-sdk-derive"),
+    Quick::whole("gyre-test"),
+    Quick::whole("gyre-test worlds"),
+    Quick::whole("echo"),
+    Quick::whole("echo-pod"),
+    Quick::whole("gateway"),
+    Quick::whole("greeter"),
+    Quick::whole("pod-log"),
+    Quick::whole("scheduled-echo"),
+    Quick::whole("website"),
+    Quick::whole("xca"),
+    Quick::whole("gyre-devcluster"),
+    Quick {
+        suite: "gyre-sim simulation",
+        only: &["claims::", "lag::", "requests::", "events::events_that_wait_when_the_claim_is_lost_are_dropped"],
+        except: &[],
+    },
+    Quick::whole("gyre-contract contract"),
+    Quick {
+        suite: "gyre e2e-devcluster",
+        only: &[
+            "echo::the_sample_echo_gets_its_job_in_its_namespace",
+            "failures::each_kind_of_failure_is_retried_in_its_own_way",
+            "finalize::children_are_deleted_in_the_order_of_the_plugin_and_then_the_parent",
+            "hostile::an_object_that_fails_too_often_is_parked_and_says_so",
+            "inventory::",
+            "logs::in_text_a_line_names_its_reconcile",
+            "memo::a_change_without_a_new_value_calls_no_plugin",
+            "mounts::mounts_come_and_go_while_the_host_runs",
+            "ownership::each_strategy_brings_its_children_to_the_desired_state",
+            "ownership::cross_namespace_children_are_deleted_with_their_parent",
+            "probes::probes_list_their_checks_and_exclude_checks_on_request",
+            "reads::a_change_of_a_list_calls_only_its_readers",
+            "signals::an_idle_host_ends_at_the_first_signal",
+            "state::a_host_without_election_always_has_its_claims",
+            "status::conditions_have_a_transition_time_and_a_generation",
+        ],
+        except: &[],
+    },
+];
 
 /// The variable that keeps the contract suite from the real API server.
 const CONTRACT_ON_DEVCLUSTER: (&str, &str) = ("GYRE_CONTRACT_SERVERS", "devcluster");
@@ -140,6 +191,19 @@ mod tests {
         for module in BRIDGED {
             assert!(real.iter().any(|name| name == module), "tests/e2e/main.rs has no module {module}");
             assert!(devcluster.iter().any(|name| name == module), "tests/e2e/devcluster.rs has no module {module}");
+        }
+    }
+
+    #[test]
+    fn a_quick_run_names_tests_that_exist() {
+        let named = QUICK.iter().flat_map(|quick| quick.only.iter().chain(quick.except));
+        for name in named {
+            let (module, test) = name.split_once("::").unwrap();
+            let folders = ["tests/e2e", "tests/sim/tests/simulation", "host/engine/src/host/tests"];
+            let files = folders.map(|folder| build::root().join(folder).join(format!("{module}.rs")));
+            let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+            let exists = texts.into_iter().any(|text| test.is_empty() || text.contains(&format!("fn {test}(")));
+            assert!(exists, "no test is called {name}");
         }
     }
 

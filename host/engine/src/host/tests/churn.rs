@@ -18,7 +18,7 @@ use crate::leadership::claim::ClaimSender;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
-const CHURN: usize = 100_000;
+const CHURN: usize = 20_000;
 const BATCH: usize = 1_000;
 const STAY: usize = 12;
 const NAMESPACE: &str = "default";
@@ -260,7 +260,7 @@ async fn cluster() -> (Client, Api<ConfigMap>) {
 }
 
 #[test]
-fn leaders_and_standbys_keep_nothing_of_100_000_deleted_objects() {
+fn leaders_and_standbys_keep_nothing_of_20_000_deleted_objects() {
     simulate(async {
         let (client, parents) = cluster().await;
         let plugin = || Plugin::native("reader", Reader).unwrap();
