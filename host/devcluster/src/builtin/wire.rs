@@ -35,9 +35,6 @@ pub(crate) struct Field {
     /// In JSON; empty where the fields of this message are those of the one around.
     #[serde(default)]
     pub(crate) name: String,
-    /// In Go, which errors name.
-    #[serde(rename = "go")]
-    pub(crate) go_name: String,
     #[serde(rename = "type")]
     pub(crate) value_type: ValueType,
     #[serde(default)]

@@ -6,10 +6,10 @@
 //!                                                            └─▶ special: times, quantities, raw JSON, …
 //! ```
 //!
-//! What comes out has no defaults and may lack what is always rendered: it goes the way of every other JSON. Fields that the
-//! tables do not know are skipped, as in the real server, whatever `fieldValidation` says.
+//! The result is decoded and defaulted like every other JSON. Fields that the tables do not have
+//! are skipped, as in the real server, for every `fieldValidation`.
 //!
-//! Absent: answers in protobuf. Go's clients accept JSON beside it.
+//! What is absent: answers in protobuf. Go's clients also accept JSON.
 
 mod message;
 mod reader;
@@ -41,8 +41,8 @@ struct Envelope<'a> {
     raw: &'a [u8],
 }
 
-/// Reads a body. Its `apiVersion` and `kind` are those that it says it has, if any; of another kind than the expected one there
-/// is nothing else.
+/// Reads a body. Its `apiVersion` and `kind` are taken from it, if it has them; of a kind that is
+/// not the expected one, nothing else is read.
 ///
 /// # Errors
 ///
@@ -83,12 +83,12 @@ impl<'a> Envelope<'a> {
     fn read(message: &'a [u8]) -> Result<Self, Error> {
         let mut envelope = Self::default();
         let mut reader = Reader::new(message);
-        while let Some(tag) = reader.tag("Unknown")? {
+        while let Some(tag) = reader.tag()? {
             match tag.number {
-                1 => envelope.read_type(bytes(tag, &mut reader, "TypeMeta")?)?,
-                2 => envelope.raw = bytes(tag, &mut reader, "Raw")?,
-                3 => drop(bytes(tag, &mut reader, "ContentEncoding")?),
-                4 => drop(bytes(tag, &mut reader, "ContentType")?),
+                1 => envelope.read_type(bytes(tag, &mut reader)?)?,
+                2 => envelope.raw = bytes(tag, &mut reader)?,
+                3 => drop(bytes(tag, &mut reader)?),
+                4 => drop(bytes(tag, &mut reader)?),
                 _ => reader.skip(tag)?,
             }
         }
@@ -97,10 +97,10 @@ impl<'a> Envelope<'a> {
 
     fn read_type(&mut self, message: &[u8]) -> Result<(), Error> {
         let mut reader = Reader::new(message);
-        while let Some(tag) = reader.tag("TypeMeta")? {
+        while let Some(tag) = reader.tag()? {
             match tag.number {
-                1 => self.api_version = text(bytes(tag, &mut reader, "APIVersion")?),
-                2 => self.kind = text(bytes(tag, &mut reader, "Kind")?),
+                1 => self.api_version = text(bytes(tag, &mut reader)?),
+                2 => self.kind = text(bytes(tag, &mut reader)?),
                 _ => reader.skip(tag)?,
             }
         }
