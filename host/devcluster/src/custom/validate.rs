@@ -11,6 +11,7 @@ use super::correlate::{Correlated, OldItems};
 use super::format;
 use super::path::Path;
 use super::structural::{Additional, Checks, MAX_VALUE_DEPTH, Node};
+use crate::go;
 use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
 /// Validates `value`, which is at `path`. An error that `old` also has is not reported.
@@ -477,13 +478,7 @@ fn native_factor(number: &Number, factor: f64, native: bool) -> f64 {
 
 /// A number in floating point as Go prints it: the shortest form, with an exponent from a million on.
 pub(crate) fn shown(float: f64) -> String {
-    let scientific = format!("{float:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
-    match exponent.parse::<i32>() {
-        Ok(-4..=5) => float.to_string(),
-        Ok(exponent) => format!("{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
-        Err(_) => scientific,
-    }
+    go::print_float(float, -4..6)
 }
 
 /// `Invalid value`, shown as Go shows it.

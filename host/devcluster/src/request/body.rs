@@ -1,4 +1,5 @@
-//! Request bodies: JSON and YAML, with the duplicate fields that `serde_json::Value` would hide, and [protobuf].
+//! Request bodies: JSON and YAML, with the duplicate fields that `serde_json::Value` would hide,
+//! and [protobuf].
 
 use std::fmt;
 
@@ -35,13 +36,11 @@ pub(crate) struct Decoded {
 ///
 /// # Errors
 ///
-/// `UnsupportedMediaType`, or `BadRequest` where it is not what it says.
+/// `UnsupportedMediaType`, or `BadRequest` if the body is not of its content type.
 pub(crate) fn object(headers: &HeaderMap, body: &Bytes, expected: &Expected<'_>) -> Result<Decoded, Status> {
     match content_type(headers).to_ascii_lowercase().as_str() {
-        "" | "application/json" => json(body).map_err(|_| {
-            let why = format!("couldn't get version/kind; json parse error: {}", json_fault(body));
-            expected.unrecognized(&why, body)
-        }),
+        "" | "application/json" => read(body)
+            .map_err(|error| expected.unrecognized(&format!("couldn't get version/kind; json parse error: {error}"), body)),
         "application/yaml" => yaml(body),
         // The real server says that it accepts this for custom resources too, and crashes on it.
         protobuf::MEDIA_TYPE if !expected.is_typed => Err(unsupported(&["application/json", "application/yaml"])),
@@ -50,7 +49,7 @@ pub(crate) fn object(headers: &HeaderMap, body: &Bytes, expected: &Expected<'_>)
     }
 }
 
-/// The content type is none of these.
+/// The error for a content type that is not one of these.
 pub(crate) fn unsupported(accepted: &[&str]) -> Status {
     let message =
         format!("the body of the request was in an unknown format - accepted media types include: {}", accepted.join(", "));
@@ -61,44 +60,34 @@ pub(crate) fn unsupported(accepted: &[&str]) -> Status {
 ///
 /// # Errors
 ///
-/// `BadRequest` when it is none, or nested too deeply.
+/// `BadRequest` if it is not JSON, or nested too deeply.
 pub(crate) fn json(body: &[u8]) -> Result<Decoded, Status> {
-    let mut decoded = Decoded::default();
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let seed = Checked { path: &mut String::new(), duplicates: &mut decoded.duplicates };
-    let read = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    decoded.value = read.map_err(|error| Status::bad_request(format!("error decoding JSON: {error}")))?;
-    Ok(decoded)
+    read(body).map_err(|error| Status::bad_request(format!("error decoding JSON: {error}")))
 }
 
 /// Reads a patch.
 ///
 /// # Errors
 ///
-/// `BadRequest` when it is no JSON.
+/// `BadRequest` if it is not JSON.
 pub(crate) fn patch(body: &[u8]) -> Result<Decoded, Status> {
-    json(body).map_err(|_| Status::bad_request(format!("error decoding patch: {}", json_fault(body))))
+    read(body).map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
 }
 
-/// Returns the error of Go's decoder for text that is no JSON.
-fn json_fault(body: &[u8]) -> String {
-    match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
-        Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
-        Err(error) => {
-            // Lines and columns count from 1, and bytes.
-            let line = body.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
-            let culprit = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
-            format!("invalid character '{culprit}' looking for beginning of value")
-        }
-        Ok(_) => "invalid JSON".to_owned(),
-    }
+fn read(body: &[u8]) -> serde_json::Result<Decoded> {
+    let mut decoded = Decoded::default();
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let seed = Checked { path: &mut String::new(), duplicates: &mut decoded.duplicates };
+    decoded.value = seed.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(decoded)
 }
 
 /// Reads YAML, of which JSON is a part.
 ///
 /// # Errors
 ///
-/// `BadRequest` when it is none.
+/// `BadRequest` if it is not YAML.
 pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
     if body.trim_ascii_start().starts_with(b"{") {
         return json(body);
@@ -108,7 +97,7 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
     Ok(Decoded { value, duplicates: Vec::new() })
 }
 
-/// Builds a `Value` and notes the fields that come twice; the last one counts, as in Go.
+/// Builds a `Value` and notes the duplicate fields; the last one counts, as in Go.
 struct Checked<'a> {
     path: &'a mut String,
     duplicates: &'a mut Vec<String>,
