@@ -17,6 +17,8 @@ pub struct Health(Mutex<WatchState>);
 #[derive(Clone, Debug)]
 struct WatchState {
     heard_at: Instant,
+    /// The consecutive connections that ended because nothing was received.
+    silences: u32,
     down: Option<Down>,
 }
 
@@ -32,17 +34,28 @@ pub struct Down {
 impl Default for Health {
     fn default() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(WatchState { heard_at: now, down: Some(Down { since: now, error: None }) }))
+        Self(Mutex::new(WatchState { heard_at: now, silences: 0, down: Some(Down { since: now, error: None }) }))
     }
 }
 
 impl Health {
     pub(crate) fn connected(&self) {
-        *self.state() = WatchState { heard_at: Instant::now(), down: None };
+        let mut state = self.state();
+        (state.heard_at, state.down) = (Instant::now(), None);
     }
 
     pub(crate) fn heard(&self) {
-        self.state().heard_at = Instant::now();
+        let mut state = self.state();
+        (state.heard_at, state.silences) = (Instant::now(), 0);
+    }
+
+    /// Records that a connection ended because nothing was received. Returns the number of
+    /// consecutive ones.
+    pub(crate) fn silent(&self) -> u32 {
+        self.ended();
+        let mut state = self.state();
+        state.silences = state.silences.saturating_add(1);
+        state.silences
     }
 
     pub(crate) fn failed(&self, error: String) {

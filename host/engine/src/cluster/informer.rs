@@ -116,6 +116,10 @@ impl Informer {
     /// Stores the answer to our own write before the watch brings it, if [`Store::insert_written`]
     /// accepts it. Subscribers are notified as by the watch.
     pub fn insert_written(&self, object: &SharedObject, epoch: WriteEpoch) {
+        // A requested list may be of a state before the write, and replaces what is stored.
+        if self.shared.lists.are_under_way() {
+            return;
+        }
         if let Change::Stored { previous } = self.shared.store.insert_written(Arc::clone(object), epoch) {
             self.shared.notify_subscribers(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }

@@ -14,6 +14,7 @@ mod names;
 mod programs;
 mod recordings;
 mod requests;
+mod restores;
 mod seeds;
 mod silence;
 mod storms;
