@@ -15,7 +15,7 @@ use crate::cluster::informer::WatchEvent;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::observer::Observer;
 use crate::mounts::parent_state::ParentState;
-use crate::program::MountName;
+use crate::program::{MountName, Program};
 use crate::work::WorkQueue;
 use crate::writes::events::{WriteAccess, WritePermit};
 use crate::writes::own_writes::OwnWrites;
@@ -110,6 +110,13 @@ impl Mount {
     /// The active program; `None` before the first caches have synced, and after the unmount.
     pub(crate) fn active(&self) -> Option<Arc<ActiveProgram>> {
         self.active.read().clone()
+    }
+
+    /// Returns the kinds that the API server does not serve, and for which the mount waits.
+    pub(crate) fn awaited_kinds(&self, wanted: &Program) -> Vec<GroupVersionKind> {
+        let parent = (self.phase() == Phase::Waiting).then(|| wanted.manifest().parent.clone());
+        let others = self.active().into_iter().flat_map(|active| active.awaited_kinds());
+        parent.into_iter().chain(others).collect()
     }
 
     pub(super) fn set_active(&self, active: Arc<ActiveProgram>) {
