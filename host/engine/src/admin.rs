@@ -146,6 +146,7 @@ pub(crate) async fn serve(
         Security::OwnCertificate => (Some(Certificate::of_our_own()?), None),
         Security::Certificate(directory) => {
             let (certificate, following) = tls::follow_certificate(directory)?;
+            shown.critical_tasks.add("reloading the certificate", following.task());
             (Some(certificate), Some(following))
         }
     };
@@ -170,7 +171,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     shown.queue.inspect(|_, _| ());
     let calls = stopped_in_time(&shown.mounts);
-    let tasks = going_on(&shown.critical_tasks, &shown.informers());
+    let tasks = going_on(&shown.critical_tasks, &shown.mounts, &shown.informers());
     answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
 }
 
@@ -181,8 +182,9 @@ fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
     if names.is_empty() { Ok(()) } else { Err(format!("plugin calls run past their deadline: {}", names.join(", "))) }
 }
 
-fn going_on(critical_tasks: &CriticalTasks, informers: &[Arc<Informer>]) -> Result<(), String> {
+fn going_on(critical_tasks: &CriticalTasks, mounts: &Mounts, informers: &[Arc<Informer>]) -> Result<(), String> {
     let mut ended: Vec<String> = critical_tasks.ended().into_iter().map(str::to_owned).collect();
+    ended.extend(mounts.ended_tasks());
     let watches = informers.iter().filter(|informer| !informer.is_running());
     ended.extend(watches.map(|informer| format!("the watch of {}", informer.target().kind)));
     if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }

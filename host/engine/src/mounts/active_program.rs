@@ -186,6 +186,13 @@ impl ActiveProgram {
         self.awaited.lock().iter().map(|(kind, _)| kind.clone()).collect()
     }
 
+    /// Returns whether one of its tasks has ended before its work was done.
+    pub(crate) fn has_ended_task(&self) -> bool {
+        // An awaited kind is removed when its task ends, and the other task never ends.
+        let finding = self.finding.lock();
+        self.awaited.lock().iter().any(|(_, task)| task.is_finished()) || finding.as_ref().is_some_and(AbortHandle::is_finished)
+    }
+
     pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
         Opened::new((&self.program, &self.lookup, &self.fresh), informers, resource)
     }
