@@ -38,7 +38,7 @@ use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::shadow::Shadow;
-use crate::telemetry::metrics::{Form, Metrics, MountGauges};
+use crate::telemetry::metrics::{Form, Gauges, Metrics, MountGauges, WatchGauges};
 use crate::work::WorkQueue;
 use access::Access;
 use local::Ends;
@@ -304,6 +304,15 @@ async fn debug_state(State(shown): State<Shown>) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
+fn watch_gauges(informer: &Informer) -> WatchGauges {
+    let health = informer.health();
+    WatchGauges {
+        target: informer.target().clone(),
+        silent_for: health.silent_for(),
+        is_connected: health.down().is_none(),
+    }
+}
+
 fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGauges {
     let active = mount.active();
     let plugin = active.as_ref().map_or(&wanted.plugin, |active| &active.program.plugin);
@@ -314,20 +323,24 @@ fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGaug
         in_progress: queue.inspect(|queue, now| queue.in_progress_of(&mount.name, now)),
         is_quarantined: active.as_ref().is_some_and(|active| active.call_guard.quarantined().is_some()),
         quarantined_scopes: active.as_ref().map_or(0, |active| active.call_guard.quarantined_scopes(0).0),
+        awaited_kinds: mount.awaited_kinds(wanted),
     }
 }
 
 async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
-    let informers = shown.informers();
-    shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
     let mounts = shown.mounts.all();
-    shown.metrics.mounts(mounts.iter().map(|(mount, wanted)| (&*mount.name, mount_gauges(mount, wanted, &shown.queue))));
     let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
-    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
-    shown.metrics.shadows(shadows.into_iter());
+    let gauges = Gauges {
+        watches: shown.informers().iter().map(|informer| watch_gauges(informer)).collect(),
+        mounts: mounts
+            .iter()
+            .map(|(mount, wanted)| (mount.name.to_string(), mount_gauges(mount, wanted, &shown.queue)))
+            .collect(),
+        shadows: shadows.filter_map(|(mount, _)| Some((mount.name.to_string(), Shadow::of(mount)?.moment()))).collect(),
+    };
     let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
     let form = Form::accepted(Some(&accepted.join(",")));
-    match shown.metrics.encode(form) {
+    match shown.metrics.scrape(&gauges, form) {
         Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
