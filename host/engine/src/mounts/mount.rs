@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, ReadIndex};
+use gyre_core::terminating::TerminatingNamespaces;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::OwnedRwLockReadGuard;
 
@@ -31,6 +32,7 @@ pub struct Mount {
     readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
+    pub(crate) terminating: Mutex<TerminatingNamespaces>,
     pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
@@ -101,6 +103,7 @@ impl Mount {
             readers: Mutex::default(),
             observer: RwLock::default(),
             own_writes: OwnWrites::default(),
+            terminating: Mutex::default(),
             running: Running::default(),
             in_flight: Arc::default(),
             publishing: Arc::default(),

@@ -11,6 +11,7 @@ mod events;
 mod faults;
 mod lag;
 mod names;
+mod namespaces;
 mod programs;
 mod recordings;
 mod requests;
