@@ -182,7 +182,7 @@ fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
     if names.is_empty() { Ok(()) } else { Err(format!("plugin calls run past their deadline: {}", names.join(", "))) }
 }
 
-fn going_on(critical_tasks: &CriticalTasks, mounts: &Mounts, informers: &[Arc<Informer>]) -> Result<(), String> {
+pub(crate) fn going_on(critical_tasks: &CriticalTasks, mounts: &Mounts, informers: &[Arc<Informer>]) -> Result<(), String> {
     let mut ended: Vec<String> = critical_tasks.ended().into_iter().map(str::to_owned).collect();
     ended.extend(mounts.ended_tasks());
     let watches = informers.iter().filter(|informer| !informer.is_running());
@@ -247,14 +247,14 @@ async fn shadow(
     shadow::answer(ends, &headers, query.unwrap_or_default(), shown.mounts, shown.leaders).await
 }
 
-fn started(mounts: &Mounts) -> Result<(), String> {
+pub(crate) fn started(mounts: &Mounts) -> Result<(), String> {
     let mounts = mounts.all();
     let starting = mounts.iter().filter(|(mount, _)| mount.phase() == Phase::Starting);
     let names: Vec<&str> = starting.map(|(mount, _)| &*mount.name).collect();
     if names.is_empty() { Ok(()) } else { Err(format!("still starting: {}", names.join(", "))) }
 }
 
-fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
+pub(crate) fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
     // An error that prevents a mount from starting is reported at once.
     let never_began =
         |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());

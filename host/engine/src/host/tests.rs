@@ -1,3 +1,4 @@
 //! Tests of a host on devcluster.
 
 mod churn;
+mod kinds;

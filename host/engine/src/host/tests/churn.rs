@@ -110,8 +110,10 @@ impl Native for Trapping {
     }
 }
 
-struct Replica {
-    mount: Arc<Mount>,
+pub(super) struct Replica {
+    pub(super) mount: Arc<Mount>,
+    pub(super) mounts: Arc<Mounts>,
+    pub(super) services: Arc<HostServices>,
     queue: Arc<WorkQueue>,
     holder: ClaimSender,
     tasks: Vec<tokio::task::JoinHandle<()>>,
@@ -131,7 +133,7 @@ struct Entries {
 }
 
 impl Replica {
-    async fn start(client: &Client, plugin: Plugin) -> Self {
+    pub(super) async fn start(client: &Client, plugin: Plugin) -> Self {
         let (holder, claim) = ClaimSender::new();
         let metrics = Arc::<Metrics>::default();
         let retries = queue::Options::default();
@@ -168,10 +170,10 @@ impl Replica {
         rest().await;
         let mount = mounts.get(&name).expect("the mount");
         assert!(mount.active().is_some());
-        Self { mount, queue, holder, tasks: vec![following, working, keeping] }
+        Self { mount, mounts, services, queue, holder, tasks: vec![following, working, keeping] }
     }
 
-    async fn lead(&self) {
+    pub(super) async fn lead(&self) {
         self.holder.hold_until(Instant::now() + Duration::from_secs(1 << 30));
         rest().await;
         assert_eq!(self.mount.leads(), Lead::Yes);
@@ -218,7 +220,7 @@ impl Drop for Replica {
 }
 
 /// Waits until nothing is due within the next minute.
-async fn rest() {
+pub(super) async fn rest() {
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(20)).await;
     }
@@ -243,7 +245,7 @@ async fn churn(parents: &Api<ConfigMap>, count: usize) {
     rest().await;
 }
 
-fn simulate(simulation: impl Future<Output = ()>) {
+pub(super) fn simulate(simulation: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(simulation);
 }
