@@ -4,7 +4,7 @@ pub(crate) mod active_program;
 pub(crate) mod call_guard;
 pub(crate) mod fresh;
 pub mod inventory;
-mod lifecycle;
+pub(crate) mod lifecycle;
 pub mod mount;
 pub(crate) mod observer;
 pub(crate) mod parent_state;
@@ -49,6 +49,22 @@ struct Unmounting {
     task: JoinHandle<()>,
     /// Set when the task has done its work.
     is_done: Arc<AtomicBool>,
+}
+
+impl Unmounting {
+    fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        let is_done = Arc::<AtomicBool>::default();
+        let done = Arc::clone(&is_done);
+        let task = tokio::spawn(async move {
+            work.await;
+            done.store(true, Ordering::Relaxed);
+        });
+        Self { task, is_done }
+    }
+
+    fn has_panicked(&self) -> bool {
+        self.task.is_finished() && !self.is_done.load(Ordering::Relaxed)
+    }
 }
 
 /// Whether mounts remain in the inventory that are no longer configured.
@@ -96,8 +112,7 @@ impl Mounts {
             mounted.task.is_finished() || mounted.mount.active().is_some_and(|active| active.has_ended_task())
         };
         let mounted = state.mounted.iter().filter(|(_, mounted)| has_ended(mounted));
-        let is_left = |leaving: &Unmounting| leaving.task.is_finished() && !leaving.is_done.load(Ordering::Relaxed);
-        let unmounting = state.unmounting.iter().filter(|(_, leaving)| is_left(leaving));
+        let unmounting = state.unmounting.iter().filter(|(_, leaving)| leaving.has_panicked());
         let ended = mounted.map(|(name, _)| format!("a task of the mount {name}"));
         ended.chain(unmounting.map(|(name, _)| format!("the clean-up of the removed mount {name}"))).collect()
     }
@@ -204,9 +219,7 @@ impl Mounts {
 
     fn release_unmounted(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
         let (services, mount_name) = (Arc::clone(services), name.clone());
-        let is_done = Arc::<AtomicBool>::default();
-        let done = Arc::clone(&is_done);
-        let task = tokio::spawn(async move {
+        let leaving = Unmounting::spawn(async move {
             if let Some(mount) = mount {
                 services.queue.remove_mount(&mount.name);
                 mount.retire().await;
@@ -218,9 +231,8 @@ impl Mounts {
             release(&releaser, &mount_name, &entry, &services.inventory).await;
             services.inventory.remove(&mount_name);
             services.leadable.remove(&mount_name);
-            done.store(true, Ordering::Relaxed);
         });
-        self.state().unmounting.insert(name, Unmounting { task, is_done });
+        self.state().unmounting.insert(name, leaving);
     }
 
     fn state(&self) -> MutexGuard<'_, MountTable> {
@@ -232,4 +244,19 @@ impl Mounts {
 fn identity(program: &Program) -> (&str, &str, &str) {
     let manifest = program.manifest();
     (&manifest.name, &manifest.parent.group, &manifest.parent.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_unmount_that_panics_is_distinguished_from_one_that_is_done() {
+        let mut done = Unmounting::spawn(async {});
+        let mut panicking = Unmounting::spawn(async { std::panic::resume_unwind(Box::new("a defect")) });
+        let waiting = Unmounting::spawn(std::future::pending());
+        let _ = (&mut done.task).await;
+        let _ = (&mut panicking.task).await;
+        assert_eq!([&done, &panicking, &waiting].map(Unmounting::has_panicked), [false, true, false]);
+    }
 }

@@ -151,7 +151,7 @@ pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, mou
             return resource;
         }
     }
-    warn!(mount, %kind, "continuing without a status subresource: the host writes no status of these objects until it is restarted");
+    warn!(mount, %kind, "continuing without a status subresource: until the kind has one, the status is written with the objects");
     resource
 }
 

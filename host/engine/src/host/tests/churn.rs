@@ -15,6 +15,7 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use crate::host::*;
 use crate::leadership::Claims;
 use crate::leadership::claim::ClaimSender;
+use crate::mounts::lifecycle::Companion;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
@@ -25,7 +26,7 @@ const NAMESPACE: &str = "default";
 const START: &str = "2026-01-01T00:00:00Z";
 
 /// Reads something for each parent; requeues some parents and fails about others.
-struct Reader;
+pub(super) struct Reader;
 
 struct Trapping;
 
@@ -134,6 +135,10 @@ struct Entries {
 
 impl Replica {
     pub(super) async fn start(client: &Client, plugin: Plugin) -> Self {
+        Self::start_with(client, plugin, shadow::run_shadow).await
+    }
+
+    pub(super) async fn start_with(client: &Client, plugin: Plugin, companion: Companion) -> Self {
         let (holder, claim) = ClaimSender::new();
         let metrics = Arc::<Metrics>::default();
         let retries = queue::Options::default();
@@ -160,7 +165,7 @@ impl Replica {
         let keeping = tokio::spawn(async move { inventory.write_changes(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);
         let name = Arc::clone(&program.name);
-        let mounts = Arc::new(Mounts::new(shadow::run_shadow));
+        let mounts = Arc::new(Mounts::new(companion));
         let following =
             tokio::spawn(Arc::clone(&mounts).follow_programs(fixed(vec![program]), Arc::clone(&services), Duration::ZERO));
         let working = {
