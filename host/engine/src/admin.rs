@@ -306,11 +306,7 @@ async fn debug_state(State(shown): State<Shown>) -> Response {
 
 fn watch_gauges(informer: &Informer) -> WatchGauges {
     let health = informer.health();
-    WatchGauges {
-        target: informer.target().clone(),
-        silent_for: health.silent_for(),
-        is_connected: health.down().is_none(),
-    }
+    WatchGauges { target: informer.target().clone(), silent_for: health.silent_for(), is_connected: health.down().is_none() }
 }
 
 fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGauges {

@@ -43,7 +43,9 @@ impl ActiveProgram {
             let (Some(active), Some(mount)) = (active.upgrade(), mount.upgrade()) else { return };
             let object = event.object();
             active.track_freshness(event);
-            if let (WatchEvent::Stored { previous: None, origin: Origin::Watch, .. }, Some(namespace)) = (event, object.namespace()) {
+            if let (WatchEvent::Stored { previous: None, origin: Origin::Watch, .. }, Some(namespace)) =
+                (event, object.namespace())
+            {
                 mount.terminating.lock().forget(namespace);
             }
             let is_own_write = match event {

@@ -21,8 +21,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::target::{Projection, Target};
 use labels::{
-    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountKind, MountOutcome, MountReason, MountState, MountWrite,
-    QueueName, QueuePriority, ReloadResult, Watch,
+    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountKind, MountOutcome, MountReason, MountState,
+    MountWrite, QueueName, QueuePriority, ReloadResult, Watch,
 };
 
 pub use exposition::Form;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::churn::{Replica, rest, simulate};
 use crate::admin::{alive, going_on, started};
-use crate::mounts::mount::Phase;
 use crate::health::CriticalTasks;
+use crate::mounts::mount::Phase;
 
 const GROUP: &str = "x.test";
 
