@@ -531,6 +531,7 @@ impl Run<'_> {
             views: &self.observed.views,
             accepted: &mut self.state.accepted,
             forced_applies: &mut self.state.forced_applies,
+            terminating: &self.mount.terminating,
             now: self.context.services.queue.now(),
         };
         for step in &steps {
@@ -639,7 +640,10 @@ impl Run<'_> {
         if let Some(slowed_down) = news.iter().find(|event| event.reason == SLOWED_DOWN) {
             warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
         }
-        for event in &news {
+        // Nor can Events be created in a namespace that is being deleted.
+        let is_terminating = |namespace: &str| mount.terminating.lock().contains(namespace);
+        let can_publish = !self.observed.parent.namespace().is_some_and(is_terminating);
+        for event in news.iter().filter(|_| can_publish) {
             context.services.events.add(&mount.name, Arc::clone(mount) as _, kind, &self.observed.parent, event);
         }
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };

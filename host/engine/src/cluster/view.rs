@@ -113,6 +113,16 @@ impl View {
         self.informers.iter().find(serves)
     }
 
+    /// Returns whether the API server no longer serves the kind as it did.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.informers.iter().any(|informer| informer.is_outdated())
+    }
+
+    pub(crate) fn informers(&self) -> &[Arc<Informer>] {
+        &self.informers
+    }
+
+    /// Waits until the first lists are complete, or the view is outdated.
     pub(crate) async fn synced(&self) {
         for informer in &self.informers {
             informer.synced().await;

@@ -49,6 +49,10 @@ impl ReconcileReport {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
             Ok(StepResult::Nothing) => {}
             Ok(StepResult::Refused(refusal)) => self.refusals.add(refusal),
+            Ok(StepResult::RefusedFor(delay, refusal)) => {
+                self.requeue_after(delay);
+                self.refusals.add(refusal);
+            }
             Ok(StepResult::Waits(message)) => {
                 self.changed = Changed::Yes;
                 self.wait(message);

@@ -20,9 +20,11 @@ use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::plan::{self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step};
 use gyre_core::queue::Time;
+use gyre_core::terminating::TerminatingNamespaces;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tracing::{debug, info};
 
@@ -45,6 +47,8 @@ pub(crate) enum StepResult {
     Refused(Refusal),
     /// Something else must happen first, which a watch will report; the message says what.
     Waits(String),
+    /// Refused without a request, until this time has passed.
+    RefusedFor(Duration, Refusal),
     /// As [`StepResult::Waits`], but no watch reports it.
     Requeue(Duration, String),
 }
@@ -65,6 +69,7 @@ pub(crate) struct Applier<'a> {
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
+    pub(crate) terminating: &'a Mutex<TerminatingNamespaces>,
     pub(crate) now: Time,
 }
 
@@ -276,11 +281,16 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     } else if status.is_invalid() || status.code == 400 {
         (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
     } else if is_terminating(status) {
-        (RefusalReason::NamespaceTerminating, format!("{child} cannot be created, because its namespace is being deleted"))
+        return Ok(namespace_terminates(child));
     } else {
         return Err(problem_of(status, child));
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
+}
+
+fn namespace_terminates(child: &ObjectRef) -> Refusal {
+    let message = format!("{child} cannot be created, because its namespace is being deleted");
+    Refusal { child: Some(child.clone()), reason: RefusalReason::NamespaceTerminating, message }
 }
 
 fn is_terminating(status: &Status) -> bool {
