@@ -14,6 +14,7 @@ mod desired;
 mod existing;
 mod listed;
 mod ownership;
+mod prerequisites;
 mod refusals;
 mod to_list;
 
@@ -28,11 +29,13 @@ pub use self::deletion::{
 };
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
 pub use self::ownership::{Ownership, ownership};
+pub use self::prerequisites::{Held, Holds, StepEnd};
 pub use self::refusals::{REPORTED_ONE_BY_ONE, Refusals};
 pub use self::to_list::child_list;
 
 use self::desired::{DesiredSet, Identity, Target, identity, kind_not_granted, not_in_mount};
 use self::ownership::{Metadata, Owner};
+use self::prerequisites::comes_first;
 use crate::contains::first_difference_in;
 use crate::grants::{Grants, Scope};
 use crate::manifest::{Propagation, Strategy};
@@ -271,6 +274,8 @@ pub enum RefusalReason {
     NamespaceTerminating,
     /// The parent's list of children that no ownerReference can name is full.
     ChildListFull,
+    /// Its Namespace or CustomResourceDefinition is among the same children, and is not the parent's.
+    PrerequisiteRefused,
 }
 
 impl RefusalReason {
@@ -288,6 +293,7 @@ impl RefusalReason {
             Self::Rejected => "Rejected",
             Self::NamespaceTerminating => "NamespaceTerminating",
             Self::ChildListFull => "ChildListFull",
+            Self::PrerequisiteRefused => "PrerequisiteRefused",
         }
     }
 }
@@ -303,15 +309,25 @@ pub struct Refusal {
     pub message: String,
 }
 
+/// A desired child that is written later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its kind and name.
+    pub child: ObjectRef,
+    /// What it waits for, for people. It names the child.
+    pub message: String,
+}
+
 /// The plan for one parent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
-    /// The writes: creations and changes in the plugin's order, then deletions by kind and key.
+    /// The writes: first Namespaces and CustomResourceDefinitions, then other creations and changes,
+    /// each in the plugin's order, then deletions by kind and key. Ask [`Holds`] before each.
     pub steps: Vec<Step>,
     /// The refusals: in the plugin's order, then deletions by kind and key.
     pub refusals: Vec<Refusal>,
-    /// Desired children to create later, because their objects are being deleted.
-    pub waiting: Vec<ObjectRef>,
+    /// Desired children to write later, because an object is being deleted.
+    pub waiting: Vec<Waiting>,
     /// Owned, undesired objects that are already being deleted, by kind and key. A deleted parent's
     /// children are gone once there are none of these, nor deletions among the steps.
     pub leaving: Vec<ObjectRef>,
@@ -341,22 +357,26 @@ pub enum Existing {
 /// - A bad output loses nothing: a refused child is not pruned, nor any object of its kind if its
 ///   name is unknown, nor any object at all if its kind is unknown.
 /// - A child that is as desired gets no step.
+/// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that is
+///   the parent's, or is created by an earlier step: see [`Holds`].
 ///
 /// # Assumptions
 ///
 /// `observed` is complete: a missing child is created, which fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
-    let wanted = DesiredSet::new(input, children);
+    let mut wanted = DesiredSet::new(input, children);
+    wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
     for target in &wanted.targets {
         match step_for(input, target, &observed) {
             ChildAction::Step(step) => plan.steps.push(*step),
-            ChildAction::Wait => plan.waiting.push(target.desired.child.clone()),
+            ChildAction::Wait => plan.waiting.push(gone_first(&target.desired.child)),
             ChildAction::Nothing => {}
         }
     }
+    Holds::known(input, children, &wanted, &observed).take_from(&mut plan);
     prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
@@ -441,6 +461,10 @@ impl<'a> ByIdentity<'a> {
         let (same_version, others): (Vec<_>, Vec<_>) = same.iter().copied().partition(|object| *object.kind == kind);
         same_version.into_iter().chain(others)
     }
+}
+
+fn gone_first(child: &ObjectRef) -> Waiting {
+    Waiting { child: child.clone(), message: format!("{child} is being deleted, and will be created once it is gone") }
 }
 
 enum ChildAction {

@@ -14,7 +14,7 @@
 //! stay.
 
 use super::{
-    ByIdentity, ChildAction, DesiredSet, Input, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for,
+    ByIdentity, ChildAction, DesiredSet, Holds, Input, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for,
 };
 use crate::object::ObjectRef;
 use crate::response::Response;
@@ -103,6 +103,10 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
             ChildAction::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
             _ => None,
         }));
+        let children = input.desired.unwrap_or_default();
+        Holds::known(input, children, wanted, &observed).take_from(&mut plan);
+        // Nothing is created any more, so nothing waits for its creation.
+        plan.waiting.clear();
     }
     let wanted_refusals = plan.refusals.len();
     let is_unwanted = |object: &Observed<'_>| wanted.as_ref().is_some_and(|wanted| !wanted.retains(object.kind, object.key));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::ownership::{Metadata, Owner};
 use super::{
     Cause, ChildAction, Desired, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
-    desired::kind_not_granted, step_for_existing,
+    desired::kind_not_granted, gone_first, step_for_existing,
 };
 use crate::grants::Adoption;
 use crate::manifest::Strategy;
@@ -24,7 +24,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             format!("{child} exists, and its owner cannot be determined from its metadata"),
         );
     };
-    let wait = || Existing::Wait(format!("{child} is being deleted, and will be created once it is gone"));
+    let wait = || Existing::Wait(gone_first(child).message);
     if metadata.deletion_timestamp.is_some() {
         return wait();
     }

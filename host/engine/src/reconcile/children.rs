@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gyre_core::grants::Namespaces;
 use gyre_core::outcome::{Changed, Problem, ProblemKind};
-use gyre_core::plan::{ChildList, Input, Ownership, Parent, Plan, Step, ownership};
+use gyre_core::plan::{ChildList, Holds, Input, Ownership, Parent, Plan, Step, StepEnd, ownership};
 use tracing::debug;
 
 use super::Run;
@@ -13,7 +13,7 @@ use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::Comparison;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
-use crate::writes::apply::{Applier, problem};
+use crate::writes::apply::{Applier, StepResult, problem};
 use crate::writes::finalizers;
 impl Run<'_> {
     /// Claims the children, and executes the plan. Creates nothing for a parent that is gone.
@@ -111,11 +111,10 @@ impl Run<'_> {
             self.state.accepted.retain(|uid, _| observed.contains(uid.as_str()));
             self.state.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
         }
-        self.written.extend(steps.iter().filter_map(Step::uid).map(str::to_owned));
         let input = Input { parent, ..plan_inputs.input(self.active, None, &[]) };
         self.report.refusals.extend(refusals);
-        if let Some(child) = waiting.first() {
-            self.report.wait(format!("{child} is being deleted, and will be created once it is gone"));
+        if let Some(waiting) = waiting.first() {
+            self.report.wait(waiting.message.clone());
         }
         let mut applier = Applier {
             client: &self.active.client,
@@ -127,8 +126,16 @@ impl Run<'_> {
             forced_applies: &mut self.state.forced_applies,
             now: self.context.services.queue.now(),
         };
+        let mut holds = Holds::default();
         for step in &steps {
+            if let Some(held) = holds.held(step) {
+                debug!(child = %step.child(), ?held, "held back");
+                self.report.record_held(held);
+                continue;
+            }
+            self.written.extend(step.uid().map(str::to_owned));
             let done = applier.execute(step, &input).await;
+            holds.record(step, step_end(&done));
             self.report.record_step(done);
         }
     }
@@ -140,5 +147,15 @@ impl Run<'_> {
             Namespaces::Only(names) => Some(names),
         };
         (resources, namespaces)
+    }
+}
+
+fn step_end(done: &Result<StepResult, Problem>) -> StepEnd {
+    match done {
+        Ok(StepResult::Wrote | StepResult::Nothing) => StepEnd::Done,
+        Ok(StepResult::Refused(_)) => StepEnd::Refused,
+        Ok(StepResult::Waits(_) | StepResult::Requeue(..)) => StepEnd::Waits,
+        Err(problem) if matches!(problem.kind, ProblemKind::Stale | ProblemKind::NotFound) => StepEnd::Gone,
+        Err(_) => StepEnd::Failed,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
-use gyre_core::plan::{Refusal, Refusals};
+use gyre_core::plan::{Held, Refusal, Refusals};
 use gyre_core::response::{Event, Severity};
 use gyre_core::status::{NextAttempt, Readiness};
 use gyre_core::{pace, queue};
@@ -58,6 +58,13 @@ impl ReconcileReport {
                 self.wait(message);
             }
             Err(problem) => self.fail(problem),
+        }
+    }
+
+    pub(crate) fn record_held(&mut self, held: Held) {
+        match held {
+            Held::Refused(refusal) => self.refusals.add(refusal),
+            Held::Waiting(waiting) => self.wait(waiting.message),
         }
     }
 

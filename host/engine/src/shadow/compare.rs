@@ -142,8 +142,8 @@ impl Pair {
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
         let mut report = ReconcileReport::new(0);
         report.refusals.extend(plan.refusals.iter().cloned());
-        if let Some(child) = plan.waiting.first() {
-            report.wait(format!("{child} is being deleted, and will be created once it is gone"));
+        if let Some(waiting) = plan.waiting.first() {
+            report.wait(waiting.message.clone());
         }
         if let Some(problem) = failure {
             report.fail(problem.clone());
@@ -208,7 +208,7 @@ impl Intent {
     fn fates(&self) -> BTreeMap<Identity, Fate<'_>> {
         let steps = self.plan.steps.iter().filter_map(|step| Some((identity_of(step.child()), Fate::after(step)?)));
         // They are recreated after their deletion.
-        let waiting = self.plan.waiting.iter().map(identity_of);
+        let waiting = self.plan.waiting.iter().map(|waiting| identity_of(&waiting.child));
         let waiting = waiting.filter_map(|child| {
             let desired = self.desired.get(&child)?;
             Some((child, Fate::Written(desired)))

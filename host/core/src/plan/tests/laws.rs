@@ -19,11 +19,14 @@ fn kinds() -> impl Strategy<Value = &'static str> {
         "rbac.authorization.k8s.io/v1/ClusterRole",
         "example.com/v1/Widget",
         "v1/Pod",
+        "v1/Namespace",
+        "apiextensions.k8s.io/v1/CustomResourceDefinition",
+        "example.com/v1/Gadget",
     ])
 }
 
 fn namespaces() -> impl Strategy<Value = Option<&'static str>> {
-    select(vec![None, None, Some("default"), Some("other")])
+    select(vec![None, None, Some("default"), Some("other"), Some("a")])
 }
 
 fn data() -> impl Strategy<Value = Value> {
@@ -45,6 +48,7 @@ pub(super) fn children() -> impl Strategy<Value = Child> {
             let mut object = json!({
                 "apiVersion": kind.api_version(), "kind": kind.kind, "data": data,
                 "metadata": {"name": name, "labels": labels, "resourceVersion": "1"},
+                "spec": {"group": "example.com", "names": {"kind": "Gadget"}},
             });
             if let Some(namespace) = namespace {
                 object["metadata"]["namespace"] = json!(namespace);
@@ -72,7 +76,8 @@ fn objects() -> impl Strategy<Value = Value> {
     (kinds(), select(vec!["a", "b", "c"]), namespaces(), data(), owner, labels, going, digest).prop_map(
         |(kind, name, namespace, data, owner, labels, going, digest)| {
             let kind = gvk(kind);
-            let namespace = if kind.kind == "ClusterRole" { None } else { Some(namespace.unwrap_or("default")) };
+            let is_cluster_scoped = ["ClusterRole", "Namespace", "CustomResourceDefinition"].contains(&kind.kind.as_str());
+            let namespace = if is_cluster_scoped { None } else { Some(namespace.unwrap_or("default")) };
             let mut object = json!({
                 "apiVersion": kind.api_version(), "kind": kind.kind, "data": data,
                 "metadata": {
@@ -240,7 +245,7 @@ proptest! {
                 found.kind.kind == kind && found.key.name == name && in_it
             };
             let there = world.observed.iter().any(|live| is_it(&ObjectRef { kind: live.kind.clone(), key: live.key.clone() }));
-            let waited_for = plan.waiting.iter().any(is_it);
+            let waited_for = plan.waiting.iter().map(|waiting| &waiting.child).chain(&world.held).any(is_it);
             prop_assert!(there || waited_for || refusals(&is_it), "{} is passed over in silence", object);
         }
     }
