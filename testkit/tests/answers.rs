@@ -82,7 +82,10 @@ fn a_tenant_named_as_a_system_namespace_gets_nothing_in_it() {
     assert!(world.find("ConfigMap default/near").unwrap().is_some(), "the other children are written");
     assert_eq!(condition(&world, "Ready")["reason"], "ForeignObject");
     let message = condition(&world, "Ready")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("ConfigMap.v1 kube-system/rights is not written, because its Namespace kube-system is a child"), "{message}");
+    assert!(
+        message.contains("ConfigMap.v1 kube-system/rights is not written, because its Namespace kube-system is a child"),
+        "{message}"
+    );
 
     world.edit("toys.gyre.dev/v1 Toy default/it", |toy| toy["spec"]["children"] = json!(tenant("tenant"))).unwrap();
     world.settle().unwrap();

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::outcome::{Changed, Outcome, ProblemKind, requeue_after};
+use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, requeue_after};
 use gyre_core::pace;
 use gyre_core::response::{Event, Response, Severity};
 use tokio::time::Instant;
 use tracing::warn;
 
 use super::{Run, parent_writer};
+use crate::error::error_chain;
 use crate::mounts::parent_state::Inputs;
 use crate::mounts::trail::{Cause, Trail};
 use crate::reconcile::report::{SLOWED_DOWN, slowed_down, warning};
@@ -42,32 +43,46 @@ impl Run<'_> {
     }
 
     async fn write_status(&mut self, response: &Response) {
-        let context = self.context;
         if self.report.released && self.observed.parent.is_deleting() {
             return;
         }
+        let Err(error) = self.try_to_write_status(response).await else { return };
+        let problem = problem(&error, &self.writer().subject(&self.observed.parent));
+        match problem.kind {
+            ProblemKind::NotFound => {}
+            ProblemKind::Invalid => {
+                let message = format!("the API server rejects the status that the plugin returned: {}", problem.message);
+                self.report.fail(Problem { message, ..problem });
+                // Otherwise nothing would say so but an Event.
+                if let Err(error) = self.try_to_write_status(&Response::default()).await {
+                    warn!("the conditions of the host are rejected, too: {}", error_chain(&error));
+                }
+            }
+            _ => self.report.fail(problem),
+        }
+    }
+
+    async fn try_to_write_status(&mut self, response: &Response) -> Result<(), kube::Error> {
+        let context = self.context;
         let retries = self.mount.retries(&context.retries);
         let refusals = self.report.refusals.reported();
         let readiness = self.report.readiness(&retries, &refusals);
         let writer = parent_writer(context, self.mount, self.active);
         let parent = &Arc::clone(&self.observed.parent);
-        let written = status::write(
+        let (written, answer) = status::write(
             &writer,
             &context.services.caller.clock,
             parent,
             response,
-            readiness,
+            (readiness, self.report.execution()),
             &mut self.state.accepted_status,
         )
-        .await;
-        let written = written.map(|(written, answer)| {
-            self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
-            written
-        });
+        .await?;
+        self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
         match written {
-            Ok(status::Written::No) => {}
-            Ok(status::Written::Conditions) => self.report.changed = Changed::Yes,
-            Ok(status::Written::PluginStatus) => {
+            status::Written::No => {}
+            status::Written::Conditions => self.report.changed = Changed::Yes,
+            status::Written::PluginStatus => {
                 self.report.changed = Changed::Yes;
                 // The plugin may react to its own status; with back-off, because it may never
                 // converge.
@@ -75,13 +90,8 @@ impl Run<'_> {
                 let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
                 self.report.requeue_after(delay);
             }
-            Err(error) => {
-                let problem = problem(&error, &writer.subject(parent));
-                if problem.kind != ProblemKind::NotFound {
-                    self.report.fail(problem);
-                }
-            }
         }
+        Ok(())
     }
 
     fn queue_events(&mut self, response: &Response) -> Changed {

@@ -151,7 +151,8 @@ impl Pair {
         let (parent, current) = (&side.observed.parent, status_of(&side.observed.parent));
         let refusals = report.refusals.reported();
         let readiness = report.readiness(&self.retries, &refusals);
-        let decided = decide(current.as_ref(), parent, response, readiness, side.active.status_capabilities, self.now);
+        let shown = (readiness, report.execution());
+        let decided = decide(current.as_ref(), parent, response, shown, side.active.status_capabilities, self.now);
         decided.map(Value::Object).or(current).unwrap_or_default()
     }
 }
