@@ -185,7 +185,7 @@ pub enum Step {
         cause: Cause,
     },
     /// Add the host's labels, by which child caches select, to an object that must not be changed
-    /// otherwise, as a merge patch with the UID.
+    /// otherwise, as a merge patch with the UID and the resourceVersion.
     Label {
         /// Its kind and name.
         child: ObjectRef,
@@ -193,6 +193,8 @@ pub enum Step {
         uid: String,
         /// The labels.
         labels: BTreeMap<String, String>,
+        /// All its ownerReferences, with one to the parent; `None` leaves them as they are.
+        owner_references: Option<Vec<Value>>,
     },
     /// Delete with the UID as a precondition, then create once it is gone.
     Replace {
@@ -388,9 +390,10 @@ pub fn desired(input: &Input<'_>) -> Vec<Desired> {
 }
 
 /// Decides about a live object that has the name of a child to create. It may be ours: the cache
-/// may be late, or its labels were removed.
-pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {
-    existing::decide(input, desired, live)
+/// may be late, or its labels were removed. `parent_exists` says whether a parent of the plugin has
+/// this UID; if that is unknown, it has.
+pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value, parent_exists: impl Fn(&str) -> bool) -> Existing {
+    existing::decide(input, desired, live, parent_exists)
 }
 
 /// A hash of an object without its status, the API server's book-keeping, and `apiVersion` and
@@ -482,7 +485,7 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ch
             return ChildAction::Nothing;
         }
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
-        let Some(metadata) = owned(input, object, Metadata::of(&live)) else { continue };
+        let Some(metadata) = ours_if_wanted(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
         return step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
     }
@@ -490,8 +493,14 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ch
 }
 
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
+    ours_if_wanted(input, object, metadata)
+        .filter(|metadata| matches!(metadata.owner(input, object.kind, object.key), Owner::Us))
+}
+
+fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
+    let is_ours = |owner: &Owner<'_>| matches!(owner, Owner::Us | Owner::Labelled);
     metadata.filter(|metadata| {
-        metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind, object.key), Owner::Us)
+        metadata.uid.as_deref() == Some(object.uid) && is_ours(&metadata.owner(input, object.kind, object.key))
     })
 }
 

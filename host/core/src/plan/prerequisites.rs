@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::desired::{DesiredSet, kind_of};
 use super::ownership::Metadata;
-use super::{ByIdentity, Input, Plan, Refusal, RefusalReason, Step, Waiting, owned};
+use super::{ByIdentity, Input, Plan, Refusal, RefusalReason, Step, Waiting, is_owned, ours_if_wanted};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use crate::response::Child;
 
@@ -114,10 +114,13 @@ impl Holds {
         let written = wanted.targets.iter().map(|target| &target.desired.child).filter(|child| comes_first(&child.kind));
         let written: BTreeSet<&ObjectRef> = written.collect();
         for (prerequisite, child) in children.iter().filter_map(named) {
-            let ours = observed.find(&child).find_map(|object| owned(input, object, Metadata::read(object.json)));
+            let ours = observed.find(&child).find_map(|object| {
+                let metadata = ours_if_wanted(input, object, Metadata::read(object.json))?;
+                Some(metadata.deletion_timestamp.is_none() && is_owned(input, object))
+            });
             let missing = match ours {
-                Some(metadata) if metadata.deletion_timestamp.is_none() => continue,
-                Some(_) => Missing::Awaited,
+                Some(true) => continue,
+                Some(false) => Missing::Awaited,
                 None if written.contains(&child) => continue,
                 None => Missing::Refused,
             };

@@ -122,6 +122,7 @@ impl Run<'_> {
             mount: &self.mount.name,
             plugin: input.plugin,
             views: &self.observed.views,
+            parents: &self.active.parents,
             accepted: &mut self.state.accepted,
             forced_applies: &mut self.state.forced_applies,
             now: self.context.services.queue.now(),

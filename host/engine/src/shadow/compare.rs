@@ -96,7 +96,8 @@ impl Pair {
             return None;
         }
         let parent = &observed.parent;
-        let imports = CallContext::detached(span.clone(), active, parent.key(), &observed.children, observed.views.keys());
+        let imports =
+            CallContext::detached(span.clone(), active, parent.key(), observed.shown_children(), observed.views.keys());
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
         let shown = observed.shown_parent(active);
