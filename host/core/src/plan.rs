@@ -148,7 +148,7 @@ pub enum Cause {
         /// The first difference, such as `spec.template.spec.containers[0].image`.
         path: String,
     },
-    /// It had no owner, and the mount allows adoption.
+    /// It had no owner. Either the mount allows adoption, or it has the labels of this child.
     Adopted,
 }
 
@@ -378,7 +378,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
             ChildAction::Nothing => {}
         }
     }
-    Holds::known(input, children, &wanted, &observed).take_from(&mut plan);
+    Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
     prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
@@ -476,6 +476,21 @@ enum ChildAction {
     Step(Box<Step>),
 }
 
+impl ChildAction {
+    /// The same for an object that had no owner: it is only changed in place, because consent to
+    /// adopt it is not consent to delete it.
+    fn adopting(self) -> Self {
+        match self {
+            Self::Step(step) => Self::Step(Box::new(match *step {
+                Step::Apply { desired, uid, .. } => Step::Apply { desired, uid, cause: Cause::Adopted },
+                Step::Replace { desired, uid, .. } => apply(&desired, &uid, Cause::Adopted),
+                step => step,
+            })),
+            other => other,
+        }
+    }
+}
+
 fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> ChildAction {
     for object in observed.find(&target.desired.child) {
         let accepted = object.accepted.filter(|accepted| accepted.digest == target.desired.digest);
@@ -487,7 +502,9 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ch
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
         let Some(metadata) = ours_if_wanted(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
-        return step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
+        let action = step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
+        let is_owned = matches!(metadata.owner(input, object.kind, object.key), Owner::Us);
+        return if is_owned { action } else { action.adopting() };
     }
     ChildAction::Step(Box::new(Step::Create { desired: target.desired.clone() }))
 }

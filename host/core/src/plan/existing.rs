@@ -34,10 +34,11 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value, parent_
         Owner::Us if child_kind.strategy == Strategy::CreateOnly && !metadata.is_labelled(input) => {
             Existing::Step(label(input, child, uid, None))
         }
-        Owner::Us | Owner::Labelled => {
+        owner @ (Owner::Us | Owner::Labelled) => {
             let target =
                 Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };
-            match step_for_existing(&target, &metadata, uid, Some(live), None) {
+            let action = step_for_existing(&target, &metadata, uid, Some(live), None);
+            match if matches!(owner, Owner::Us) { action } else { action.adopting() } {
                 ChildAction::Nothing => Existing::Nothing,
                 ChildAction::Wait => wait(),
                 ChildAction::Step(step) => Existing::Step(*step),

@@ -14,9 +14,9 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::desired::{DesiredSet, kind_of};
+use super::desired::kind_of;
 use super::ownership::Metadata;
-use super::{ByIdentity, Input, Plan, Refusal, RefusalReason, Step, Waiting, is_owned, ours_if_wanted};
+use super::{ByIdentity, Cause, Input, Plan, Refusal, RefusalReason, Step, Waiting, is_owned, ours_if_wanted};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use crate::response::Child;
 
@@ -44,15 +44,6 @@ pub enum Held {
     Waiting(Waiting),
 }
 
-impl fmt::Display for Prerequisite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Namespace(name) => write!(f, "its Namespace {name}"),
-            Self::Kind { .. } => f.write_str("the CustomResourceDefinition of its kind"),
-        }
-    }
-}
-
 /// The prerequisites of one plan that are not the parent's, or not yet.
 #[derive(Clone, Debug, Default)]
 pub struct Holds(BTreeMap<Prerequisite, Missing>);
@@ -61,6 +52,15 @@ pub struct Holds(BTreeMap<Prerequisite, Missing>);
 enum Prerequisite {
     Namespace(String),
     Kind { group: String, kind: String },
+}
+
+impl fmt::Display for Prerequisite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace(name) => write!(f, "its Namespace {name}"),
+            Self::Kind { .. } => f.write_str("the CustomResourceDefinition of its kind"),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,9 @@ impl Holds {
     pub fn record(&mut self, step: &Step, end: StepEnd) {
         let missing = match (end, step) {
             (StepEnd::Done, _) => return,
-            (StepEnd::Refused, Step::Create { .. }) => Missing::Refused,
+            // Until then, the object was not the parent's.
+            (StepEnd::Refused, Step::Create { .. } | Step::Apply { cause: Cause::Adopted, .. }) => Missing::Refused,
+            (StepEnd::Failed, Step::Apply { cause: Cause::Adopted, .. }) => Missing::Awaited,
             (StepEnd::Refused, _) | (StepEnd::Failed, Step::Apply { .. } | Step::Label { .. }) => return,
             (StepEnd::Waits | StepEnd::Gone | StepEnd::Failed, _) => Missing::Awaited,
         };
@@ -108,21 +110,20 @@ impl Holds {
     }
 
     /// The prerequisites of `children` of which the caches say that they are not the parent's. Those
-    /// that will be created are not among them.
-    pub(super) fn known(input: &Input<'_>, children: &[Child], wanted: &DesiredSet, observed: &ByIdentity<'_>) -> Self {
+    /// that a step will create or adopt are not among them.
+    pub(super) fn known(input: &Input<'_>, children: &[Child], observed: &ByIdentity<'_>, steps: &[Step]) -> Self {
         let mut holds = Self::default();
-        let written = wanted.targets.iter().map(|target| &target.desired.child).filter(|child| comes_first(&child.kind));
-        let written: BTreeSet<&ObjectRef> = written.collect();
+        let written: BTreeSet<&ObjectRef> = steps.iter().map(Step::child).filter(|child| comes_first(&child.kind)).collect();
         for (prerequisite, child) in children.iter().filter_map(named) {
             let ours = observed.find(&child).find_map(|object| {
                 let metadata = ours_if_wanted(input, object, Metadata::read(object.json))?;
-                Some(metadata.deletion_timestamp.is_none() && is_owned(input, object))
+                Some((metadata.deletion_timestamp.is_some(), is_owned(input, object)))
             });
             let missing = match ours {
-                Some(true) => continue,
-                Some(false) => Missing::Awaited,
-                None if written.contains(&child) => continue,
-                None => Missing::Refused,
+                Some((true, _)) => Missing::Awaited,
+                Some((false, true)) => continue,
+                _ if written.contains(&child) => continue,
+                _ => Missing::Refused,
             };
             holds.0.insert(prerequisite, missing);
         }

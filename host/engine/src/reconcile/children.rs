@@ -15,6 +15,7 @@ use crate::cluster::view::Comparison;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
 use crate::writes::apply::{Applier, StepResult, problem};
 use crate::writes::finalizers;
+
 impl Run<'_> {
     /// Claims the children, and executes the plan. Creates nothing for a parent that is gone.
     pub(super) async fn claim_and_execute(

@@ -19,6 +19,7 @@ use crate::writes::finalizers::List;
 /// Plans without a call and with at most this many children are computed on the async thread;
 /// larger ones take milliseconds.
 const FEW: usize = 100;
+
 impl Run<'_> {
     pub(super) async fn reconcile_deleting(mut self) -> Outcome {
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {

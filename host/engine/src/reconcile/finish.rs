@@ -17,6 +17,7 @@ use crate::reconcile::report::{SLOWED_DOWN, slowed_down, warning};
 use crate::writes::apply::problem;
 use crate::writes::events::to_publish;
 use crate::writes::status;
+
 impl Run<'_> {
     pub(super) async fn finish(self, response: Response) -> Outcome {
         self.finish_and_remember(response, None).await

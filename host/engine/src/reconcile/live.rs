@@ -16,6 +16,7 @@ use crate::mounts::unreachable;
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::plan_inputs::{Decision, LiveDecision, PlanInputs};
 use crate::writes::finalizers;
+
 impl Run<'_> {
     pub(super) async fn reconcile_live(mut self) -> Outcome {
         let answers = self.answers();

@@ -5,6 +5,7 @@ use gyre_core::outcome::{Changed, Outcome};
 use super::Run;
 use crate::mounts::unreachable;
 use crate::writes::finalizers::{self, List};
+
 impl Run<'_> {
     /// Releases a parent that no longer matches the mount's selector; its children stay.
     pub(super) async fn release_parent(mut self) -> Outcome {

@@ -180,7 +180,9 @@ pub(super) fn is_owned(world: &World, object: &Value) -> bool {
 /// Returns whether the object becomes the parent's: by adoption, or as labelled and wanted.
 pub(super) fn is_handed_over(before: &World, after: &World, object: &Value) -> bool {
     let is_nobodys = object["metadata"].get("ownerReferences").is_none() && object["metadata"]["labels"] == json!({});
-    before.grants.adoption() == Adoption::Allowed && is_nobodys || is_labelled(before, object) && is_owned(after, object)
+    let uid = object["metadata"]["uid"].as_str();
+    let becomes_owned = || after.observed.iter().any(|live| Some(live.uid.as_str()) == uid && is_owned(after, &parsed(live)));
+    before.grants.adoption() == Adoption::Allowed && is_nobodys || is_labelled(before, object) && becomes_owned()
 }
 
 proptest! {
