@@ -66,6 +66,7 @@ pub(crate) struct Applier<'a> {
     pub(crate) mount: &'a str,
     pub(crate) plugin: &'a str,
     pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
+    pub(crate) parents: &'a View,
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
@@ -101,9 +102,11 @@ impl Applier<'_> {
                 debug!(child = %desired.child, ?cause, "applying");
                 self.apply(desired, uid, known).await
             }
-            Step::Label { child, uid, labels } => {
+            Step::Label { child, labels, owner_references, .. } => {
                 info!(%child, "labelling an existing child");
-                self.label(child, uid, labels).await
+                let references = owner_references.as_deref();
+                let known = known.ok_or_else(|| Problem::new(ProblemKind::Stale, format!("{child} is gone")))?;
+                self.label(child, known, labels, references).await
             }
             Step::Replace { desired, uid, propagation, confirm, cause } => {
                 if *confirm == Confirm::ByDryRun {
@@ -160,10 +163,20 @@ impl Applier<'_> {
         if known.is_some_and(Object::has_update_entry) { self.upgrade(child, uid).await } else { Ok(None) }
     }
 
-    async fn label(&mut self, child: &ObjectRef, uid: &str, labels: &BTreeMap<String, String>) -> Result<StepResult, Problem> {
+    async fn label(
+        &mut self,
+        child: &ObjectRef,
+        known: &Object,
+        labels: &BTreeMap<String, String>,
+        owner_references: Option<&[Value]>,
+    ) -> Result<StepResult, Problem> {
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
-        let patch = json!({ "metadata": { "uid": uid, "labels": labels } });
+        let version = known.resource_version().to_string();
+        let mut patch = json!({ "metadata": { "uid": known.uid(), "resourceVersion": version, "labels": labels } });
+        if let (Some(references), Some(Value::Object(metadata))) = (owner_references, patch.get_mut("metadata")) {
+            metadata.insert("ownerReferences".to_owned(), json!(references));
+        }
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, "label");
         let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;

@@ -80,7 +80,7 @@ impl Applier<'_> {
             Err(error) => return Err(problem(&error, child)),
         };
         let (object, live) = parsed(live, child)?;
-        match plan::on_existing(input, desired, &live) {
+        match plan::on_existing(input, desired, &live, |uid| self.parents.may_exist(uid)) {
             Existing::Nothing => Ok(StepResult::Nothing),
             Existing::Wait(message) => Ok(StepResult::Requeue(LOOK_AGAIN_AFTER, message)),
             Existing::Refuse(refusal) => Ok(StepResult::Refused(refusal)),
