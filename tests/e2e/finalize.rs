@@ -283,9 +283,18 @@ fn a_deleted_kind_disappears_and_may_be_recreated() {
         .to_string(),
     );
     cluster.eventually("the neighbour's Job", || cluster.get("disposable", "job", "it"));
+    let awaited = |expected: serde_json::Value| {
+        cluster.eventually("the kinds that the mount waits for", || {
+            assert!(host.http("/readyz").0.contains(" 200 "), "one kind does not make the host unready");
+            (host.state_of("disposable")["awaitedKinds"] == expected).then_some(())
+        });
+    };
+    awaited(json!(["Disposable.v1.guests.gyre.dev"]));
+    assert!(host.metric("gyre_awaited_kinds", &["Disposable.v1.guests.gyre.dev"]) >= 1.0);
     cluster.install_crds(&[&plugin]);
     cluster.apply(&parent("again").to_string());
     cluster.ready("disposable", "disposable", "again");
+    awaited(json!([]));
     cluster.delete("disposable", "disposable", "again");
     cluster.gone("disposable", "disposable", &["again"]);
     cluster.eventually("the host to be ready", || (host.http("/readyz").0 == "HTTP/1.0 200 OK").then_some(()));

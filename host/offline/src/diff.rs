@@ -21,6 +21,7 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::InvalidChild,
     RefusalReason::ForeignObject,
     RefusalReason::ChildListFull,
+    RefusalReason::PrerequisiteRefused,
 ];
 const APPLIED: &[RefusalReason] =
     &[RefusalReason::Conflict, RefusalReason::ImmutableField, RefusalReason::Rejected, RefusalReason::NamespaceTerminating];

@@ -195,6 +195,7 @@ impl Registry {
             stage,
             bookmarks: Watch::first_bookmark(call.now, options.allow_bookmarks),
             until: call.now.saturating_add(timeout).unwrap_or(jiff::Timestamp::MAX),
+            restores: self.store.restores(),
         }))
     }
 }
