@@ -156,7 +156,7 @@ impl Run<'_> {
 fn step_end(done: &Result<StepResult, Problem>) -> StepEnd {
     match done {
         Ok(StepResult::Wrote | StepResult::Nothing) => StepEnd::Done,
-        Ok(StepResult::Refused(_)) => StepEnd::Refused,
+        Ok(StepResult::Refused(_) | StepResult::RefusedFor(..)) => StepEnd::Refused,
         Ok(StepResult::Waits(_) | StepResult::Requeue(..)) => StepEnd::Waits,
         Err(problem) if matches!(problem.kind, ProblemKind::Stale | ProblemKind::NotFound) => StepEnd::Gone,
         Err(_) => StepEnd::Failed,
