@@ -257,9 +257,10 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let patience = source.patience();
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
+        let mut tasks = Vec::new();
         if !arguments.no_reload {
             let metrics = Arc::clone(&metrics);
-            tokio::spawn(source.reload_on_changes(RELOAD_EVERY, sender, move |reload| {
+            let reloading = tokio::spawn(source.reload_on_changes(RELOAD_EVERY, sender, move |reload| {
                 match reload {
                     Reload::Taken => metrics.configuration_taken(),
                     Reload::Refused(_) => metrics.configuration_refused(),
@@ -268,6 +269,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
                     error!("the changed configuration is refused, so the previous one stays in effect: {problem}");
                 }
             }));
+            tasks.push(("reloading the configuration", reloading.abort_handle()));
         }
         let options = Options {
             metrics,
@@ -279,6 +281,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             patience,
             most_calls,
             recorded_secrets: if host.record_secrets { Secrets::Kept } else { Secrets::Redacted },
+            tasks,
             ..Options::default()
         };
         host::run(connection, programs, options, stop_signal()?).await

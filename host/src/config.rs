@@ -234,7 +234,7 @@ impl Source {
         self
     }
 
-    /// How long a start waits for the plugin directory before it cleans up after removed mounts.
+    /// Returns how long a start waits for the plugin directory before it cleans up removed mounts.
     pub(crate) fn patience(&self) -> Duration {
         if self.shared.process.has_directory { self.directory.grace() } else { Duration::ZERO }
     }

@@ -13,7 +13,8 @@ const GUESTS: &str = "gyre-guests";
 /// The sources of the artifacts, relative to the workspace.
 const SOURCES: [&str; 6] = ["Cargo.toml", "rust-toolchain.toml", "sdk", "plugins", "tests/guests", "wit"];
 
-/// Variables that the outer Cargo, clippy or a coverage tool sets for their own compilations, not for these.
+/// Variables that the outer Cargo, clippy or a coverage tool sets for their own compilations, not
+/// for these.
 const FOREIGN_VARIABLES: [&str; 12] = [
     "CARGO_BUILD_RUSTFLAGS",
     "CARGO_BUILD_TARGET",
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
 
 /// # Errors
 ///
-/// A text for whoever runs the outer Cargo.
+/// A text for the person who runs the outer Cargo.
 fn run() -> Result<(), String> {
     let package = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let workspace = package.join("../..").canonicalize().map_err(|error| format!("{}: {error}", package.display()))?;
@@ -109,8 +110,8 @@ fn check_target_is_installed() -> Result<(), String> {
     }
 }
 
-/// The root of the outer Cargo's target folder: shared by its profiles, so that all of them use one set of artifacts, and
-/// different from the folders in it that the outer Cargo holds locked.
+/// The root of the outer Cargo's target folder: shared by its profiles, so that all of them use one
+/// set of artifacts, and different from the folders in it that the outer Cargo holds locked.
 fn target_dir(out_dir: &Path) -> &Path {
     let is_root = |folder: &&Path| folder.join("CACHEDIR.TAG").exists() || folder.join(".rustc_info.json").exists();
     out_dir.ancestors().find(is_root).unwrap_or(out_dir)

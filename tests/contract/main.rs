@@ -1,4 +1,5 @@
-//! The contract suite: one list of checks of a Kubernetes API server, which runs against several.
+//! The contract suite: the behaviour of a Kubernetes API server, as one list of checks that runs
+//! against several servers.
 //!
 //! ```text
 //! checks/*.rs ── checks! ─▶ one #[test] each ── verify ──┬─▶ kube-apiserver ─▶ transcript ─┐
@@ -6,10 +7,13 @@
 //! ```
 //!
 //! A check is an async function whose name states one behaviour. It sends requests through a
-//! [`suite::probe::Probe`], which records the answers, and asserts what its name claims, so that
-//! two servers with the same error do not pass. The transcripts are masked ([`suite::mask`]) and
-//! compared as a whole, except for known differences ([`suite::differences`]). Each check has its
-//! own namespace and API group.
+//! [`suite::probe::Probe`], which records every answer. It also asserts what its name claims, so
+//! that two servers that are wrong in the same way do not pass. Then the transcripts are masked
+//! ([`suite::mask`]) and compared as a whole: status, headers, bodies, watch events. Each check has
+//! a namespace and an API group of its own.
+//!
+//! Two tables list what may differ: [`suite::messages`] the messages that devcluster words itself,
+//! and [`suite::differences`] the other known differences.
 //!
 //! | variable | effect |
 //! |---|---|
@@ -18,7 +22,8 @@
 //! | `GYRE_CONTRACT_REPLAY=folder` | compares with the transcripts in a folder |
 //! | `GYRE_CONTRACT_SERVERS=devcluster` | runs only these servers |
 //!
-//! What is absent: nodes, authorization, aggregated API servers, and groups that devcluster lacks.
+//! What is absent: nodes, authorization, aggregated API servers, and kinds outside of the groups
+//! that devcluster serves.
 
 #![deny(dead_code)]
 #![expect(

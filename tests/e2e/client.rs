@@ -1,6 +1,8 @@
-//! A client of an API server inside the test process. A `kubectl` process takes up to 100 ms of a processor, a request a few.
+//! A client of an API server inside the test process. A `kubectl` process takes up to 100 ms of a
+//! processor, a request a few.
 //!
-//! It knows kinds by the names that kubectl accepts (`job`, `jobs`, `ec`, `trap.guests.gyre.dev`), and sends what kubectl sends.
+//! It knows kinds by the names that kubectl accepts (`job`, `jobs`, `ec`, `trap.guests.gyre.dev`),
+//! and sends what kubectl sends.
 //!
 //! What is absent: watches. Tests ask again, as kubectl's users do.
 
@@ -83,7 +85,8 @@ impl Client {
         Ok(items.into_iter().map(complete).collect())
     }
 
-    /// Applies manifests (YAML or JSON, several documents) on the server's side, as the field manager `kubectl`.
+    /// Applies manifests (YAML or JSON, several documents) on the server's side, as the field
+    /// manager `kubectl`.
     pub(crate) fn apply(&self, manifests: &str) -> anyhow::Result<()> {
         for object in objects(manifests)? {
             let path = self.path_of(&object, Some(()))?;
@@ -144,7 +147,8 @@ impl Client {
         Ok(served.path(namespace.unwrap_or("default"), name.map(|()| text("/metadata/name"))))
     }
 
-    /// Returns the kind with a name as kubectl takes it: `jobs`, `job`, `ec`, or one of these, a dot, and the API group.
+    /// Returns the kind with a name as kubectl takes it: `jobs`, `job`, `ec`, or one of these, a
+    /// dot, and the API group.
     fn resolve(&self, name: &str) -> anyhow::Result<ServedKind> {
         let name = name.to_lowercase();
         self.find(&name, |served| {
@@ -235,7 +239,8 @@ impl ServedKind {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Returns the path of an object, or of all objects in a namespace. Kinds without namespaces ignore the namespace.
+    /// Returns the path of an object, or of all objects in a namespace. Kinds without namespaces
+    /// ignore the namespace.
     fn path(&self, namespace: &str, name: Option<&str>) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
         let mut path = format!("{root}/{}", self.api_version());

@@ -47,7 +47,7 @@ const ASK_THE_LEADER: Evidence =
 const INSTALL: Evidence = Evidence::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 27] = [
+const COMMANDS: [(&[&str], Evidence); 28] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
@@ -55,6 +55,10 @@ const COMMANDS: [(&[&str], Evidence); 27] = [
     (
         &["cargo xtask dev"],
         Evidence::By("tests/xtask/src/dev.rs", "the_command_has_the_plugins_their_samples_and_the_arguments", "samples"),
+    ),
+    (
+        &["cargo xtask test"],
+        Evidence::By("tests/xtask/src/tidy.rs", "the_build_server_does_no_more_than_call_xtask", "exec cargo xtask test"),
     ),
     (&["kubectl exec", "holderIdentity", "/gyre record"], ASK_THE_LEADER),
     (&["kubectl exec", "holderIdentity", "/gyre shadow"], ASK_THE_LEADER),

@@ -14,9 +14,9 @@ fn finalizing(namespace: &str, name: &str, finalize: &str) -> Value {
 
 /// Returns the number of objects of these kinds in a namespace that have a finalizer of the host.
 fn count_held(cluster: &Cluster, namespace: &str, kinds: &[&str]) -> usize {
-    let objects = cluster.list(namespace, &kinds.join(","));
-    let is_held = |object: &&Value| finalizers(object).iter().any(|finalizer| finalizer.starts_with("gyre.dev/"));
-    objects.iter().filter(is_held).count()
+    let objects = kinds.iter().flat_map(|kind| cluster.list(namespace, kind));
+    let is_held = |object: &Value| finalizers(object).iter().any(|finalizer| finalizer.starts_with("gyre.dev/"));
+    objects.filter(is_held).count()
 }
 
 #[test]
@@ -136,6 +136,7 @@ fn deployments_without_a_name_do_not_release_each_others_parents() {
     let first = run("first.yaml", gyre_artifacts::probes::FINALIZING);
     cluster.apply_all(&[finalizing("unnamed", "it", ""), guest("Fickle", "unnamed", "it", json!({}))]);
     cluster.ready("unnamed", "finalizing", "it");
+    cluster.settled(&first);
     let Some(mark) = cluster.audit_mark() else { return };
     let second = run("second.yaml", gyre_artifacts::probes::FICKLE);
     cluster.eventually("the second one to work", || (second.calls("fickle") > 0.0).then_some(()));
@@ -282,9 +283,18 @@ fn a_deleted_kind_disappears_and_may_be_recreated() {
         .to_string(),
     );
     cluster.eventually("the neighbour's Job", || cluster.get("disposable", "job", "it"));
+    let awaited = |expected: serde_json::Value| {
+        cluster.eventually("the kinds that the mount waits for", || {
+            assert!(host.http("/readyz").0.contains(" 200 "), "one kind does not make the host unready");
+            (host.state_of("disposable")["awaitedKinds"] == expected).then_some(())
+        });
+    };
+    awaited(json!(["Disposable.v1.guests.gyre.dev"]));
+    assert!(host.metric("gyre_awaited_kinds", &["Disposable.v1.guests.gyre.dev"]) >= 1.0);
     cluster.install_crds(&[&plugin]);
     cluster.apply(&parent("again").to_string());
     cluster.ready("disposable", "disposable", "again");
+    awaited(json!([]));
     cluster.delete("disposable", "disposable", "again");
     cluster.gone("disposable", "disposable", &["again"]);
     cluster.eventually("the host to be ready", || (host.http("/readyz").0 == "HTTP/1.0 200 OK").then_some(()));

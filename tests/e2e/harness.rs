@@ -19,12 +19,13 @@ use crate::preview_check::PreviewCheck;
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
-/// The timeout of everything on the busiest machine. It ends tests that would never end, and says nothing of how fast anything
-/// is: nothing is ever waited for this long when all is well.
+/// The timeout of everything on the busiest machine. It ends tests that would never end, and says
+/// nothing of how fast anything is: nothing is ever waited for this long when all is well.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 /// The time between two looks at the API server. A look takes a few milliseconds of a processor.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// The time for which the counters of an idle host stand still. An event of a watch that is under way arrives earlier.
+/// The time for which the counters of an idle host stand still. An event of a watch that is under
+/// way arrives earlier.
 const IDLE_FOR: Duration = Duration::from_millis(100);
 /// The arguments by which no call of a plugin runs into its deadline because the machine is busy.
 pub(crate) const UNHURRIED: [&str; 2] = ["--call-deadline", "600000"];
@@ -45,7 +46,8 @@ pub(crate) struct Cluster {
     pub(crate) plane: Plane,
     pub(crate) test: String,
     kubeconfig: PathBuf,
-    /// The namespace in which its hosts keep their inventory, so that they do not clean up the mounts of other tests.
+    /// The namespace in which its hosts keep their inventory, so that they do not clean up the
+    /// mounts of other tests.
     home: String,
     /// Counts its hosts that are alive, and this.
     hosts: Arc<()>,
@@ -56,7 +58,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster for a test, or none after the test has been skipped loudly. Namespaces begin with the test's name.
+    /// Returns the cluster for a test, or `None` if the test was skipped. Namespaces begin with the
+    /// test's name.
     pub(crate) fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
         let plane = Plane::shared(Server::of_this_target()).expect("a cluster")?;
         let home = namespaces.first().unwrap_or(&"default").to_string();
@@ -90,8 +93,8 @@ impl Cluster {
         }
     }
 
-    /// Those of the plugins that ship and of the probes, all at once: the garbage collector of a control plane takes half a minute
-    /// to look for kinds that have come anew.
+    /// Installs the CRDs of the shipped plugins and of the probes at once: the garbage collector of
+    /// a control plane needs half a minute to discover new kinds.
     fn install_common_crds(&self) {
         static INSTALLED: OnceLock<()> = OnceLock::new();
         INSTALLED.get_or_init(|| {
@@ -191,7 +194,7 @@ impl Cluster {
         host
     }
 
-    /// What a host will do that is about to start, unless another one is doing it.
+    /// Previews the actions of a host that is about to start, unless another one does them.
     fn new_preview_check(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Arc<PreviewCheck>> {
         let plugins = plugins.iter().flat_map(|plugin| ["--plugin", plugin]);
         let namespaces = namespaces.iter().flat_map(|namespace| ["--namespace", namespace]);
@@ -204,7 +207,7 @@ impl Cluster {
         Some(preview_check)
     }
 
-    /// What the one host will do once these manifests are applied.
+    /// Previews the actions of the only host once these manifests are applied.
     fn preview(&self, manifests: &str) {
         let preview_check = self.preview_check.lock().upgrade();
         if let Some(preview_check) = preview_check
@@ -219,7 +222,8 @@ impl Cluster {
         self.plane.client().expect("a client")
     }
 
-    /// Runs kubectl as the administrator; it must succeed. Only for what a test wants to see kubectl do.
+    /// Runs kubectl as the administrator; it must succeed. Only for what a test wants to see
+    /// kubectl do.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         self.plane.kubectl_stdout(arguments).unwrap_or_else(|error| panic!("kubectl {}: {error:#}", arguments.join(" ")))
     }
@@ -259,7 +263,7 @@ impl Cluster {
         self.client().create(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
     }
 
-    /// An object, or none.
+    /// Returns an object, or `None` if it does not exist.
     pub(crate) fn get(&self, namespace: &str, kind: &str, name: &str) -> Option<Value> {
         self.client().get(namespace, kind, name).expect("an answer")
     }
@@ -288,12 +292,13 @@ impl Cluster {
         })
     }
 
-    /// Waits until the host has brought an object to what its plugin wants, in its latest generation; returns the object.
+    /// Waits until the host has brought an object to what its plugin wants, in its latest
+    /// generation; returns the object.
     pub(crate) fn ready(&self, namespace: &str, kind: &str, name: &str) -> Value {
         self.eventually(&format!("{kind} {name} to be Ready"), || self.get(namespace, kind, name).filter(is_ready))
     }
 
-    /// As [`Cluster::ready`], for all objects of a kind in a namespace, of which there are so many.
+    /// As [`Cluster::ready`], for all `count` objects of a kind in a namespace.
     pub(crate) fn all_ready(&self, namespace: &str, kind: &str, count: usize) -> Vec<Value> {
         self.eventually(&format!("{count} {kind} to be Ready"), || {
             Some(self.list(namespace, kind)).filter(|objects| objects.len() == count && objects.iter().all(is_ready))
@@ -333,7 +338,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until the host is idle: nothing is queued, no worker is busy, and its counters stand still.
+    /// Waits until the host is idle: nothing is queued, no worker is busy, and its counters stand
+    /// still.
     pub(crate) fn settled(&self, host: &Host) {
         let mut last = String::new();
         let mut unchanged_since = Instant::now();
@@ -356,7 +362,8 @@ impl Cluster {
         });
     }
 
-    /// Returns the end of the audit log, or `None` if it cannot be read; the rest of the test has then been skipped.
+    /// Returns the end of the audit log, or `None` if it cannot be read; the rest of the test has
+    /// then been skipped.
     pub(crate) fn audit_mark(&self) -> Option<Mark> {
         match self.plane.audit_barrier() {
             Ok(mark) => Some(mark),
@@ -412,7 +419,8 @@ impl Folder {
         self.0.path().display().to_string()
     }
 
-    /// Puts a file there, in place of one that has this name, so that nobody sees half of it. Returns its path.
+    /// Puts a file there, in place of one that has this name, so that nobody sees half of it.
+    /// Returns its path.
     pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let (path, new) = (self.0.path().join(name), self.0.path().join(format!(".{name}.new")));
         std::fs::write(&new, content).expect("written");
@@ -431,7 +439,8 @@ impl Folder {
     }
 }
 
-/// A configuration that mounts these plugins for these namespaces (all if there are none), with children in all of them.
+/// A configuration that mounts these plugins for these namespaces (all if there are none), with
+/// children in all of them.
 pub(crate) fn writing_to_all(folder: &Folder, plugins: &[&str], namespaces: &[&str]) -> String {
     let mount = |plugin: &&str| {
         let mut mount = json!({ "plugin": plugin, "grants": { "writeNamespaces": "all" } });
@@ -536,7 +545,8 @@ impl Host {
         self.metric("gyre_plugin_calls_total", &[&format!("plugin=\"{plugin}\"")])
     }
 
-    /// Returns the number of calls of a plugin that were saved, because all inputs were those of the last call.
+    /// Returns the number of calls of a plugin that were saved, because all inputs were those of
+    /// the last call.
     pub(crate) fn memo_hits(&self, plugin: &str) -> f64 {
         self.metric("gyre_plugin_memo_hits_total", &[&format!("plugin=\"{plugin}\"")])
     }
@@ -570,8 +580,9 @@ pub(crate) fn config_map(namespace: &str, name: &str, data: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace }, "data": data })
 }
 
-/// A probe that reconciles another kind, whose name is as long, for a test that has to have it for itself: hosts that are confined to no
-/// namespace, or CRDs that go, would meddle with the probe's own kind in the other tests.
+/// A probe that reconciles another kind, whose name is as long, for a test that has to have it for
+/// itself: hosts that are confined to no namespace, or CRDs that go, would meddle with the probe's
+/// own kind in the other tests.
 pub(crate) fn with_kind(probe: &str, kind: &str, another: &str) -> Vec<u8> {
     assert_eq!(kind.len(), another.len());
     let mut component = std::fs::read(probe).expect("a plugin");
@@ -583,7 +594,8 @@ pub(crate) fn with_kind(probe: &str, kind: &str, another: &str) -> Vec<u8> {
     component
 }
 
-/// Says what a kubelet would say of a Job's Pod whose container has ended well; the Job controller then finishes the Job.
+/// Says what a kubelet would say of a Job's Pod whose container has ended well; the Job controller
+/// then finishes the Job.
 pub(crate) fn finish_pod_of(cluster: &Cluster, namespace: &str, job: &Value) {
     let uid = &job["metadata"]["uid"];
     let pod = cluster.eventually("the Pod", || {

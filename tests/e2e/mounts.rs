@@ -336,6 +336,7 @@ fn mounts_come_and_go_while_the_host_runs() {
         guest("Finalizing", namespace, "never", json!({ "finalize": "never" })),
     ]);
     cluster.ready(namespace, "versioned", "v");
+    cluster.settled(&host);
     let calls = host.calls("versioned");
 
     folder.put(CONFIG, format!("mounts: [{versioned}, {finalizing}]"));

@@ -1,19 +1,22 @@
 //! Compares what each host of a test does with what `gyre render` has previewed.
 //!
-//! Render runs with the host's arguments before the host starts, before the test applies objects, and when the test is done with the host.
-//! Three laws are checked against the audit log:
+//! Render runs with the host's arguments before the host starts, before the test applies objects,
+//! and when the test is done with the host. Three laws are checked against the audit log:
 //!
 //! 1. To each object of the plan, the first thing that the host does is the first of the plan.
-//! 2. Until somebody else changes something of the test's, the host does nothing to objects that are not of the plan; and if nobody does, it
+//! 2. Until somebody else changes something of the test's, the host does nothing to objects that
+//!    are not of the plan; and if nobody does, it
 //!    does all of the plan.
-//! 3. In the end nothing is left to do: render's plan is empty, and so it is for hosts beside others, and whatever became of them before.
+//! 3. In the end nothing is left to do: render's plan is empty, and so it is for hosts beside
+//!    others, and whatever became of them before.
 //!
-//! What is absent: actions that a host has begun while render reads the cluster, because the preview would contain half of them; objects of
-//! other tests, and cluster-scoped objects; bodies and events, which [`crate::preview`] compares where nobody else acts. With `--nocapture`,
+//! What is absent: actions that a host has begun while render reads the cluster, because the
+//! preview would contain half of them; objects of other tests, and cluster-scoped objects; bodies
+//! and events, which [`crate::preview`] compares where nobody else acts. With `--nocapture`,
 //! standard output says how much was compared.
 //!
-//! On a real API server, hosts are compared only with `GYRE_PREVIEW_CHECK=all`, which `cargo xtask test --all` sets: the previews
-//! themselves run on devcluster in both cases.
+//! On a real API server, hosts are compared only with `GYRE_PREVIEW_CHECK=all`, which `cargo xtask
+//! test --all` sets: the previews themselves run on devcluster in both cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -47,7 +50,7 @@ const MISTOLD: &str = "mistold";
 /// Tests whose hosts leave something to do, and why.
 const UNFINISHED: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
-/// What `gyre run` takes and `gyre render` takes, too, with a value.
+/// The flags with a value that both `gyre run` and `gyre render` take.
 const WITH_VALUE: [&str; 12] = [
     "--config",
     "--plugin",
@@ -63,10 +66,10 @@ const WITH_VALUE: [&str; 12] = [
     "--compiled",
 ];
 
-/// What hosts call themselves, whoever's they are.
+/// The beginning of the user agent of every host.
 const HOST: &str = "gyre/";
 
-/// What is tried and not done; see [`Step`].
+/// The verb of an action that was refused; see [`Step`].
 const REFUSED: &str = "refused";
 
 /// An object: its resource, namespace and name.
@@ -84,20 +87,21 @@ pub(crate) struct PreviewCheck {
     is_at_rest: AtomicBool,
 }
 
-/// What a host does next, according to `gyre render`.
+/// The next actions of a host, according to `gyre render`.
 struct Prediction {
     /// When render began to read the cluster, and when it ended.
     looked: (SystemTime, SystemTime),
     /// To each object.
     first: BTreeMap<Object, String>,
-    /// What the test applies then.
+    /// The objects that the test applies then.
     applied: BTreeSet<Object>,
     /// Of the files that the host was given.
     files: u64,
 }
 
 impl PreviewCheck {
-    /// For a host that will be given those arguments; none if there is nothing to preview, or the audit log cannot be read.
+    /// The check of a host with these arguments, or `None` if there is nothing to preview, or the
+    /// audit log cannot be read.
     pub(crate) fn new(plane: Plane, test: &str, kubeconfig: &Path, arguments: &[&str]) -> Option<Self> {
         let is_everywhere = std::env::var_os("GYRE_PREVIEW_CHECK").is_some_and(|value| value == "all");
         if matches!(plane, Plane::Real(_)) && !is_everywhere && test != MISTOLD {
@@ -156,7 +160,8 @@ impl PreviewCheck {
         let steps = match plan(&[&self.arguments, more].concat()) {
             Ok(steps) => steps,
             Err(error) => {
-                // Plugins, configurations and objects that cannot be read are the matter of some tests.
+                // Plugins, configurations and objects that cannot be read are the matter of some
+                // tests.
                 println!("{}: nothing is previewed: {error}", self.test);
                 return;
             }
@@ -166,7 +171,7 @@ impl PreviewCheck {
         self.predictions.lock().push(prediction);
     }
 
-    /// What is in the files that the host was given: when they change, it does something else.
+    /// Returns a hash of the host's files: when they change, the host acts differently.
     fn files(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for path in self.arguments.iter().map(Path::new) {
@@ -198,7 +203,7 @@ impl PreviewCheck {
         }
     }
 
-    /// What was done otherwise.
+    /// Returns the differences between previews and actions.
     fn compare(&self) -> Vec<String> {
         self.plane.audit_barrier().expect("an audit log");
         let audit = self.plane.audit().expect("an audit log");
@@ -216,7 +221,8 @@ impl PreviewCheck {
             .collect()
     }
 
-    /// With what hosts and others wrote, in its order, and the time when the test applied something anew.
+    /// With what hosts and others wrote, in its order, and the time when the test applied something
+    /// anew.
     fn compare_with(
         &self,
         prediction: &Prediction,
@@ -242,7 +248,8 @@ impl PreviewCheck {
                 _ if verb == REFUSED && done.contains_key(&(object.0.clone(), object.1.clone(), String::new())) => {}
                 // Nothing need be sent to be refused.
                 None if verb == REFUSED => {}
-                // Whether it was to be created or changed is not known of what was refused, or never answered.
+                // Whether it was to be created or changed is not known of what was refused, or
+                // never answered.
                 Some(done) if done != REFUSED => {
                     wrong.push(format!("{}: {verb} was previewed, and {done} was done", named(object)))
                 }
@@ -287,7 +294,7 @@ fn plan(arguments: &[String]) -> Result<Vec<Step>, String> {
     }
 }
 
-/// Whether it is the test's own: a namespace's name begins with the test's.
+/// Returns whether a namespace belongs to a test: its name begins with the test's.
 fn is_of(test: &str, namespace: &str) -> bool {
     namespace.strip_prefix(test).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
@@ -296,7 +303,8 @@ fn named((resource, namespace, name): &Object) -> String {
     format!("{resource} {namespace}/{name}")
 }
 
-/// What is done first to each object in the test's own namespaces, but for events and the inventory, which is the host's own.
+/// Returns the first action on each object in the test's namespaces, without events and the
+/// inventory.
 fn first(test: &str, steps: impl Iterator<Item = Step>) -> BTreeMap<Object, String> {
     let mut first = BTreeMap::new();
     for step in steps.filter(|step| step.verb != "event" && is_of(test, &step.namespace) && !step.name.ends_with("-inventory"))

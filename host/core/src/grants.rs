@@ -145,7 +145,7 @@ impl Grants {
         Self { adoption, ..self }
     }
 
-    /// How children of this kind and version are written, or `None` if they may not be.
+    /// Returns how children of this kind and version are written, or `None` if they may not be.
     pub fn child(&self, kind: &GroupVersionKind) -> Option<&ChildKind> {
         self.children.iter().find(|child| child.kind == *kind && self.allows_kind(kind))
     }
@@ -200,7 +200,7 @@ impl Grants {
         &self.write_namespaces
     }
 
-    /// How objects of this kind, in any version, are deleted: by default in the background.
+    /// Returns how objects of this kind are deleted, in any version: by default in the background.
     pub fn propagation(&self, kind: &GroupVersionKind) -> Propagation {
         self.children
             .iter()
@@ -208,7 +208,7 @@ impl Grants {
             .map_or(Propagation::Background, |child| child.propagation)
     }
 
-    /// Whether objects without a controller are adopted.
+    /// Returns whether objects without a controller are adopted.
     pub fn adoption(&self) -> Adoption {
         self.adoption
     }

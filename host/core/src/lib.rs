@@ -32,5 +32,6 @@ pub mod reads;
 pub mod response;
 pub mod selector;
 pub mod status;
+pub mod terminating;
 pub mod text;
 pub mod token_bucket;

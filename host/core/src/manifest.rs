@@ -20,7 +20,7 @@ pub enum Strategy {
     CreateOnly,
 }
 
-/// What happens to the objects that a deleted child owns.
+/// The deletion of the objects that a deleted child owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Propagation {
     /// They are deleted after it.

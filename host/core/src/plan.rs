@@ -14,6 +14,7 @@ mod desired;
 mod existing;
 mod listed;
 mod ownership;
+mod prerequisites;
 mod refusals;
 mod to_list;
 
@@ -28,11 +29,13 @@ pub use self::deletion::{
 };
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
 pub use self::ownership::{Ownership, ownership};
+pub use self::prerequisites::{Held, Holds, StepEnd};
 pub use self::refusals::{REPORTED_ONE_BY_ONE, Refusals};
 pub use self::to_list::child_list;
 
 use self::desired::{DesiredSet, Identity, Target, identity, kind_not_granted, not_in_mount};
 use self::ownership::{Metadata, Owner};
+use self::prerequisites::comes_first;
 use crate::contains::first_difference_in;
 use crate::grants::{Grants, Scope};
 use crate::manifest::{Propagation, Strategy};
@@ -145,7 +148,7 @@ pub enum Cause {
         /// The first difference, such as `spec.template.spec.containers[0].image`.
         path: String,
     },
-    /// It had no owner, and the mount allows adoption.
+    /// It had no owner. Either the mount allows adoption, or it has the labels of this child.
     Adopted,
 }
 
@@ -182,7 +185,7 @@ pub enum Step {
         cause: Cause,
     },
     /// Add the host's labels, by which child caches select, to an object that must not be changed
-    /// otherwise, as a merge patch with the UID.
+    /// otherwise, as a merge patch with the UID and the resourceVersion.
     Label {
         /// Its kind and name.
         child: ObjectRef,
@@ -190,6 +193,8 @@ pub enum Step {
         uid: String,
         /// The labels.
         labels: BTreeMap<String, String>,
+        /// All its ownerReferences, with one to the parent; `None` leaves them as they are.
+        owner_references: Option<Vec<Value>>,
     },
     /// Delete with the UID as a precondition, then create once it is gone.
     Replace {
@@ -271,6 +276,8 @@ pub enum RefusalReason {
     NamespaceTerminating,
     /// The parent's list of children that no ownerReference can name is full.
     ChildListFull,
+    /// Its Namespace or CustomResourceDefinition is among the same children, and is not the parent's.
+    PrerequisiteRefused,
 }
 
 impl RefusalReason {
@@ -288,6 +295,7 @@ impl RefusalReason {
             Self::Rejected => "Rejected",
             Self::NamespaceTerminating => "NamespaceTerminating",
             Self::ChildListFull => "ChildListFull",
+            Self::PrerequisiteRefused => "PrerequisiteRefused",
         }
     }
 }
@@ -303,15 +311,25 @@ pub struct Refusal {
     pub message: String,
 }
 
+/// A desired child that is written later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its kind and name.
+    pub child: ObjectRef,
+    /// What it waits for, for people. It names the child.
+    pub message: String,
+}
+
 /// The plan for one parent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
-    /// The writes: creations and changes in the plugin's order, then deletions by kind and key.
+    /// The writes: first Namespaces and CustomResourceDefinitions, then other creations and changes,
+    /// each in the plugin's order, then deletions by kind and key. Ask [`Holds`] before each.
     pub steps: Vec<Step>,
     /// The refusals: in the plugin's order, then deletions by kind and key.
     pub refusals: Vec<Refusal>,
-    /// Desired children to create later, because their objects are being deleted.
-    pub waiting: Vec<ObjectRef>,
+    /// Desired children to write later, because an object is being deleted.
+    pub waiting: Vec<Waiting>,
     /// Owned, undesired objects that are already being deleted, by kind and key. A deleted parent's
     /// children are gone once there are none of these, nor deletions among the steps.
     pub leaving: Vec<ObjectRef>,
@@ -341,22 +359,26 @@ pub enum Existing {
 /// - A bad output loses nothing: a refused child is not pruned, nor any object of its kind if its
 ///   name is unknown, nor any object at all if its kind is unknown.
 /// - A child that is as desired gets no step.
+/// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that is
+///   the parent's, or is created by an earlier step: see [`Holds`].
 ///
 /// # Assumptions
 ///
 /// `observed` is complete: a missing child is created, which fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
-    let wanted = DesiredSet::new(input, children);
+    let mut wanted = DesiredSet::new(input, children);
+    wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
     for target in &wanted.targets {
         match step_for(input, target, &observed) {
             ChildAction::Step(step) => plan.steps.push(*step),
-            ChildAction::Wait => plan.waiting.push(target.desired.child.clone()),
+            ChildAction::Wait => plan.waiting.push(gone_first(&target.desired.child)),
             ChildAction::Nothing => {}
         }
     }
+    Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
     prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
@@ -368,9 +390,10 @@ pub fn desired(input: &Input<'_>) -> Vec<Desired> {
 }
 
 /// Decides about a live object that has the name of a child to create. It may be ours: the cache
-/// may be late, or its labels were removed.
-pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {
-    existing::decide(input, desired, live)
+/// may be late, or its labels were removed. `parent_exists` says whether a parent of the plugin has
+/// this UID; if that is unknown, it has.
+pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value, parent_exists: impl Fn(&str) -> bool) -> Existing {
+    existing::decide(input, desired, live, parent_exists)
 }
 
 /// A hash of an object without its status, the API server's book-keeping, and `apiVersion` and
@@ -443,10 +466,29 @@ impl<'a> ByIdentity<'a> {
     }
 }
 
+fn gone_first(child: &ObjectRef) -> Waiting {
+    Waiting { child: child.clone(), message: format!("{child} is being deleted, and will be created once it is gone") }
+}
+
 enum ChildAction {
     Nothing,
     Wait,
     Step(Box<Step>),
+}
+
+impl ChildAction {
+    /// The same for an object that had no owner: it is only changed in place, because consent to
+    /// adopt it is not consent to delete it.
+    fn adopting(self) -> Self {
+        match self {
+            Self::Step(step) => Self::Step(Box::new(match *step {
+                Step::Apply { desired, uid, .. } => Step::Apply { desired, uid, cause: Cause::Adopted },
+                Step::Replace { desired, uid, .. } => apply(&desired, &uid, Cause::Adopted),
+                step => step,
+            })),
+            other => other,
+        }
+    }
 }
 
 fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> ChildAction {
@@ -458,16 +500,24 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ch
             return ChildAction::Nothing;
         }
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
-        let Some(metadata) = owned(input, object, Metadata::of(&live)) else { continue };
+        let Some(metadata) = ours_if_wanted(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
-        return step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
+        let action = step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
+        let is_owned = matches!(metadata.owner(input, object.kind, object.key), Owner::Us);
+        return if is_owned { action } else { action.adopting() };
     }
     ChildAction::Step(Box::new(Step::Create { desired: target.desired.clone() }))
 }
 
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
+    ours_if_wanted(input, object, metadata)
+        .filter(|metadata| matches!(metadata.owner(input, object.kind, object.key), Owner::Us))
+}
+
+fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
+    let is_ours = |owner: &Owner<'_>| matches!(owner, Owner::Us | Owner::Labelled);
     metadata.filter(|metadata| {
-        metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind, object.key), Owner::Us)
+        metadata.uid.as_deref() == Some(object.uid) && is_ours(&metadata.owner(input, object.kind, object.key))
     })
 }
 

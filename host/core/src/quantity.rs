@@ -1,19 +1,23 @@
-//! `resource.Quantity`: amounts such as `100m` and `1Gi`, as the API server renders them.
+//! `resource.Quantity`: amounts such as `100m` and `1Gi`, in the form in which the API server
+//! renders them.
 //!
-//! As in apimachinery, `1e3` and `+1` are kept, and `1000m` is rendered as `1`.
+//! As in apimachinery, a text that is canonical enough is kept as it is (`1e3`, `+1`), and others
+//! are rendered again (`1000m` is `1`).
 
 use std::cmp::Ordering;
 
 const FORMAT: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const NUMBER: &str = "unable to parse numeric part of quantity";
 const SUFFIX: &str = "unable to parse quantity's suffix";
+/// The API server computes with any number of digits.
+const DIGITS: &str = "a quantity may not have more than 38 digits";
 
 const DECIMAL: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 const NANO: i32 = -9;
-/// Longer texts and larger exponents are refused, because they cost too much.
-const LONGEST: usize = 256;
+/// No resource is counted in larger or smaller powers of ten, and each digit of a rendered number
+/// costs memory.
+const LARGEST_EXPONENT: u32 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
@@ -22,12 +26,12 @@ enum Format {
     Binary,
 }
 
-/// An amount: `digits` × 10^`exponent`.
+/// An amount: `mantissa` × 10^`exponent`.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     negative: bool,
-    /// The most significant digit first, without leading zeros; empty for zero.
-    digits: Vec<u8>,
+    mantissa: u128,
+    /// At least that of a billionth.
     exponent: i32,
     format: Format,
     text: Option<String>,
@@ -38,31 +42,24 @@ impl Quantity {
     ///
     /// # Errors
     ///
-    /// The message of the API server.
+    /// The text is not a quantity, in the API server's words, or it has too many digits to compute
+    /// with.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
-        if text.is_empty() || text.len() > LONGEST {
+        if text.is_empty() {
             return Err(FORMAT);
         }
         let parts = Parts::of(text)?;
         let (format, exponent, shift) = interpret(parts.suffix)?;
-        let mut digits: Vec<u8> =
-            parts.whole.bytes().chain(parts.fraction.bytes()).map(|digit| digit.wrapping_sub(b'0')).collect();
-        if digits.is_empty() {
-            return Err(NUMBER);
-        }
-        let kept = is_kept(&parts, &digits, format, exponent, shift);
-        strip_leading_zeros(&mut digits);
-        for _ in 0..shift {
-            double(&mut digits);
-        }
+        let digits: u128 = format!("{}{}", parts.whole, parts.fraction).parse().map_err(|_| DIGITS)?;
+        let is_kept = text == "0" || is_kept(&parts, digits, format, exponent, shift);
         let fraction = i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
         let mut quantity = Self {
             negative: parts.negative,
-            digits,
+            mantissa: digits.checked_mul(1 << shift).ok_or(DIGITS)?,
             exponent: exponent.saturating_sub(fraction),
             format,
-            text: (text == "0" || kept).then(|| text.to_owned()),
+            text: is_kept.then(|| text.to_owned()),
         };
         quantity.round_up_to(NANO);
         if format == Format::Binary {
@@ -79,15 +76,14 @@ impl Quantity {
         }
     }
 
-    /// Returns whether it is less than zero.
+    /// Returns whether it is less than nothing.
     pub fn is_negative(&self) -> bool {
-        self.negative && !self.digits.is_empty()
+        self.negative && self.mantissa > 0
     }
 
     /// Returns whether it has no fraction.
     pub fn is_whole(&self) -> bool {
-        let mut digits = self.digits.iter().rev();
-        self.exponent >= 0 || digits.by_ref().take(self.exponent.unsigned_abs() as usize).all(|digit| *digit == 0)
+        self.exponent >= 0 || self.mantissa.is_multiple_of(power_of_ten(self.exponent.unsigned_abs()).unwrap_or(1))
     }
 
     /// The canonical text.
@@ -95,7 +91,7 @@ impl Quantity {
         if let Some(text) = &self.text {
             return text.clone();
         }
-        if self.digits.is_empty() {
+        if self.mantissa == 0 {
             return "0".to_owned();
         }
         let sign = if self.negative { "-" } else { "" };
@@ -110,87 +106,81 @@ impl Quantity {
             let suffix = times.checked_sub(1).and_then(|index| BINARY.get(index)).map_or("", |(suffix, _)| suffix);
             return format!("{sign}{number}{suffix}");
         }
-        let mut digits = self.digits.clone();
-        let mut exponent = self.exponent;
-        while digits.last() == Some(&0) {
-            digits.pop();
+        let (mut mantissa, mut exponent) = (self.mantissa, self.exponent);
+        while mantissa.is_multiple_of(10) {
+            mantissa /= 10;
             exponent += 1;
         }
-        while exponent.rem_euclid(3) != 0 {
-            digits.push(0);
-            exponent -= 1;
-        }
-        let exponential = self.format == Format::Exponent;
-        while !exponential && exponent > 18 {
-            digits.extend([0, 0, 0]);
-            exponent -= 3;
-        }
-        let number: String = digits.iter().map(|digit| char::from(b'0' + digit)).collect();
-        match DECIMAL.iter().find(|(_, of)| *of == exponent) {
-            _ if exponential && exponent != 0 => format!("{sign}{number}e{exponent}"),
+        // Suffixes stand for each third power, up to 10^18.
+        let is_exponential = self.format == Format::Exponent;
+        let shown = exponent - exponent.rem_euclid(3);
+        let shown = if is_exponential { shown } else { shown.min(18) };
+        let zeros = usize::try_from(exponent - shown).unwrap_or_default();
+        let number = format!("{mantissa}{}", "0".repeat(zeros));
+        match DECIMAL.iter().find(|(_, of)| *of == shown) {
+            _ if is_exponential && shown != 0 => format!("{sign}{number}e{shown}"),
             Some((suffix, _)) => format!("{sign}{number}{suffix}"),
             None => format!("{sign}{number}"),
         }
     }
 
-    /// The value, if it is whole, not negative, and fits.
+    /// Its number; `None` if that is not whole, is negative, or does not fit.
     pub fn whole(&self) -> Option<u128> {
         if self.is_negative() { None } else { self.whole_magnitude() }
     }
 
+    /// Its number without its sign; `None` if that is not whole or does not fit.
     fn whole_magnitude(&self) -> Option<u128> {
-        if !self.is_whole() {
-            return None;
+        if self.exponent >= 0 {
+            return self.scaled(0);
         }
-        let zeros = usize::try_from(self.exponent.max(0)).ok()?;
-        let dropped = usize::try_from(self.exponent.min(0).unsigned_abs()).ok()?;
-        let kept = self.digits.len().saturating_sub(dropped);
-        let digits = self.digits.iter().take(kept).copied().chain(std::iter::repeat_n(0, zeros));
-        digits.into_iter().try_fold(0_u128, |number, digit| number.checked_mul(10)?.checked_add(u128::from(digit)))
+        let unit = power_of_ten(self.exponent.unsigned_abs())?;
+        self.is_whole().then_some(self.mantissa / unit)
     }
 
     fn round_up_to(&mut self, least: i32) {
-        if self.digits.is_empty() {
-            self.exponent = self.exponent.max(least);
-        }
-        let mut inexact = false;
+        let mut is_exact = true;
         while self.exponent < least {
-            inexact |= self.digits.pop().is_some_and(|digit| digit != 0);
+            is_exact &= self.mantissa.is_multiple_of(10);
+            self.mantissa /= 10;
             self.exponent += 1;
         }
-        if inexact {
+        if !is_exact {
             self.text = None;
-            increment(&mut self.digits);
+            self.mantissa += 1;
         }
     }
 
     fn cap(&mut self) {
-        let most = i64::MAX.unsigned_abs();
-        let limit = Self {
-            negative: false,
-            digits: most.to_string().bytes().map(|digit| digit - b'0').collect(),
-            exponent: 0,
-            format: Format::Binary,
-            text: None,
-        };
+        let mantissa = i64::MAX.unsigned_abs().into();
+        let limit = Self { negative: self.negative, mantissa, exponent: 0, format: Format::Binary, text: None };
         if self.magnitude(&limit) == Ordering::Greater {
-            *self = Self { negative: self.negative, ..limit };
+            *self = limit;
         }
     }
 
     fn magnitude(&self, other: &Self) -> Ordering {
         let common = self.exponent.min(other.exponent);
-        let aligned = |quantity: &Self| {
-            let zeros = usize::try_from(quantity.exponent.saturating_sub(common)).unwrap_or_default();
-            let mut digits = quantity.digits.clone();
-            if !digits.is_empty() {
-                digits.extend(std::iter::repeat_n(0, zeros));
-            }
-            digits
-        };
-        let (left, right) = (aligned(self), aligned(other));
-        left.len().cmp(&right.len()).then_with(|| left.cmp(&right))
+        match (self.scaled(common), other.scaled(common)) {
+            (Some(left), Some(right)) => left.cmp(&right),
+            // Only the one with the larger exponent is scaled, and then it is larger than any
+            // mantissa.
+            (None, _) => Ordering::Greater,
+            (_, None) => Ordering::Less,
+        }
     }
+
+    /// The mantissa with a smaller exponent, if it fits.
+    fn scaled(&self, exponent: i32) -> Option<u128> {
+        if self.mantissa == 0 {
+            return Some(0);
+        }
+        self.mantissa.checked_mul(power_of_ten(u32::try_from(self.exponent - exponent).ok()?)?)
+    }
+}
+
+fn power_of_ten(exponent: u32) -> Option<u128> {
+    10_u128.checked_pow(exponent)
 }
 
 impl PartialEq for Quantity {
@@ -249,6 +239,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
+/// Returns the format of a suffix, its power of ten, and its power of two.
 fn interpret(suffix: &str) -> Result<(Format, i32, u32), &'static str> {
     if let Some((_, exponent)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
         return Ok((Format::Decimal, *exponent, 0));
@@ -257,55 +248,27 @@ fn interpret(suffix: &str) -> Result<(Format, i32, u32), &'static str> {
         return Ok((Format::Binary, 0, *shift));
     }
     let exponent = suffix.strip_prefix(['e', 'E']).and_then(|exponent| exponent.parse::<i32>().ok());
-    let exponent = exponent.filter(|exponent| usize::try_from(exponent.unsigned_abs()).is_ok_and(|size| size <= LONGEST));
+    let exponent = exponent.filter(|exponent| exponent.unsigned_abs() <= LARGEST_EXPONENT);
     exponent.map(|exponent| (Format::Exponent, exponent, 0)).ok_or(SUFFIX)
 }
 
-/// Returns whether the text is kept: if it is short and looks canonical.
-fn is_kept(parts: &Parts<'_>, digits: &[u8], format: Format, exponent: i32, shift: u32) -> bool {
-    // Leading zeros do not count, nor does a zero before the fraction, as in apimachinery.
-    let whole = parts.whole.trim_start_matches('0').len().max(1);
-    let length = whole + parts.fraction.len();
+/// Returns whether the text is kept as it is: it is small enough to be read fast, and looks
+/// canonical at a glance.
+fn is_kept(parts: &Parts<'_>, digits: u128, format: Format, exponent: i32, shift: u32) -> bool {
+    // Leading zeros do not count, nor does a lone zero before the fraction: apimachinery puts it
+    // back as one.
+    let whole = parts.whole.trim_start_matches('0');
+    let length = whole.len().max(1) + parts.fraction.len();
     match format {
         Format::Binary => {
-            let number = digits.iter().try_fold(0_u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(*digit)));
             let room = 15_i64 - i64::try_from(length).unwrap_or(i64::MAX) - i64::from(shift) * 3 / 10 - 1;
-            parts.fraction.is_empty() && room >= 0 && number.is_some_and(|number| number & 7 != 0)
+            parts.fraction.is_empty() && room >= 0 && digits & 7 != 0
         }
         Format::Decimal | Format::Exponent => {
             let scale = exponent - i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
-            let first = if parts.whole.trim_start_matches('0').is_empty() { Some(b'0') } else { Some(b'1') };
-            length <= 18 && scale >= NANO && scale % 3 == 0 && !digits.ends_with(&[0, 0, 0]) && first != Some(b'0')
+            length <= 18 && scale >= NANO && scale % 3 == 0 && !digits.is_multiple_of(1000) && !whole.is_empty()
         }
     }
-}
-
-fn strip_leading_zeros(digits: &mut Vec<u8>) {
-    let zeros = digits.iter().take_while(|digit| **digit == 0).count();
-    digits.drain(..zeros);
-}
-
-fn double(digits: &mut Vec<u8>) {
-    let mut carry = 0;
-    for digit in digits.iter_mut().rev() {
-        let doubled = *digit * 2 + carry;
-        *digit = doubled % 10;
-        carry = doubled / 10;
-    }
-    if carry > 0 {
-        digits.insert(0, carry);
-    }
-}
-
-fn increment(digits: &mut Vec<u8>) {
-    for digit in digits.iter_mut().rev() {
-        if *digit < 9 {
-            *digit += 1;
-            return;
-        }
-        *digit = 0;
-    }
-    digits.insert(0, 1);
 }
 
 #[cfg(test)]
@@ -315,7 +278,8 @@ mod tests {
 
     use super::*;
 
-    /// A quantity and its value in units of 10^-12.
+    /// A quantity, and its amount in parts of 10^-12, which is exact for these suffixes and six
+    /// places.
     fn amounts() -> impl Strategy<Value = (String, i128)> {
         let decimal = select(DECIMAL.as_slice()).prop_filter("fits", |(_, exponent)| (-3..=9).contains(exponent));
         let decimal = decimal.prop_map(|(suffix, exponent)| (suffix.to_owned(), 10_i128.pow((exponent + 6) as u32)));
@@ -353,7 +317,7 @@ mod tests {
         }
     }
 
-    /// The rendering of a real API server: of a plain quantity, and in a resource list.
+    /// Quantities in a resource list, and the texts that a real API server rendered.
     const RENDERED: &[(&str, &str)] = &[
         ("1000m", "1"),
         ("1024Mi", "1Gi"),
@@ -396,6 +360,18 @@ mod tests {
     }
 
     #[test]
+    fn large_quantities_are_rendered() {
+        for (text, expected) in [
+            ("1e100", "10e99"),
+            ("100000000000000000000000E", "100000000000000000000000E"),
+            ("9999999999999Ti", "9223372036854775807"),
+            ("-9999999999999Ti", "-9223372036854775807"),
+        ] {
+            assert_eq!(Quantity::parse(text).unwrap().canonical(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn rendering_is_idempotent() {
         for (text, _) in RENDERED {
             let once = Quantity::parse(text).unwrap().canonical();
@@ -405,16 +381,25 @@ mod tests {
 
     #[test]
     fn errors_about_quantities_are_those_of_a_real_server() {
-        for (text, error) in
-            [("", FORMAT), ("x", FORMAT), ("1x", FORMAT), ("1 2", FORMAT), ("1e", SUFFIX), ("1K", SUFFIX), ("1mm", SUFFIX)]
-        {
+        for (text, error) in [
+            ("", FORMAT),
+            ("x", FORMAT),
+            ("1x", FORMAT),
+            ("1 2", FORMAT),
+            ("1e", SUFFIX),
+            ("1K", SUFFIX),
+            ("1mm", SUFFIX),
+            ("1e257", SUFFIX),
+            (&"9".repeat(39), DIGITS),
+        ] {
             assert_eq!(Quantity::parse(text).unwrap_err(), error, "{text}");
         }
     }
 
     #[test]
-    fn quantities_are_ordered_by_what_they_amount_to() {
-        let order = ["-1Gi", "-1", "0", "1n", "999m", "1", "1023", "1Ki", "1M", "1Mi", "1e18", "8Ei"];
+    fn quantities_are_ordered_by_their_amount() {
+        let order =
+            ["-1e200", "-1Gi", "-1", "0", "1n", "999m", "1", "1023", "1Ki", "1M", "1Mi", "1e18", "8Ei", "1e199", "1e200"];
         for pair in order.windows(2) {
             let [less, more] = pair else { continue };
             assert!(Quantity::parse(less).unwrap() < Quantity::parse(more).unwrap(), "{less} {more}");

@@ -55,6 +55,16 @@ pub enum Readiness<'a> {
     },
 }
 
+/// Whether the host carried out the plugin's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// All of it.
+    Complete,
+    /// A child was refused, could not be written, or has to wait. The plugin's fields may say that
+    /// it was written, e.g. as `lastScheduleTime`, so the live ones stay.
+    Incomplete,
+}
+
 /// The inputs of [`desired_status`].
 #[derive(Clone, Copy, Debug)]
 pub struct StatusInput<'a> {
@@ -66,6 +76,8 @@ pub struct StatusInput<'a> {
     pub status: Option<&'a Map<String, Value>>,
     /// The plugin's conditions.
     pub conditions: &'a [Condition],
+    /// Whether the answer with this status was carried out.
+    pub execution: Execution,
     /// The result of the reconcile.
     pub readiness: Readiness<'a>,
     /// The host's fields that the status can hold.
@@ -80,14 +92,16 @@ pub struct StatusInput<'a> {
 ///
 /// - Once the result is written, the same input gives `None` at any time.
 /// - Conditions of types that neither the plugin nor the host sets stay.
+/// - If the answer was not carried out, only conditions and `observedGeneration` change.
 pub fn desired_status(input: &StatusInput<'_>) -> Option<Map<String, Value>> {
     let capabilities = input.capabilities.fields();
     let live = input.live.and_then(Value::as_object);
-    let hosts_alone = input.status.is_none() && input.conditions.is_empty() && live.is_none_or(Map::is_empty);
+    let plugins = input.status.filter(|_| input.execution == Execution::Complete);
+    let hosts_alone = plugins.is_none() && input.conditions.is_empty() && live.is_none_or(Map::is_empty);
     if hosts_alone && !capabilities.alone {
         return None;
     }
-    let mut status = input.status.or(live).cloned().unwrap_or_default();
+    let mut status = plugins.or(live).cloned().unwrap_or_default();
     match input.generation.filter(|_| capabilities.observed_generation) {
         Some(generation) => {
             status.insert("observedGeneration".to_owned(), json!(generation));

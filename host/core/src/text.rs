@@ -1,4 +1,5 @@
-//! Texts for people: cuts those of any length, escapes control characters, and joins errors with their sources.
+//! Texts for people: cuts those of any length, escapes control characters, and joins errors with
+//! their sources.
 
 use std::borrow::Cow;
 use std::error::Error;

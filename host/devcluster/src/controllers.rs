@@ -129,7 +129,7 @@ enum Cause {
     Event,
 }
 
-/// What follows from the outcome of an action.
+/// The consequence of the outcome of an action.
 #[derive(Clone, Debug)]
 enum Then {
     /// On success, record an event.

@@ -1,4 +1,5 @@
-//! An in-memory Kubernetes API server for development, tests and simulation, not for production.
+//! An in-memory Kubernetes API server, for development, tests and simulation. It is not for
+//! production.
 //!
 //! ```text
 //!  kubectl ─▶ http (loopback) ─┐
@@ -8,13 +9,15 @@
 //!                                                    builtin, custom ┘      └ table, discovery
 //! ```
 //!
-//! [`server::Server`] is the whole API server as a function of time, seed and requests, without
-//! sockets, clock, tasks or randomness of its own. The modules around it connect it to clients and
-//! to a clock.
+//! [`server::Server`] is the whole API server as a function: time, seed and requests in, answers
+//! out. It has no sockets, clock, tasks or randomness of its own. The modules around it connect it
+//! to clients and to a clock.
 //!
 //! What is absent: authentication, authorization, admission webhooks and policies, most
-//! controllers, and nodes. Built-in admission changes Pods (`builtin::strategy`) and checks
-//! namespaces (`verbs::write`).
+//! controllers, and nodes. Of the built-in admission plugins, there are those that change Pods, and
+//! those that check the namespace of an object (`builtin::strategy`, `verbs::write`). Messages do
+//! not contain the texts of Go's libraries, but our own (`tests/contract/suite/messages.rs` lists
+//! them).
 
 pub mod answer;
 pub mod attributes;

@@ -67,7 +67,19 @@ pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("labels")?.get(key)?.as_str()
 }
 
-/// Returns the UIDs in `metadata.ownerReferences`.
+/// Returns the name of a value's type in JSON, as messages show it.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The UIDs of `metadata.ownerReferences`.
 pub fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     owner_references(object).filter_map(|reference| reference.get("uid")?.as_str())
 }

@@ -1,4 +1,5 @@
-//! Applies a PATCH to an object, except server-side apply, which is in `fields`.
+//! Applies a PATCH to an object. Server-side apply is in `fields`, because it depends on the owners
+//! of fields.
 
 pub(crate) mod json;
 pub(crate) mod merge;
@@ -7,7 +8,7 @@ pub(crate) mod strategic;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::go;
+use crate::object;
 use crate::status::Status;
 
 /// The error for a patch that cannot be applied. The server gives no reason.
@@ -22,8 +23,9 @@ fn rejected() -> Status {
     }
 }
 
-fn undecodable(value: &Value, go_type: &str) -> String {
-    format!("json: cannot unmarshal {} into Go value of type {go_type}", go::json_type_name(value))
+/// The message of a patch that is not of the type that it is decoded into.
+fn undecodable(value: &Value, expected: &str) -> String {
+    format!("expected {expected}, got {}", object::type_name(value))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Schedules of CronJobs, as the parser of the real server reads them: five fields, names, steps, `@hourly` and the like, `@every 1h`,
-//! and `TZ=` in front. Its messages are those of that parser, since they end up in `spec.schedule: Invalid value: …`.
+//! Schedules of CronJobs, as the parser of the real server reads them (`robfig/cron`): five fields,
+//! names, steps, `@hourly` and the like, `@every 1h`, and `TZ=` in front.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit, Zoned, ZonedRound};
@@ -29,27 +29,34 @@ struct Fields {
     weekday: u64,
 }
 
-/// Says that a field was not restricted: of day and weekday, such a one does not count.
+/// Marks a field that is not restricted: of day and weekday, an unrestricted one does not count.
 const STAR: u64 = 1 << 63;
 
+/// The values of a field.
 struct Bounds {
+    what: &'static str,
     first: u64,
     last: u64,
     names: &'static [&'static str],
 }
 
-const MINUTES: Bounds = Bounds { first: 0, last: 59, names: &[] };
-const HOURS: Bounds = Bounds { first: 0, last: 23, names: &[] };
-const DAYS: Bounds = Bounds { first: 1, last: 31, names: &[] };
-const MONTHS: Bounds =
-    Bounds { first: 1, last: 12, names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"] };
-const WEEKDAYS: Bounds = Bounds { first: 0, last: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
+const MINUTES: Bounds = Bounds { what: "minute", first: 0, last: 59, names: &[] };
+const HOURS: Bounds = Bounds { what: "hour", first: 0, last: 23, names: &[] };
+const DAYS: Bounds = Bounds { what: "day of the month", first: 1, last: 31, names: &[] };
+const MONTHS: Bounds = Bounds {
+    what: "month",
+    first: 1,
+    last: 12,
+    names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+};
+const WEEKDAYS: Bounds =
+    Bounds { what: "weekday", first: 0, last: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
 
-/// A time zone by its name in the IANA database; empty is UTC.
+/// Returns a time zone by its name in the IANA database; the empty name is UTC.
 ///
 /// # Errors
 ///
-/// `unknown time zone …`. Names are told apart by case, as on the real server's file system.
+/// The name is unknown. Case matters, as on the real server's file system.
 pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     if matches!(name, "" | "UTC" | "Local") {
         return Ok(TimeZone::UTC);
@@ -64,7 +71,7 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// The error of the real parser.
+    /// The text is not a schedule; with the place.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Self::parse_in(text, TimeZone::UTC)
     }
@@ -73,29 +80,36 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// The error of the real parser.
+    /// The text is not a schedule; with the place.
     pub(crate) fn parse_in(text: &str, zone: TimeZone) -> Result<Self, String> {
-        if text.is_empty() {
-            return Err("empty spec string".to_owned());
-        }
         let named = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ="));
         let (zone, text) = match named {
             Some(rest) => {
-                // The parser fails on this in a way of its own, which its caller reports so.
-                let panic = "invalid schedule format: runtime error: slice bounds out of range [:-1]";
-                let (name, rest) = rest.split_once(' ').ok_or(panic)?;
-                (time_zone(name).map_err(|error| format!("provided bad location {name}: {error}"))?, rest.trim())
+                let (name, rest) = rest.split_once(' ').ok_or("expected 5 fields after the time zone")?;
+                (time_zone(name)?, rest.trim())
             }
             None => (zone, text),
         };
-        let rule = match text.strip_prefix('@') {
-            Some(_) => descriptor(text)?,
-            None => Rule::Fields(Fields::parse(text)?),
+        let fields = match text {
+            "@yearly" | "@annually" => "0 0 1 1 *",
+            "@monthly" => "0 0 1 * *",
+            "@weekly" => "0 0 * * 0",
+            "@daily" | "@midnight" => "0 0 * * *",
+            "@hourly" => "0 * * * *",
+            other => other,
+        };
+        let rule = match fields.strip_prefix("@every ") {
+            Some(delay) => {
+                let delay = duration::parse(delay).ok_or_else(|| format!("`{delay}` is not a duration, e.g. 1h30m"))?;
+                Rule::Every(SignedDuration::from_secs(delay.as_secs().max(1)))
+            }
+            None => Rule::Fields(Fields::parse(fields)?),
         };
         Ok(Self { rule, zone })
     }
 
-    /// The first time after `time` that it admits; none if there is none within five years.
+    /// Returns the first time of the schedule after `time`, or `None` if there is none within five
+    /// years.
     pub(crate) fn next(&self, time: Timestamp) -> Option<Timestamp> {
         let second = Timestamp::from_second(time.as_second()).ok()?;
         match &self.rule {
@@ -108,27 +122,11 @@ impl Schedule {
     }
 }
 
-fn descriptor(text: &str) -> Result<Rule, String> {
-    let fields = match text {
-        "@yearly" | "@annually" => "0 0 1 1 *",
-        "@monthly" => "0 0 1 * *",
-        "@weekly" => "0 0 * * 0",
-        "@daily" | "@midnight" => "0 0 * * *",
-        "@hourly" => "0 * * * *",
-        _ => {
-            let every = text.strip_prefix("@every ").ok_or_else(|| format!("unrecognized descriptor: {text}"))?;
-            let delay = duration::parse(every).map_err(|error| format!("failed to parse duration {text}: {error}"))?;
-            return Ok(Rule::Every(SignedDuration::from_secs(delay.as_secs().max(1))));
-        }
-    };
-    Fields::parse(fields).map(Rule::Fields)
-}
-
 impl Fields {
     fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split_whitespace().collect();
         let [minute, hour, day, month, weekday] = parts.as_slice() else {
-            return Err(format!("expected exactly 5 fields, found {}: [{}]", parts.len(), parts.join(" ")));
+            return Err(format!("expected 5 fields or e.g. @hourly, found {}", parts.len()));
         };
         Ok(Self {
             minute: field(minute, &MINUTES)?,
@@ -139,8 +137,8 @@ impl Fields {
         })
     }
 
-    /// The first minute from `time` on that every field admits. Hours that a zone skips are not made up for; those that it repeats
-    /// count twice.
+    /// Returns the first minute from `time` on that every field admits. Hours that the zone skips
+    /// are left out, and those that it repeats count twice.
     fn first_from(&self, mut time: Zoned) -> Option<Timestamp> {
         let last_year = time.year().checked_add(5)?;
         while time.year() <= last_year {
@@ -179,71 +177,53 @@ fn has(bits: u64, value: i8) -> bool {
 }
 
 fn field(text: &str, bounds: &Bounds) -> Result<u64, String> {
-    text.split(',').filter(|part| !part.is_empty()).try_fold(0, |bits, part| Ok(bits | range(part, bounds)?))
+    let mut parts = text.split(',').filter(|part| !part.is_empty());
+    let bits = parts.try_fold(0, |bits, part| Some(bits | range(part, bounds)?));
+    bits.ok_or_else(|| {
+        let Bounds { what, first, last, .. } = bounds;
+        format!("`{text}` is not a {what}: expected {first}-{last} or *, or ranges, steps and lists of these")
+    })
 }
 
-fn range(text: &str, bounds: &Bounds) -> Result<u64, String> {
-    let mut parts = text.split('/');
-    let (span, step, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
-    let mut ends = span.split('-');
-    let (low, high, others) = (ends.next().unwrap_or_default(), ends.next(), ends.next());
+/// Reads `*`, `5`, `1-5` or `mon-fri`, each also with a step, as bits.
+fn range(text: &str, bounds: &Bounds) -> Option<u64> {
+    let (span, step) = match text.split_once('/') {
+        Some((span, step)) => (span, Some(number(step)?)),
+        None => (text, None),
+    };
+    let (low, high) = span.split_once('-').map_or((span, None), |(low, high)| (low, Some(high)));
     let is_star = low == "*" || low == "?";
-    let (start, mut end) = match is_star {
-        true => (bounds.first, bounds.last),
-        false => {
-            let start = number_or_name(low, bounds.names)?;
-            let end = high.map(|high| number_or_name(high, bounds.names)).transpose()?.unwrap_or(start);
-            if others.is_some() {
-                return Err(format!("too many hyphens: {text}"));
-            }
-            (start, end)
-        }
+    let (start, end) = if is_star {
+        // The real parser ignores an end after a star.
+        (bounds.first, bounds.last)
+    } else {
+        let start = value(low, bounds)?;
+        let end = match (high, step) {
+            (Some(high), _) => value(high, bounds)?,
+            (None, Some(_)) => bounds.last,
+            (None, None) => start,
+        };
+        (start, end)
     };
-    if more.is_some() {
-        return Err(format!("too many slashes: {text}"));
+    let step = step.unwrap_or(1);
+    if start < bounds.first || end > bounds.last || start > end || step == 0 {
+        return None;
     }
-    let step = match step {
-        Some(step) => {
-            if high.is_none() {
-                end = bounds.last;
-            }
-            number(step)?
-        }
-        None => 1,
-    };
-    let (first, last) = (bounds.first, bounds.last);
-    if start < first {
-        return Err(format!("beginning of range ({start}) below minimum ({first}): {text}"));
-    }
-    if end > last {
-        return Err(format!("end of range ({end}) above maximum ({last}): {text}"));
-    }
-    if start > end {
-        return Err(format!("beginning of range ({start}) beyond end of range ({end}): {text}"));
-    }
-    if step == 0 {
-        return Err(format!("step of range should be a positive number: {text}"));
-    }
-    let bits = (start..=end).step_by(usize::try_from(step).unwrap_or(usize::MAX)).fold(0, |bits, value| bits | 1 << value);
-    Ok(if is_star && step == 1 { bits | STAR } else { bits })
+    let steps = (start..=end).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+    let bits = steps.fold(0, |bits, value| bits | 1 << value);
+    Some(if is_star && step == 1 { bits | STAR } else { bits })
 }
 
-fn number_or_name(text: &str, names: &[&str]) -> Result<u64, String> {
-    match names.iter().position(|name| name.eq_ignore_ascii_case(text)) {
-        // Months are counted from one, days of the week from zero.
-        Some(place) => Ok(u64::try_from(place).unwrap_or_default() + u64::from(names.len() == 12)),
+fn value(text: &str, bounds: &Bounds) -> Option<u64> {
+    match bounds.names.iter().position(|name| name.eq_ignore_ascii_case(text)) {
+        Some(place) => Some(bounds.first + u64::try_from(place).ok()?),
         None => number(text),
     }
 }
 
-fn number(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let failed = |why: &str| format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: {why}");
-    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        return Err(failed("invalid syntax"));
-    }
-    let value: i64 = text.parse().map_err(|_| failed("value out of range"))?;
-    u64::try_from(value).map_err(|_| format!("negative number ({value}) not allowed: {text}"))
+/// Go reads integers with 64 bits and a sign.
+fn number(text: &str) -> Option<u64> {
+    u64::try_from(text.parse::<i64>().ok()?).ok()
 }
 
 #[cfg(test)]
@@ -284,27 +264,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_as_the_real_parser_says_it() {
+    fn the_error_names_the_field() {
         let table = [
-            ("", "empty spec string"),
-            ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
-            ("x * * * *", "failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax"),
-            ("60 * * * *", "end of range (60) above maximum (59): 60"),
-            ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
-            ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
-            ("*/0 * * * *", "step of range should be a positive number: */0"),
-            ("*/-5 * * * *", "negative number (-5) not allowed: -5"),
-            ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
-            ("1/2/3 * * * *", "too many slashes: 1/2/3"),
-            ("@fortnightly", "unrecognized descriptor: @fortnightly"),
-            ("@every x", "failed to parse duration @every x: time: invalid duration \"x\""),
-            ("TZ=Nowhere/Land * * * * *", "provided bad location Nowhere/Land: unknown time zone Nowhere/Land"),
-            ("TZ=0", "invalid schedule format: runtime error: slice bounds out of range [:-1]"),
+            ("", "expected 5 fields or e.g. @hourly, found 0"),
+            ("* * * *", "expected 5 fields or e.g. @hourly, found 4"),
+            ("@fortnightly", "expected 5 fields or e.g. @hourly, found 1"),
+            ("x * * * *", "`x` is not a minute: expected 0-59 or *, or ranges, steps and lists of these"),
+            ("* * 0 * *", "`0` is not a day of the month: expected 1-31 or *, or ranges, steps and lists of these"),
+            ("@every x", "`x` is not a duration, e.g. 1h30m"),
+            ("TZ=Nowhere/Land * * * * *", "unknown time zone Nowhere/Land"),
+            ("TZ=0", "expected 5 fields after the time zone"),
         ];
         for (schedule, expected) in table {
             assert_eq!(Schedule::parse(schedule).unwrap_err(), expected, "{schedule}");
         }
-        assert!(time_zone("europe/berlin").is_err(), "names are told apart by case");
+        for minute in ["60", "5-3", "*/0", "*/-5", "1-2-3", "1/2/3", "-5", "1-", "1/", "99999999999999999999"] {
+            assert!(Schedule::parse(&format!("{minute} * * * *")).is_err(), "{minute}");
+        }
+        for minute in ["+5", "*-3", "*-1-2", ",1", ",", "0-59/99", "5/15"] {
+            assert!(Schedule::parse(&format!("{minute} * * * *")).is_ok(), "{minute}");
+        }
+        assert!(time_zone("europe/berlin").is_err(), "case matters");
     }
 
     proptest! {

@@ -1,15 +1,20 @@
+//! Selects the objects of a list or a watch.
+
+use std::borrow::Cow;
+
+use gyre_core::selector::Selector;
 use serde_json::Value;
 
 use crate::kinds::Kind;
 use crate::object;
 use crate::request::options::ListOptions;
-use crate::selector::{FieldSelector, LabelSelector};
+use crate::selector::FieldSelector;
 use crate::status::Status;
 
-/// A label selector and a field selector, and maybe the one object in the path.
+/// A label selector and a field selector together, and the name of the object if the path has one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
-    labels: LabelSelector,
+    labels: Selector,
     fields: FieldSelector,
     name: Option<String>,
 }
@@ -19,9 +24,10 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// `BadRequest` for an invalid selector or a field that cannot be selected.
+    /// `BadRequest` about an invalid selector, or about a field that cannot be selected by.
     pub(crate) fn parse(kind: &Kind, options: &ListOptions, name: Option<&str>) -> Result<Self, Status> {
-        let labels = LabelSelector::parse(&options.label_selector)?;
+        let labels = options.label_selector.parse();
+        let labels = labels.map_err(|why| Status::bad_request(format!("unable to parse requirement: {why}")))?;
         let fields = FieldSelector::parse(&options.field_selector)?;
         fields.check(kind)?;
         if let Some(name) = name
@@ -39,7 +45,7 @@ impl Selection {
 
     pub(crate) fn matches(&self, kind: &Kind, value: &Value) -> bool {
         self.name.as_ref().is_none_or(|name| object::name(value) == name)
-            && (self.labels.is_empty() || self.labels.matches(value))
+            && self.labels.matches(|label| object::label(value, label).map(Cow::from))
             && (self.fields.is_empty()
                 || self.fields.matches(|field| match field {
                     "metadata.name" => Some(object::name(value).to_owned()),

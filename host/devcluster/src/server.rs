@@ -22,7 +22,7 @@ use crate::kinds::{Kind, Subresource};
 use crate::object;
 use crate::registry::Registry;
 use crate::request::options::DryRun;
-use crate::store::{HistoryLimits, Key, Resource, Store, Stored};
+use crate::store::{Backup, HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
@@ -177,6 +177,16 @@ impl Server {
     /// Forgets the history, so that earlier watches and pages get `410 Gone`.
     pub fn compact(&mut self) {
         self.registry.store.compact();
+    }
+
+    /// Returns a backup of all objects.
+    pub fn backup(&self) -> Backup {
+        self.registry.store.backup()
+    }
+
+    /// Restores a backup: see [`Store::restore_backup`]. Watches end.
+    pub fn restore_backup(&mut self, backup: &Backup) {
+        self.registry.store.restore_backup(backup);
     }
 
     /// Returns the objects.

@@ -352,10 +352,7 @@ impl fmt::Display for FieldError {
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => go::quoted(text),
-        Value::Array(_) | Value::Object(_) => {
-            // Go escapes these characters for HTML.
-            value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-        }
+        Value::Array(_) | Value::Object(_) => go::escape_markup(&value.to_string()),
         other => other.to_string(),
     }
 }

@@ -198,10 +198,19 @@ struct Table {
 /// The tables kept for kinds that are no longer served, whose watches must send the last deletions.
 const ENDED_TABLES: usize = 8;
 
+/// The objects of a cluster at one time, for [`Store::restore_backup`].
+#[derive(Clone, Debug)]
+pub struct Backup {
+    revision: u64,
+    objects: HashMap<Resource, BTreeMap<Key, Arc<Stored>>>,
+}
+
 /// The objects of a cluster, with their history.
 #[derive(Debug)]
 pub struct Store {
     revision: u64,
+    /// How often a backup was restored, which ends all watches.
+    restores: u64,
     tables: HashMap<Resource, Table>,
     history_limits: HistoryLimits,
     /// The approximate size of all histories.
@@ -221,6 +230,7 @@ impl Store {
     pub fn new(history_limits: HistoryLimits) -> Self {
         Self {
             revision: 1,
+            restores: 0,
             tables: HashMap::new(),
             history_limits,
             history_bytes: 0,
@@ -361,12 +371,7 @@ impl Store {
         if let Some(before) = &before {
             self.forget_indexes(resource, key, &before.value);
         }
-        if let Some(uid) = object::uid(&stored.value) {
-            self.by_uid.insert(uid.into(), (resource.clone(), key.clone()));
-        }
-        for owner in object::owner_uids(&stored.value) {
-            self.by_owner.entry(owner.into()).or_default().insert((resource.clone(), key.clone()));
-        }
+        self.add_indexes(resource, key, &stored);
         self.record(resource, key, before, &stored, Presence::Present);
         stored
     }
@@ -420,6 +425,15 @@ impl Store {
         }
     }
 
+    fn add_indexes(&mut self, resource: &Resource, key: &Key, stored: &Stored) {
+        if let Some(uid) = object::uid(&stored.value) {
+            self.by_uid.insert(uid.into(), (resource.clone(), key.clone()));
+        }
+        for owner in object::owner_uids(&stored.value) {
+            self.by_owner.entry(owner.into()).or_default().insert((resource.clone(), key.clone()));
+        }
+    }
+
     fn forget_indexes(&mut self, resource: &Resource, key: &Key, value: &Value) {
         if let Some(uid) = object::uid(value) {
             self.by_uid.remove(uid);
@@ -442,6 +456,42 @@ impl Store {
             table.history.clear();
             table.forgotten = self.revision;
         }
+    }
+
+    /// Returns a backup of all objects.
+    pub fn backup(&self) -> Backup {
+        let objects = self.tables.iter().map(|(resource, table)| (resource.clone(), table.objects.clone())).collect();
+        Backup { revision: self.revision, objects }
+    }
+
+    /// Restores a backup, as if an older etcd were behind the API server: revisions go back, and the
+    /// history is lost.
+    ///
+    /// # Assumptions
+    ///
+    /// The definitions of kinds have not changed since the backup.
+    pub fn restore_backup(&mut self, backup: &Backup) {
+        self.restores += 1;
+        self.revision = backup.revision;
+        self.compact();
+        self.by_uid.clear();
+        self.by_owner.clear();
+        let resources: BTreeSet<Resource> = self.tables.keys().chain(backup.objects.keys()).cloned().collect();
+        for resource in resources {
+            let restored = backup.objects.get(&resource).cloned().unwrap_or_default();
+            for (key, stored) in &restored {
+                self.add_indexes(&resource, key, stored);
+            }
+            let table = self.tables.entry(resource.clone()).or_default();
+            let before = std::mem::replace(&mut table.objects, restored);
+            (table.changed, table.forgotten) = (backup.revision, backup.revision);
+            let keys: BTreeSet<&Key> = before.keys().chain(table.objects.keys()).collect();
+            self.unseen.extend(keys.into_iter().map(|key| (resource.clone(), key.clone())));
+        }
+    }
+
+    pub(crate) fn restores(&self) -> u64 {
+        self.restores
     }
 
     /// Begins the history of a newly served kind. Objects of an earlier definition stay.

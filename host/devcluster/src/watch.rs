@@ -34,6 +34,8 @@ pub struct Watch {
     pub(crate) stage: Stage,
     pub(crate) bookmarks: Bookmarks,
     pub(crate) until: Timestamp,
+    /// The number of restored backups when it began.
+    pub(crate) restores: u64,
 }
 
 #[derive(Debug)]
@@ -77,7 +79,7 @@ impl Watch {
 
     /// Returns the next step. `cached` is the newest revision in this server's watch cache.
     pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Next {
-        if now >= self.until {
+        if now >= self.until || self.restores != store.restores() {
             return Next::End;
         }
         let step = match &self.stage {
@@ -195,8 +197,12 @@ impl Watch {
         match self.bookmarks {
             Bookmarks::At(at) if now >= at => {
                 let Stage::Changes { revision } = self.stage else { return Next::Wait(Some(self.until)) };
+                // As on the real server, which sends only what is newer than the version asked for.
+                if revision > cached {
+                    return Next::Wait(Some(self.until));
+                }
                 // No object of the kind has changed, so the client may resume from here.
-                let newest = revision.max(cached);
+                let newest = cached;
                 self.stage = Stage::Changes { revision: newest };
                 self.bookmarks = Bookmarks::At(now.saturating_add(BOOKMARK_EVERY).unwrap_or(Timestamp::MAX));
                 Next::Send(self.bookmark(newest, false).into())

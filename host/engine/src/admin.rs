@@ -38,7 +38,7 @@ use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::shadow::Shadow;
-use crate::telemetry::metrics::{Form, Metrics, MountGauges};
+use crate::telemetry::metrics::{Form, Gauges, Metrics, MountGauges, WatchGauges};
 use crate::work::WorkQueue;
 use access::Access;
 use local::Ends;
@@ -146,6 +146,7 @@ pub(crate) async fn serve(
         Security::OwnCertificate => (Some(Certificate::of_our_own()?), None),
         Security::Certificate(directory) => {
             let (certificate, following) = tls::follow_certificate(directory)?;
+            shown.critical_tasks.add("reloading the certificate", following.task());
             (Some(certificate), Some(following))
         }
     };
@@ -170,7 +171,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     shown.queue.inspect(|_, _| ());
     let calls = stopped_in_time(&shown.mounts);
-    let tasks = going_on(&shown.critical_tasks, &shown.informers());
+    let tasks = going_on(&shown.critical_tasks, &shown.mounts, &shown.informers());
     answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
 }
 
@@ -181,8 +182,9 @@ fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
     if names.is_empty() { Ok(()) } else { Err(format!("plugin calls run past their deadline: {}", names.join(", "))) }
 }
 
-fn going_on(critical_tasks: &CriticalTasks, informers: &[Arc<Informer>]) -> Result<(), String> {
+pub(crate) fn going_on(critical_tasks: &CriticalTasks, mounts: &Mounts, informers: &[Arc<Informer>]) -> Result<(), String> {
     let mut ended: Vec<String> = critical_tasks.ended().into_iter().map(str::to_owned).collect();
+    ended.extend(mounts.ended_tasks());
     let watches = informers.iter().filter(|informer| !informer.is_running());
     ended.extend(watches.map(|informer| format!("the watch of {}", informer.target().kind)));
     if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }
@@ -245,14 +247,14 @@ async fn shadow(
     shadow::answer(ends, &headers, query.unwrap_or_default(), shown.mounts, shown.leaders).await
 }
 
-fn started(mounts: &Mounts) -> Result<(), String> {
+pub(crate) fn started(mounts: &Mounts) -> Result<(), String> {
     let mounts = mounts.all();
     let starting = mounts.iter().filter(|(mount, _)| mount.phase() == Phase::Starting);
     let names: Vec<&str> = starting.map(|(mount, _)| &*mount.name).collect();
     if names.is_empty() { Ok(()) } else { Err(format!("still starting: {}", names.join(", "))) }
 }
 
-fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
+pub(crate) fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
     // An error that prevents a mount from starting is reported at once.
     let never_began =
         |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());
@@ -302,6 +304,11 @@ async fn debug_state(State(shown): State<Shown>) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
+fn watch_gauges(informer: &Informer) -> WatchGauges {
+    let health = informer.health();
+    WatchGauges { target: informer.target().clone(), silent_for: health.silent_for(), is_connected: health.down().is_none() }
+}
+
 fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGauges {
     let active = mount.active();
     let plugin = active.as_ref().map_or(&wanted.plugin, |active| &active.program.plugin);
@@ -312,20 +319,24 @@ fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGaug
         in_progress: queue.inspect(|queue, now| queue.in_progress_of(&mount.name, now)),
         is_quarantined: active.as_ref().is_some_and(|active| active.call_guard.quarantined().is_some()),
         quarantined_scopes: active.as_ref().map_or(0, |active| active.call_guard.quarantined_scopes(0).0),
+        awaited_kinds: mount.awaited_kinds(wanted),
     }
 }
 
 async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
-    let informers = shown.informers();
-    shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
     let mounts = shown.mounts.all();
-    shown.metrics.mounts(mounts.iter().map(|(mount, wanted)| (&*mount.name, mount_gauges(mount, wanted, &shown.queue))));
     let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
-    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
-    shown.metrics.shadows(shadows.into_iter());
+    let gauges = Gauges {
+        watches: shown.informers().iter().map(|informer| watch_gauges(informer)).collect(),
+        mounts: mounts
+            .iter()
+            .map(|(mount, wanted)| (mount.name.to_string(), mount_gauges(mount, wanted, &shown.queue)))
+            .collect(),
+        shadows: shadows.filter_map(|(mount, _)| Some((mount.name.to_string(), Shadow::of(mount)?.moment()))).collect(),
+    };
     let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
     let form = Form::accepted(Some(&accepted.join(",")));
-    match shown.metrics.encode(form) {
+    match shown.metrics.scrape(&gauges, form) {
         Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -10,13 +11,23 @@ use tokio::time::Instant;
 /// minutes, and an API server restarts within seconds.
 pub(crate) const DEAD_AFTER: Duration = Duration::from_secs(15);
 
+/// A watch that ends earlier than this was ended by something else than its time limit, which is
+/// 290 s: e.g. its CustomResourceDefinition was changed, or the API server was restarted.
+const EARLY: Duration = Duration::from_secs(280);
+
 /// Whether a watch is connected, and since when not.
 #[derive(Debug)]
-pub struct Health(Mutex<WatchState>);
+pub struct Health {
+    state: Mutex<WatchState>,
+    kind_doubted: Notify,
+}
 
 #[derive(Clone, Debug)]
 struct WatchState {
     heard_at: Instant,
+    connected_at: Option<Instant>,
+    /// The consecutive connections that ended because nothing was received.
+    silences: u32,
     down: Option<Down>,
 }
 
@@ -32,17 +43,30 @@ pub struct Down {
 impl Default for Health {
     fn default() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(WatchState { heard_at: now, down: Some(Down { since: now, error: None }) }))
+        let down = Some(Down { since: now, error: None });
+        let state = WatchState { heard_at: now, connected_at: None, silences: 0, down };
+        Self { state: Mutex::new(state), kind_doubted: Notify::new() }
     }
 }
 
 impl Health {
     pub(crate) fn connected(&self) {
-        *self.state() = WatchState { heard_at: Instant::now(), down: None };
+        let (mut state, now) = (self.state(), Instant::now());
+        (state.heard_at, state.connected_at, state.down) = (now, Some(now), None);
     }
 
     pub(crate) fn heard(&self) {
-        self.state().heard_at = Instant::now();
+        let mut state = self.state();
+        (state.heard_at, state.silences) = (Instant::now(), 0);
+    }
+
+    /// Records that a connection ended because nothing was received. Returns the number of
+    /// consecutive ones.
+    pub(crate) fn silent(&self) -> u32 {
+        self.ended();
+        let mut state = self.state();
+        state.silences = state.silences.saturating_add(1);
+        state.silences
     }
 
     pub(crate) fn failed(&self, error: String) {
@@ -52,6 +76,19 @@ impl Health {
     /// Records the end of the watch, which is normal after some minutes.
     pub(crate) fn ended(&self) {
         self.is_down(None);
+        if self.state().connected_at.take().is_some_and(|at| at.elapsed() < EARLY) {
+            self.doubt_kind();
+        }
+    }
+
+    /// Records that the kind may have changed or gone.
+    pub(crate) fn doubt_kind(&self) {
+        self.kind_doubted.notify_one();
+    }
+
+    /// Waits until the kind may have changed or gone.
+    pub(crate) async fn kind_doubted(&self) {
+        self.kind_doubted.notified().await;
     }
 
     fn is_down(&self, error: Option<String>) {
@@ -65,7 +102,7 @@ impl Health {
         self.state().down.clone()
     }
 
-    /// Returns whether it has been down for [`DEAD_AFTER`].
+    /// Returns whether it has been down for `DEAD_AFTER`.
     pub fn is_dead(&self) -> bool {
         self.state().down.as_ref().is_some_and(|down| down.since.elapsed() >= DEAD_AFTER)
     }
@@ -76,7 +113,7 @@ impl Health {
     }
 
     fn state(&self) -> MutexGuard<'_, WatchState> {
-        self.0.lock()
+        self.state.lock()
     }
 }
 

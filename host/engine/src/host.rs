@@ -12,7 +12,7 @@ use gyre_core::queue::{self, Next, Taken};
 use gyre_core::text::without_control;
 use kube::Client;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, error_span, info, warn};
 
@@ -80,6 +80,8 @@ pub struct Options {
     pub recordings: Recordings,
     /// Whether recordings that are requested over HTTP may contain values of Secrets.
     pub recorded_secrets: Secrets,
+    /// Other tasks that the process needs, with their names: without one, `/healthz` fails.
+    pub tasks: Vec<(&'static str, AbortHandle)>,
 }
 
 impl Default for Options {
@@ -99,6 +101,7 @@ impl Default for Options {
             retries: queue::Options::default(),
             recordings: Recordings::default(),
             recorded_secrets: Secrets::Redacted,
+            tasks: Vec::new(),
         }
     }
 }
@@ -128,6 +131,7 @@ pub async fn run(
     let wanted = programs.borrow().iter().map(|program| program.name.to_string()).collect();
     let leadership = Leadership::start(&client, options.claim, options.election, &leadable, wanted, &drained, &metrics)?;
     leadership.watch_over(&critical_tasks);
+    options.tasks.into_iter().for_each(|(name, task)| critical_tasks.add(name, task));
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&connection, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::new(shadow::run_shadow));

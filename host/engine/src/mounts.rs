@@ -4,7 +4,7 @@ pub(crate) mod active_program;
 pub(crate) mod call_guard;
 pub(crate) mod fresh;
 pub mod inventory;
-mod lifecycle;
+pub(crate) mod lifecycle;
 pub mod mount;
 pub(crate) mod observer;
 pub(crate) mod parent_state;
@@ -16,6 +16,7 @@ pub(crate) mod unreachable;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -41,7 +42,29 @@ pub struct Mounts {
 struct MountTable {
     mounted: BTreeMap<MountName, Mounted>,
     /// The tasks that remove finalizers after an unmount, by name.
-    unmounting: BTreeMap<String, JoinHandle<()>>,
+    unmounting: BTreeMap<String, Unmounting>,
+}
+
+struct Unmounting {
+    task: JoinHandle<()>,
+    /// Set when the task has done its work.
+    is_done: Arc<AtomicBool>,
+}
+
+impl Unmounting {
+    fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        let is_done = Arc::<AtomicBool>::default();
+        let done = Arc::clone(&is_done);
+        let task = tokio::spawn(async move {
+            work.await;
+            done.store(true, Ordering::Relaxed);
+        });
+        Self { task, is_done }
+    }
+
+    fn has_panicked(&self) -> bool {
+        self.task.is_finished() && !self.is_done.load(Ordering::Relaxed)
+    }
 }
 
 /// Whether mounts remain in the inventory that are no longer configured.
@@ -79,7 +102,19 @@ impl Mounts {
 
     pub(crate) fn unmounting(&self) -> Vec<String> {
         let state = self.state();
-        state.unmounting.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
+        state.unmounting.iter().filter(|(_, leaving)| !leaving.task.is_finished()).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns the tasks that have ended although their work is not done, e.g. by a panic.
+    pub(crate) fn ended_tasks(&self) -> Vec<String> {
+        let state = self.state();
+        let has_ended = |mounted: &Mounted| {
+            mounted.task.is_finished() || mounted.mount.active().is_some_and(|active| active.has_ended_task())
+        };
+        let mounted = state.mounted.iter().filter(|(_, mounted)| has_ended(mounted));
+        let unmounting = state.unmounting.iter().filter(|(_, leaving)| leaving.has_panicked());
+        let ended = mounted.map(|(name, _)| format!("a task of the mount {name}"));
+        ended.chain(unmounting.map(|(name, _)| format!("the clean-up of the removed mount {name}"))).collect()
     }
 
     /// Mounts and unmounts as `programs` changes. Mounts that are only in the inventory are
@@ -113,7 +148,7 @@ impl Mounts {
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.mounted.clear();
-        std::mem::take(&mut state.unmounting).into_values().for_each(|task| task.abort());
+        std::mem::take(&mut state.unmounting).into_values().for_each(|leaving| leaving.task.abort());
     }
 
     async fn bring_to(&self, wanted: &[Program], services: &Arc<HostServices>, patient_until: Instant) -> Left {
@@ -169,7 +204,7 @@ impl Mounts {
         let leaving = state.unmounting.remove(&*name);
         let task = tokio::spawn(async move {
             if let Some(leaving) = leaving {
-                let _ = leaving.await;
+                let _ = leaving.task.await;
             }
             tokio::join!(running, leading);
         });
@@ -184,7 +219,7 @@ impl Mounts {
 
     fn release_unmounted(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
         let (services, mount_name) = (Arc::clone(services), name.clone());
-        let task = tokio::spawn(async move {
+        let leaving = Unmounting::spawn(async move {
             if let Some(mount) = mount {
                 services.queue.remove_mount(&mount.name);
                 mount.retire().await;
@@ -197,7 +232,7 @@ impl Mounts {
             services.inventory.remove(&mount_name);
             services.leadable.remove(&mount_name);
         });
-        self.state().unmounting.insert(name, task);
+        self.state().unmounting.insert(name, leaving);
     }
 
     fn state(&self) -> MutexGuard<'_, MountTable> {
@@ -209,4 +244,19 @@ impl Mounts {
 fn identity(program: &Program) -> (&str, &str, &str) {
     let manifest = program.manifest();
     (&manifest.name, &manifest.parent.group, &manifest.parent.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_unmount_that_panics_is_distinguished_from_one_that_is_done() {
+        let mut done = Unmounting::spawn(async {});
+        let mut panicking = Unmounting::spawn(async { std::panic::resume_unwind(Box::new("a defect")) });
+        let waiting = Unmounting::spawn(std::future::pending());
+        let _ = (&mut done.task).await;
+        let _ = (&mut panicking.task).await;
+        assert_eq!([&done, &panicking, &waiting].map(Unmounting::has_panicked), [false, true, false]);
+    }
 }

@@ -65,7 +65,7 @@ impl fmt::Display for Place {
 pub struct Problem {
     /// Its place.
     pub place: Place,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
     /// The remedy.
     pub remedy: String,

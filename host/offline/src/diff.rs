@@ -1,4 +1,4 @@
-//! What a host would change in a live cluster, derived from a preview.
+//! The changes that a host would make in a live cluster, derived from a preview.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +21,7 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::InvalidChild,
     RefusalReason::ForeignObject,
     RefusalReason::ChildListFull,
+    RefusalReason::PrerequisiteRefused,
 ];
 const APPLIED: &[RefusalReason] =
     &[RefusalReason::Conflict, RefusalReason::ImmutableField, RefusalReason::Rejected, RefusalReason::NamespaceTerminating];

@@ -1,4 +1,4 @@
-//! What a host did until it converged, or until it was clear that it never does.
+//! The actions of a host until it converged, or until it was clear that it never does.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a host did, in readable form.
+//! The actions of a host, in readable form.
 
 use std::fmt;
 

@@ -52,7 +52,8 @@ impl Console {
         self.lines
     }
 
-    /// How the call ended: the place and first line of a panic, or the last line of stderr.
+    /// Returns the end of the call: the place and first line of a panic, or the last line of
+    /// stderr.
     pub(crate) fn last_words(&self) -> Option<String> {
         let mut lines = self.last_words.lines().filter(|line| !line.trim().is_empty());
         let panicked = lines.clone().find_map(place_of_panic).filter(|_| self.is_panicking);

@@ -108,7 +108,7 @@ impl TryFrom<String> for Kind {
     }
 }
 
-/// What is written as a text.
+/// A value that is written as a text.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(inline, with = "String", bound = "", description = "")]
 pub(crate) struct Text<T>(pub(crate) T);
@@ -119,7 +119,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
     }
 }
 
-/// A whole number; none: the word that stands for none is written.
+/// A whole number, or `None` where a word stands for the absence of one.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(from = "Value")]
 #[schemars(inline, description = "")]

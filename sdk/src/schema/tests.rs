@@ -18,7 +18,7 @@ fn written(fragments: Fragments) -> String {
     parts.collect()
 }
 
-/// What is wanted.
+/// The desired state.
 ///
 /// In two paragraphs,
 /// the second of two lines.
@@ -91,7 +91,7 @@ fn schemas_follow_the_types_the_attributes_and_serde() {
     phase_with_default["default"] = json!("No");
     phase_with_default["x-kubernetes-validations"] = json!([{"rule": "self != 'Yes' || oldSelf == 'Yes'"}]);
     let expected = json!({
-        "description": "What is wanted.\nIn two paragraphs, the second of two lines.",
+        "description": "The desired state.\nIn two paragraphs, the second of two lines.",
         "type": "object",
         "required": ["someText", "least", "type", "list", "any", "labels", "port"],
         "x-kubernetes-validations": [
@@ -124,7 +124,7 @@ fn schemas_follow_the_types_the_attributes_and_serde() {
     assert_eq!(schema::<Vec<Phase>>(), json!({"type": "array", "items": phase}));
 }
 
-/// What is known.
+/// The observed state.
 #[derive(Serialize, Schema)]
 struct Known {
     /// How many.

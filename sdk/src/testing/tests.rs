@@ -142,7 +142,7 @@ fn reading_a_kind_that_is_not_declared_granted_or_served_is_an_error() {
     check_error(json!({"get": ["Job", null, "first"]}), &cluster, terminal(ReadError::NotDeclared(JOB)));
     check_error(json!({"list": ["Node", null, null]}), &cluster, terminal(ReadError::NotGranted(NODE)));
     check_error(json!({"get": ["Secret", "default", "key"]}), &cluster, terminal(ReadError::NotGranted(SECRET)));
-    let invalid = ReadError::InvalidSelector("`a b` is neither a key nor a value".to_owned());
+    let invalid = ReadError::InvalidSelector("found `b` where in, notin, =, ==, !=, < or > is expected".to_owned());
     check_error(json!({"list": ["ConfigMap", null, "a b"]}), &cluster, terminal(invalid));
     let not_served = Failure::Transient(ReadError::NotServed(JOB).to_string());
     check_error(json!({"children": "Job"}), &cluster, not_served);

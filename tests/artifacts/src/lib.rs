@@ -1,8 +1,10 @@
-//! Paths of the plugins and of the plugins for tests (`tests/guests`), which `build.rs` compiles to Wasm components.
+//! Paths of the plugins and of the plugins for tests (`tests/guests`), which `build.rs` compiles to
+//! Wasm components.
 //!
 //! [`versioned`] and [`tenant`] make many plugins out of one, by changing digits in its bytes.
 //!
-//! A test of the misbehaving guests begins as follows. It compiles only if there is a function for each of them, with the guest's name:
+//! A test of the misbehaving guests begins as follows. It compiles only if there is a function for
+//! each of them, with the guest's name:
 //!
 //! ```text
 //! macro_rules! assert_guest_is_tested {
@@ -23,7 +25,8 @@ include!(concat!(env!("OUT_DIR"), "/artifacts.rs"));
 
 use std::{fs, io};
 
-/// Guests whose calls end in an error, each with the reason that the sandbox gives. Only the endless loop reaches its deadline.
+/// Guests whose calls end in an error, each with the reason that the sandbox gives. Only the
+/// endless loop reaches its deadline.
 pub const CALLS_THAT_FAIL: [(&str, &str); 9] = [
     (guests::TRAP, "Trapped"),
     (guests::PANICS, "Trapped"),
@@ -42,20 +45,24 @@ const VERSION: [&str; 2] = ["gyre-version:", "v"];
 /// The texts around the digits in the component [`probes::TENANT`].
 const TENANT: [&str; 2] = ["gyre-tenant-number:", ":ok"];
 
-/// The plugin [`probes::VERSIONED`] in this version, which it writes down in ten digits. Version 0 is the file as it is.
+/// The plugin [`probes::VERSIONED`] in this version, which it writes down in ten digits. Version 0
+/// is the file as it is.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, the version has more than ten digits, or the file does not have those of version 0 exactly once.
+/// If the file cannot be read, the version has more than ten digits, or the file does not have
+/// those of version 0 exactly once.
 pub fn versioned(version: u64) -> io::Result<Vec<u8>> {
     changed(probes::VERSIONED, VERSION, 10, version)
 }
 
-/// The plugin [`probes::TENANT`] with this number, of two digits: `tenant-07` reconciles `Tenant07`.
+/// The plugin [`probes::TENANT`] with this number, of two digits: `tenant-07` reconciles
+/// `Tenant07`.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, the number has more than two digits, or the file does not have those of number 0 exactly once.
+/// If the file cannot be read, the number has more than two digits, or the file does not have those
+/// of number 0 exactly once.
 pub fn tenant(number: u64) -> io::Result<Vec<u8>> {
     changed(probes::TENANT, TENANT, 2, number)
 }

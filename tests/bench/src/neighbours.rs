@@ -80,22 +80,22 @@ struct Stage {
 
 impl Stage {
     async fn set() -> anyhow::Result<Self> {
-        let ground = stage::Stage::set().await?;
-        let plugins = ground.path("plugins");
+        let cluster = stage::Stage::set().await?;
+        let plugins = cluster.path("plugins");
         std::fs::create_dir(&plugins)?;
-        let sandbox = Sandbox::new(Options { cache_dir: Some(ground.code()), ..Options::default() })?;
+        let sandbox = Sandbox::new(Options { cache_dir: Some(cluster.code()), ..Options::default() })?;
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         for number in 0..TENANTS {
             let component = gyre_artifacts::tenant(number)?;
             std::fs::write(plugins.join(format!("tenant-{number:02}.wasm")), &component)?;
-            good.extend(parents(&ground, &sandbox.load(&component)?).await?);
+            good.extend(parents(&cluster, &sandbox.load(&component)?).await?);
         }
         let hostile = [("spins.wasm", gyre_artifacts::guests::ENDLESS_LOOP), ("traps.wasm", gyre_artifacts::guests::TRAP)];
         let hostile = hostile.map(|(name, file)| (name, PathBuf::from(file))).to_vec();
         for (_, file) in &hostile {
-            bad.extend(parents(&ground, &sandbox.load(&std::fs::read(file)?)?).await?);
+            bad.extend(parents(&cluster, &sandbox.load(&std::fs::read(file)?)?).await?);
         }
-        let host = ground
+        let host = cluster
             .host("host", |command| {
                 command.args(["--plugin-dir-grace", "0", "--plugin-dir"]).arg(&plugins);
             })
@@ -103,11 +103,11 @@ impl Stage {
         host.until_mounted(TENANTS as usize).await?;
         let children = good.len();
         until("all children", async || {
-            let writes = ground.audit.since(Mark::START)?;
+            let writes = cluster.audit.since(Mark::START)?;
             Ok(writes.iter().filter(|event| is_child(event)).count() >= children)
         })
         .await?;
-        Ok(Self { host, ground, hostile, good, bad })
+        Ok(Self { host, cluster, hostile, good, bad })
     }
 
     /// Changes objects at a steady rate, and returns the latencies of good ones.

@@ -303,8 +303,8 @@ fn cargo(gyre: &Path) -> String {
 case "$1" in
 build)
     while [ "$1" != --target ]; do shift; done
-    mkdir -p "$CARGO_TARGET_DIR/$2/release"
-    cp '{gyre}' "$CARGO_TARGET_DIR/$2/release/gyre"
+    mkdir -p "$CARGO_TARGET_DIR/$2/image"
+    cp '{gyre}' "$CARGO_TARGET_DIR/$2/image/gyre"
     ;;
 rustc)
     cd '{root}'
@@ -331,7 +331,7 @@ fn the_build_steps_create_the_files_of_the_image() -> anyhow::Result<()> {
     expected.extend(plugins.map(|plugin| format!("{cargo_rustc} {plugin}")));
     expected.push("rustup target add x86_64-unknown-linux-gnu".to_owned());
     expected.push(
-        "cargo build --locked --release --package gyre --bin gyre --no-default-features --target x86_64-unknown-linux-gnu"
+        "cargo build --locked --profile image --package gyre --bin gyre --no-default-features --target x86_64-unknown-linux-gnu"
             .to_owned(),
     );
     assert_eq!(engine.log(), expected);
@@ -386,7 +386,7 @@ fn another_architecture_takes_a_compiler_for_it() -> anyhow::Result<()> {
             "rustup target add aarch64-unknown-linux-gnu",
             "apt-get update",
             "apt-get install --yes --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
-            "cargo build --locked --release --package gyre --bin gyre --no-default-features --target aarch64-unknown-linux-gnu",
+            "cargo build --locked --profile image --package gyre --bin gyre --no-default-features --target aarch64-unknown-linux-gnu",
         ]
     );
     let error = Engine::new("s390x", &gyre).run(&dockerfile).unwrap_err();

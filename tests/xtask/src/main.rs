@@ -5,10 +5,12 @@
 //! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, and what happens to them
 //! ```
 //!
-//! Each command is a module. [`steps`] prints what a command does, and [`toolchain`] installs the missing parts of Rust first. The
-//! checks of the source tree (`tidy`) are tests, so `cargo test` runs them.
+//! Each command is a module. [`steps`] prints what a command does, and [`toolchain`] installs the
+//! missing parts of Rust first. The checks of the source tree (`tidy`) are tests, so `cargo test`
+//! runs them.
 //!
-//! What is absent: commands that a plain `cargo` command replaces, and dependencies that take long to build.
+//! What is absent: commands that a plain `cargo` command replaces, and dependencies that take long
+//! to build.
 
 mod build;
 mod control_plane;
@@ -54,18 +56,22 @@ struct Xtask {
 enum Task {
     /// Build the programs of a Kubernetes control plane and print where they are. Needs Go.
     ControlPlane(control_plane::Arguments),
-    /// Run the tests; print the time of each suite, the slowest tests, and the number of skipped tests.
+    /// Run the tests; print the time of each suite, the slowest tests, and the number of skipped
+    /// tests.
     Test(test::Arguments),
     /// Run the echo plugins on an in-memory cluster until Ctrl-C.
     Dev(dev::Arguments),
     /// Run the benchmarks in release mode.
     Bench(BenchArguments),
-    /// Fuzz the in-memory API server (devcluster) and the inputs of the host, and print how to repeat failures.
+    /// Fuzz the in-memory API server (devcluster) and the inputs of the host, and print how to
+    /// repeat failures.
     Fuzz(fuzz::Arguments),
-    /// Read the built-in kinds from a real API server, and write them into the source tree of the in-memory API server (devcluster).
+    /// Read the built-in kinds from a real API server, and write them into the source tree of the
+    /// in-memory API server (devcluster).
     ///
-    /// Run this after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit the changes in
-    /// host/devcluster/src/builtin/dump. The command starts its own control plane, which needs Go. A second run changes nothing.
+    /// Run this after the version of Kubernetes in tests/controlplane/go.mod has changed, and
+    /// commit the changes in host/devcluster/src/builtin/dump. The command starts its own control
+    /// plane, which needs Go. A second run changes nothing.
     DumpKinds,
 }
 
@@ -76,7 +82,8 @@ struct BenchArguments {
     arguments: Vec<String>,
 }
 
-/// One line for an error, without a backtrace whatever `RUST_BACKTRACE` says: the step that failed has said the rest.
+/// One line for an error, without a backtrace whatever `RUST_BACKTRACE` says: the step that failed
+/// has said the rest.
 fn main() -> ExitCode {
     match run(&Xtask::parse().task) {
         Ok(()) => ExitCode::SUCCESS,

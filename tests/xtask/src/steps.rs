@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-/// A known number of steps, each announced with its number and closed with the time it took, or with an error that names it.
+/// A known number of steps, each announced with its number and closed with the time it took, or
+/// with an error that names it.
 #[derive(Debug)]
 pub(crate) struct Steps {
     total: usize,

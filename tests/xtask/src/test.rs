@@ -1,4 +1,5 @@
-//! `cargo xtask test`: builds and runs the tests, and prints the time of each suite and a count that tells skipped tests from passed ones.
+//! `cargo xtask test`: builds and runs the tests, and prints the time of each suite and a count
+//! that tells skipped tests from passed ones.
 //!
 //! ```text
 //! format, lints (CI=true) ─▶ cargo build ─▶ suites (a test program each) ─▶ two lanes: what computes │ what waits ─▶ times, tally
@@ -29,20 +30,23 @@ use crate::build;
 use crate::control_plane;
 use crate::steps::{self, Steps};
 
-/// The seed of property tests, so that each run tries the same cases: a failure is that of the change, and stays until
-/// it is mended. Another seed tries others.
+/// The seed of property tests, so that each run tries the same cases: a failure is that of the
+/// change, and stays until it is mended. Another seed tries others.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
-/// Suites that wait for processes and clusters more than they compute. They run one after another, beside all others. `gyre e2e` is
-/// not one of them: beside `gyre e2e-devcluster` on two cores, plugins missed the deadlines of their calls.
+/// Suites that wait for processes and clusters more than they compute. They run one after another,
+/// beside all others. `gyre e2e` is not one of them: beside `gyre e2e-devcluster` on two cores,
+/// plugins missed the deadlines of their calls.
 const WAITING: [&str; 1] = ["gyre-chart-tests chart"];
 
-/// The name of the suite of the examples in the documentation, which `cargo test --doc` compiles and runs.
+/// The name of the suite of the examples in the documentation, which `cargo test --doc` compiles
+/// and runs.
 const EXAMPLES: &str = "documentation";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Run only what takes seconds: unit tests, the laws of gyre-core, the contract suite on devcluster, one scenario for each area.
+    /// Run only what takes seconds: unit tests, the laws of gyre-core, the contract suite on
+    /// devcluster, one scenario for each area.
     #[arg(long)]
     quick: bool,
     /// Run every scenario on a real API server, too, as before a release.
@@ -69,7 +73,8 @@ impl Arguments {
 ///
 /// # Errors
 ///
-/// The steps that failed. A step that fails does not keep the others from running, unless they depend on it.
+/// The steps that failed. A step that fails does not keep the others from running, unless they
+/// depend on it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let extent = arguments.extent();
     let checks: &[Check] = if required() == Requirement::Required { &checks::ALL } else { &[] };
@@ -119,7 +124,8 @@ fn run_suites(steps: &mut Steps, extent: Extent, suites: &[Suite], arguments: &[
         Ok(())
     });
 
-    // One line a skipped test. Such a test returns early, so the test runner has counted it as passed.
+    // One line a skipped test. Such a test returns early, so the test runner has counted it as
+    // passed.
     let skipped = std::fs::read_to_string(skips.path()).context("cannot read which tests were skipped")?;
     summary.tally.skip(skipped.lines().count());
     for line in skipped.lines() {
@@ -174,7 +180,7 @@ impl Tests<'_> {
     fn run(&self) -> anyhow::Result<Summary> {
         let (waiting, mut computing): (Vec<&Suite>, Vec<&Suite>) =
             self.suites.iter().partition(|suite| WAITING.contains(&suite.name.as_str()));
-        selection::quick_first(&mut computing);
+        computing.sort_by_key(|suite| selection::place(&suite.name));
         let summary = Mutex::new(Summary::default());
         let add = |finished: Finished| summary.lock().add(finished);
         let lane = |suites: Vec<&Suite>| -> anyhow::Result<()> {
@@ -201,7 +207,7 @@ impl Tests<'_> {
 
     /// Runs a suite. Returns `None` if the run has none of its tests.
     fn run_suite(&self, suite: &Suite) -> anyhow::Result<Option<Finished>> {
-        let Some(selection) = self.extent.select(suite) else { return Ok(None) };
+        let Some(selection) = self.extent.select(&suite.name) else { return Ok(None) };
         let arguments = [self.arguments, &selection.arguments].concat();
         let environment = [self.environment, &selection.environment].concat();
         let listed = suite.list(&arguments)?;
@@ -216,7 +222,8 @@ impl Tests<'_> {
         Ok(Some(Finished { took: run.took, tests: run.tests, has_failed: !run.status.success(), ..finished }))
     }
 
-    /// The examples in the documentation; what each took is not known, as most are compiled together.
+    /// The examples in the documentation; what each took is not known, as most are compiled
+    /// together.
     fn run_examples(&self) -> anyhow::Result<Finished> {
         let mut command = build::cargo(&["test", "--locked", "--workspace", "--doc", "--no-fail-fast", "--"]);
         command.args(self.arguments).envs(self.environment.iter().copied());
@@ -235,7 +242,8 @@ impl Tests<'_> {
     }
 }
 
-/// Passes on what a suite prints. Two suites may print at the same time: each line says whose it is.
+/// Passes on what a suite prints. Two suites may print at the same time: each line says whose it
+/// is.
 fn print(suite: &str, line: &str) {
     if !line.is_empty() {
         // Nobody may be there to read, which is no reason to stop.

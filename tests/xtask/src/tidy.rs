@@ -16,9 +16,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::build::{metadata, root};
 
-/// A longer file should be split by concept.
-const MAX_LINES: usize = 700;
-
 /// Returns our files with these extensions, relative to the root, without test data.
 fn files(kinds: &[&str]) -> Vec<PathBuf> {
     fn walk(folder: &Path, kinds: &[&str], found: &mut Vec<PathBuf>) {
@@ -72,14 +69,6 @@ fn no_code_is_unfinished() {
         concat!("```ign", "ore"),
     ];
     check(&["rs"], "finish it, or leave it out", |_, text| lines(text, |line| contains_any(line, &words)));
-}
-
-#[test]
-fn no_file_is_too_long() {
-    check(&["rs"], &format!("a file of more than {MAX_LINES} lines holds two concepts"), |_, text| {
-        let count = text.lines().count();
-        if count > MAX_LINES { vec![format!(": {count} lines")] } else { Vec::new() }
-    });
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `cargo xtask` on a machine that lacks something, with scripts in the place of `rustc`, `rustup` and `cargo`.
+//! `cargo xtask` on a machine that lacks something, with scripts in the place of `rustc`, `rustup`
+//! and `cargo`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do the functions that it is made of")]
 
@@ -13,17 +14,18 @@ use tempfile::TempDir;
 const CARGO: &str = "error: this is what Cargo says";
 
 /// The commands that compile plugins.
-const COMMANDS: [&[&str]; 4] = [&["dev", "--once"], &["test"], &["bench"], &["ci"]];
+const COMMANDS: [&[&str]; 3] = [&["dev", "--once"], &["test"], &["bench"]];
 
 /// Such a machine, which keeps what its programs are called with.
 struct Machine {
     programs: TempDir,
-    /// The server of rustup; none: nobody listens there.
+    /// The server of rustup, or `None` if nobody listens there.
     server: Option<TcpListener>,
 }
 
 impl Machine {
-    /// With a `rustc` that has no target until there is a file `installed`, and a `cargo` that always fails.
+    /// With a `rustc` that has no target until there is a file `installed`, and a `cargo` that
+    /// always fails.
     fn new() -> Self {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let machine = Self { programs: tempfile::tempdir().unwrap(), server: Some(server) };
@@ -40,7 +42,8 @@ impl Machine {
         machine
     }
 
-    /// Adds a program. The scripts use nothing but the shell itself: there is nothing else on the PATH.
+    /// Adds a program. The scripts use nothing but the shell itself: there is nothing else on the
+    /// PATH.
     fn add(&self, name: &str, script: &str) {
         let (path, calls) = (self.programs.path().join(name), self.programs.path().join("calls"));
         fs::write(&path, format!("#!/bin/sh\necho \"{name} $*\" >> {}\n{script}\n", calls.display())).unwrap();
@@ -93,7 +96,7 @@ fn missing_components_are_installed_for_the_command_that_uses_them() {
     machine.add("rustfmt", "exit 1");
     machine.add("clippy-driver", "");
     machine.add("rustup", "case $1 in component) echo '#!/bin/sh' > ${0%/*}/rustfmt ;; esac");
-    machine.xtask(&["ci"]);
+    machine.command(&["test"]).env("CI", "true").output().unwrap();
     assert_eq!(machine.calls()[..2], ["rustup component add rustfmt", "cargo fmt --all --check"]);
 
     let machine = Machine::with_target();

@@ -88,12 +88,12 @@ impl Timing {
         self.lease_duration
     }
 
-    /// How long a holder may write after its last renewal.
+    /// Returns how long a holder may write after its last renewal.
     pub fn renew_deadline(&self) -> Duration {
         self.renew_deadline
     }
 
-    /// How often a holder renews, and a candidate checks the lease.
+    /// Returns the period in which a holder renews, and a candidate checks the lease.
     pub fn retry_period(&self) -> Duration {
         self.retry_period
     }
@@ -103,7 +103,8 @@ impl Timing {
         self.renew_deadline / 2
     }
 
-    /// How long the last request of a claim may take before another process can have the lease.
+    /// Returns the time that the last request of a claim may take before another can hold the
+    /// lease.
     pub fn margin(&self) -> Duration {
         self.lease_duration.saturating_sub(self.renew_deadline)
     }
@@ -117,7 +118,7 @@ impl Timing {
         i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX)
     }
 
-    /// How long others wait for a holder that wrote this value.
+    /// Returns how long others wait for a holder that wrote this value.
     pub(super) fn patience(&self, duration_seconds: i32) -> Duration {
         match u64::try_from(duration_seconds) {
             Ok(seconds @ 1..) => Duration::from_secs(seconds),

@@ -14,7 +14,8 @@
 //! stay.
 
 use super::{
-    ByIdentity, ChildAction, DesiredSet, Input, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune, step_for,
+    ByIdentity, Cause, ChildAction, DesiredSet, Holds, Input, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune,
+    step_for,
 };
 use crate::object::ObjectRef;
 use crate::response::Response;
@@ -100,9 +101,17 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
         plan.refusals.clone_from(&wanted.refusals);
         let stays = wanted.targets.iter().filter(|target| !is_out_of_reach(input, &target.desired.child.key));
         plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
-            ChildAction::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
+            ChildAction::Step(step) => match *step {
+                Step::Apply { cause: Cause::Adopted, .. } => None,
+                step @ (Step::Apply { .. } | Step::Label { .. }) => Some(step),
+                _ => None,
+            },
             _ => None,
         }));
+        let children = input.desired.unwrap_or_default();
+        Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
+        // Nothing is created any more, so nothing waits for its creation.
+        plan.waiting.clear();
     }
     let wanted_refusals = plan.refusals.len();
     let is_unwanted = |object: &Observed<'_>| wanted.as_ref().is_some_and(|wanted| !wanted.retains(object.kind, object.key));

@@ -240,7 +240,7 @@ fn scope_of(input: &Input<'_>, kind: &GroupVersionKind) -> Result<Scope, (Refusa
     })
 }
 
-fn kind_of(object: &Map<String, Value>) -> Result<GroupVersionKind, String> {
+pub(super) fn kind_of(object: &Map<String, Value>) -> Result<GroupVersionKind, String> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     match (text("apiVersion"), text("kind")) {
         (Some(api_version), Some(kind)) => Ok(GroupVersionKind::from_api_version(api_version, kind)),

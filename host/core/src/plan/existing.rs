@@ -5,12 +5,13 @@ use serde_json::Value;
 use super::ownership::{Metadata, Owner};
 use super::{
     Cause, ChildAction, Desired, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
-    desired::kind_not_granted, step_for_existing,
+    desired::kind_not_granted, gone_first, step_for_existing,
 };
 use crate::grants::Adoption;
 use crate::manifest::Strategy;
+use crate::object::ObjectRef;
 
-pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {
+pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value, parent_exists: impl Fn(&str) -> bool) -> Existing {
     let child = &desired.child;
     let refuse =
         |reason: RefusalReason, message: String| Existing::Refuse(Refusal { child: Some(child.clone()), reason, message });
@@ -24,25 +25,20 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             format!("{child} exists, and its owner cannot be determined from its metadata"),
         );
     };
-    let wait = || Existing::Wait(format!("{child} is being deleted, and will be created once it is gone"));
+    let wait = || Existing::Wait(gone_first(child).message);
     if metadata.deletion_timestamp.is_some() {
         return wait();
     }
     let hand_over = "delete it, or give the child another name";
     match metadata.owner(input, &child.kind, &child.key) {
         Owner::Us if child_kind.strategy == Strategy::CreateOnly && !metadata.is_labelled(input) => {
-            Existing::Step(Step::Label {
-                child: child.clone(),
-                uid: uid.to_owned(),
-                labels: [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)]
-                    .map(|(label, value)| (label.to_owned(), value.to_owned()))
-                    .into(),
-            })
+            Existing::Step(label(input, child, uid, None))
         }
-        Owner::Us => {
+        owner @ (Owner::Us | Owner::Labelled) => {
             let target =
                 Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };
-            match step_for_existing(&target, &metadata, uid, Some(live), None) {
+            let action = step_for_existing(&target, &metadata, uid, Some(live), None);
+            match if matches!(owner, Owner::Us) { action } else { action.adopting() } {
                 ChildAction::Nothing => Existing::Nothing,
                 ChildAction::Wait => wait(),
                 ChildAction::Step(step) => Existing::Step(*step),
@@ -56,6 +52,24 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             RefusalReason::ForeignObject,
             format!("{child} exists and is controlled by {} {}: {hand_over}", controller.owner_kind(), controller.name),
         ),
+        Owner::Labels { plugin: Some(plugin), uid: Some(owner) } if plugin == input.plugin && !parent_exists(owner) => {
+            match (input.grants.adoption(), child_kind.strategy) {
+                (Adoption::Refused, _) => refuse(
+                    RefusalReason::ForeignObject,
+                    format!(
+                        "{child} exists, and is labelled as a child of a parent that no longer exists (UID {owner}), \
+                         e.g. because both were restored from a backup: allow the mount to adopt objects, or {hand_over}"
+                    ),
+                ),
+                // The plugin created it once, so only the marks change.
+                (Adoption::Allowed, Strategy::CreateOnly) => {
+                    Existing::Step(label(input, child, uid, references(desired, live)))
+                }
+                (Adoption::Allowed, Strategy::Apply | Strategy::Recreate) => {
+                    Existing::Step(apply(desired, uid, Cause::Adopted))
+                }
+            }
+        }
         Owner::Labels { plugin, uid } => refuse(
             RefusalReason::ForeignObject,
             format!(
@@ -75,7 +89,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             (Adoption::Allowed, Strategy::CreateOnly) => refuse(
                 RefusalReason::ForeignObject,
                 format!(
-                    "{child} exists, and a child that is created only once is not adopted: {hand_over}, or hand it over with the labels {PLUGIN_LABEL}={} and {OWNER_UID_LABEL}={}",
+                    "{child} exists, and a child that is created only once is not adopted: {hand_over}, or hand it over with the labels {PLUGIN_LABEL}={} and {OWNER_UID_LABEL}={}, and an owner reference to the parent if it can have one",
                     input.plugin, input.parent.uid
                 ),
             ),
@@ -83,4 +97,17 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             (Adoption::Allowed, Strategy::Apply | Strategy::Recreate) => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
     }
+}
+
+fn label(input: &Input<'_>, child: &ObjectRef, uid: &str, owner_references: Option<Vec<Value>>) -> Step {
+    let labels = [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)];
+    let labels = labels.map(|(label, value)| (label.to_owned(), value.to_owned())).into();
+    Step::Label { child: child.clone(), uid: uid.to_owned(), labels, owner_references }
+}
+
+/// The live references and those of the desired object, if it has some.
+fn references(desired: &Desired, live: &Value) -> Option<Vec<Value>> {
+    let ours = desired.object.get("metadata")?.get("ownerReferences")?.as_array()?;
+    let theirs = live.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    Some(theirs.into_iter().flatten().chain(ours).cloned().collect())
 }

@@ -18,8 +18,8 @@ pub enum Ownership {
     Labels,
 }
 
-/// How a child names its parent; `None` is cluster-scoped. The garbage collector would take an
-/// owner in another namespace, or a namespaced one of a cluster-scoped child, for missing and
+/// Returns how a child names its parent; `None` is cluster-scoped. The garbage collector would take
+/// an owner in another namespace, or a namespaced one of a cluster-scoped child, for missing, and
 /// delete the child.
 pub fn ownership(parent_namespace: Option<&str>, child_namespace: Option<&str>) -> Ownership {
     if parent_namespace.is_none() || parent_namespace == child_namespace { Ownership::Reference } else { Ownership::Labels }
@@ -74,6 +74,9 @@ pub(super) enum Owner<'a> {
         plugin: Option<&'a str>,
         uid: Option<&'a str>,
     },
+    /// Nobody's, but with the labels of a child of the parent. Anybody may forge these, so it is a
+    /// child only if the plugin wants its name.
+    Labelled,
     Nobody,
 }
 
@@ -105,7 +108,7 @@ impl Metadata {
     }
 
     /// A controller reference decides or, for kinds without one, the reference that the host wrote;
-    /// without either, both labels do. What another plugin has labelled is that plugin's, because
+    /// without either, both labels do, together with any reference to the parent. What another plugin has labelled is that plugin's, because
     /// two may reconcile the same parent. Where no reference is allowed, the parent has to list the
     /// object.
     pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind, key: &ObjectKey) -> Owner<'_> {
@@ -127,11 +130,17 @@ impl Metadata {
                     kind.group == parent.kind.group && kind.kind == parent.kind.kind && controller.name == parent.key.name;
                 if same_name && can_refer { Owner::Predecessor } else { Owner::Controller(controller) }
             }
-            None if is_listed() => Owner::Us,
+            None if is_listed() && (!can_refer || self.refers_to(&parent.uid)) => Owner::Us,
+            None if is_listed() => Owner::Labelled,
             None if plugin.is_some() || uid.is_some() => Owner::Labels { plugin, uid },
             None => Owner::Nobody,
         }
     }
+
+    fn refers_to(&self, uid: &str) -> bool {
+        self.owner_references.iter().flatten().any(|reference| reference.uid == uid)
+    }
+
     /// The reference that the host wrote instead of a controller reference, to the parent or an
     /// earlier one of its name. Anybody may write a plain reference to have the garbage collector
     /// delete their object, so it only counts beside the host's annotation.

@@ -10,6 +10,7 @@ mod deletion;
 mod laws;
 mod listed;
 mod model;
+mod prerequisites;
 
 const PLUGIN: &str = "echo";
 const PARENT_UID: &str = "11111111-1111-1111-1111-111111111111";
@@ -30,6 +31,8 @@ struct World {
     observed: Vec<Live>,
     created: usize,
     counts: BTreeMap<String, model::Count>,
+    /// The children that the last execution held back.
+    held: Vec<ObjectRef>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +42,7 @@ struct Live {
     uid: String,
     resource_version: String,
     json: String,
-    /// What each plugin's mount remembers: mounts share no memory.
+    /// The memory of each plugin's mount: mounts share none.
     accepted: Option<(&'static str, AcceptedForm)>,
 }
 
@@ -70,6 +73,9 @@ fn manifest() -> Manifest {
             child("v1/Secret", Strategy::CreateOnly, Propagation::Background),
             child("rbac.authorization.k8s.io/v1/ClusterRole", Strategy::Apply, Propagation::Background),
             child("example.com/v1/Widget", Strategy::Apply, Propagation::Background),
+            child("v1/Namespace", Strategy::Apply, Propagation::Background),
+            child("apiextensions.k8s.io/v1/CustomResourceDefinition", Strategy::Apply, Propagation::Background),
+            child("example.com/v1/Gadget", Strategy::Apply, Propagation::Background),
         ],
         reads: Vec::new(),
         finalizes: false,
@@ -86,6 +92,9 @@ fn world() -> World {
         ("v1/Secret", Scope::Namespaced),
         ("v1/Pod", Scope::Namespaced),
         ("rbac.authorization.k8s.io/v1/ClusterRole", Scope::Cluster),
+        ("v1/Namespace", Scope::Cluster),
+        ("apiextensions.k8s.io/v1/CustomResourceDefinition", Scope::Cluster),
+        ("example.com/v1/Gadget", Scope::Namespaced),
     ];
     World {
         plugin: PLUGIN,
@@ -101,6 +110,7 @@ fn world() -> World {
         observed: Vec::new(),
         created: 0,
         counts: BTreeMap::new(),
+        held: Vec::new(),
     }
 }
 

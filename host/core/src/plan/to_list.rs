@@ -20,7 +20,9 @@ pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
         }
     }
     let written = plan.steps.iter().filter(|step| !matches!(step, Step::Delete { .. })).map(Step::child);
-    for child in written.chain(&plan.waiting).filter(|child| is_out_of_reach(input, &child.key)) {
+    for child in
+        written.chain(plan.waiting.iter().map(|waiting| &waiting.child)).filter(|child| is_out_of_reach(input, &child.key))
+    {
         list.insert(&child.kind, &child.key);
     }
     list

@@ -1,4 +1,4 @@
-//! What is remembered of the calls about one scope.
+//! The memory of the calls about one scope.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

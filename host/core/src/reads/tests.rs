@@ -141,7 +141,7 @@ proptest! {
                         old.as_ref().map(|labels| labels as Labels<'_, '_>),
                         new.as_ref().map(|labels| labels as Labels<'_, '_>),
                     );
-                    // Readers of an object that neither existed nor exists may be notified.
+                    // A reader of an object that neither existed nor exists may be notified.
                     prop_assert!(!existed_or_exists || concerned == expected, "{:?} instead of {:?}", concerned, expected);
                 }
             }

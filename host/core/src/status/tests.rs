@@ -13,6 +13,7 @@ fn input<'a>(live: Option<&'a Value>, status: Option<&'a Map<String, Value>>, re
         generation: Some(2),
         status,
         conditions: &[],
+        execution: Execution::Complete,
         readiness,
         capabilities: StatusCapabilities::Everything,
         now: NOW,
@@ -180,6 +181,10 @@ fn rooms() -> impl Strategy<Value = StatusCapabilities> {
     prop_oneof![2 => Just(StatusCapabilities::Everything), 1 => Just(StatusCapabilities::Nothing), 3 => fields]
 }
 
+fn executions() -> impl Strategy<Value = Execution> {
+    proptest::sample::select(vec![Execution::Complete, Execution::Incomplete])
+}
+
 fn plugin_conditions() -> impl Strategy<Value = Vec<Condition>> {
     let truths = proptest::sample::select(vec![ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown]);
     let condition = (words(), truths, words(), words()).prop_map(|(kind, status, reason, message)| Condition {
@@ -249,6 +254,7 @@ proptest! {
         next_attempt in proptest::option::of(any::<bool>()),
         generation in proptest::option::of(1i64..3),
         capabilities in rooms(),
+        execution in executions(),
     ) {
         let refusals: Vec<Refusal> = messages.iter().map(|message| refusal(message)).collect();
         let readiness = match next_attempt {
@@ -262,6 +268,7 @@ proptest! {
             generation,
             status: status.as_ref().and_then(Value::as_object),
             conditions: &conditions,
+            execution,
             readiness,
             capabilities,
             now: BEFORE,
@@ -297,5 +304,30 @@ proptest! {
         let refusals: Vec<Refusal> = messages.iter().map(|message| refusal(message)).collect();
         let input = StatusInput { capabilities: StatusCapabilities::Nothing, ..input(live.as_ref(), None, Readiness::Refused(&refusals)) };
         prop_assert_eq!(desired_status(&input), None);
+    }
+
+    #[test]
+    fn an_answer_that_was_not_carried_out_changes_no_field_of_the_plugin(
+        live in proptest::option::of(statuses()),
+        status in statuses(),
+        conditions in plugin_conditions(),
+        capabilities in rooms(),
+    ) {
+        let refusals = [refusal("one")];
+        let held = StatusInput {
+            status: status.as_object(),
+            conditions: &conditions,
+            execution: Execution::Incomplete,
+            capabilities,
+            ..input(live.as_ref(), None, Readiness::Refused(&refusals))
+        };
+        let written = desired_status(&held);
+        prop_assert_eq!(&written, &desired_status(&StatusInput { status: None, ..held }), "as if it had no status");
+        let plugins = |status: &Map<String, Value>| {
+            let fields = status.iter().filter(|(field, _)| !["conditions", "observedGeneration"].contains(&field.as_str()));
+            fields.map(|(field, value)| (field.clone(), value.clone())).collect::<Vec<_>>()
+        };
+        let before = live.as_ref().and_then(Value::as_object).map(plugins).unwrap_or_default();
+        prop_assert_eq!(written.as_ref().map_or_else(|| before.clone(), plugins), before);
     }
 }

@@ -61,28 +61,19 @@ fn decode_errors_are_worded_like_those_of_the_server() {
             "strict decoding error: unknown field \"spec.foo\", unknown field \"spec.template.spec.containers[0].zz\", unknown field \
              \"spec.template.spec.x\"",
         ),
-        (
-            job(json!({ "parallelism": "x" })),
-            "json: cannot unmarshal string into Go struct field JobSpec.spec.parallelism of type int32",
-        ),
-        (
-            containers(json!([{ "image": 5 }])),
-            "json: cannot unmarshal number into Go struct field Container.spec.template.spec.containers.image of type string",
-        ),
+        (job(json!({ "parallelism": "x" })), "spec.parallelism: expected int32, got string"),
+        (containers(json!([{ "image": 5 }])), "spec.template.spec.containers[0].image: expected string, got number 5"),
         (
             containers(json!([{ "resources": { "limits": { "cpu": "x" } } }])),
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
-        (
-            containers(json!({})),
-            "json: cannot unmarshal object into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
-        ),
+        (containers(json!({})), "spec.template.spec.containers: expected array, got object"),
     ];
     for (object, expected) in table {
         assert_eq!(decode_error(object), format!("Job in version \"v1\" cannot be handled as a Job: {expected}"));
     }
     let secret = json!({ "apiVersion": "v1", "kind": "Secret", "data": { "a": "!!!" } });
-    let expected = "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte 0";
+    let expected = "Secret in version \"v1\" cannot be handled as a Secret: data[a]: illegal base64 data";
     assert_eq!(decode_error(secret), expected);
 }
 

@@ -34,9 +34,6 @@ pub(crate) struct Field {
     /// The name in JSON; empty if the message is inlined in the enclosing one.
     #[serde(default)]
     pub(crate) name: String,
-    /// The name in Go, for errors.
-    #[serde(rename = "go")]
-    pub(crate) go_name: String,
     #[serde(rename = "type")]
     pub(crate) value_type: ValueType,
     #[serde(default)]

@@ -124,7 +124,7 @@ impl Kubelet {
                 false => Step { again: Some(restart), ..Step::default() },
             };
         }
-        let run_time = annotation(pod, "run-for").and_then(|text| duration::parse(text).ok()).unwrap_or(run_time);
+        let run_time = annotation(pod, "run-for").and_then(duration::parse).unwrap_or(run_time);
         let recorded = time(pod, "/status/containerStatuses/0/state/running/startedAt").or(time(pod, "/status/startTime"));
         let uid = object::uid(pod).unwrap_or_default();
         let started = self.running.get(uid).copied().or(recorded).unwrap_or(now);

@@ -1,13 +1,15 @@
-//! Coerces the metadata of custom and embedded objects to `ObjectMeta`, regardless of the schema.
+//! Metadata of custom objects and of the objects embedded in them: brings it into the form of
+//! `ObjectMeta`, for every schema.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::path::Path;
 use super::structural::{MAX_VALUE_DEPTH, Node};
-use crate::go;
+use crate::object;
 use crate::status::FieldError;
 
+/// The type of a field of `ObjectMeta`.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
@@ -21,14 +23,12 @@ enum Shape {
 }
 
 struct Struct {
-    name: &'static str,
     fields: &'static [(&'static str, Shape)],
     /// The fields that Go encodes even if they are empty.
     always: &'static [&'static str],
 }
 
 static OBJECT_META: Struct = Struct {
-    name: "ObjectMeta",
     fields: &[
         ("name", Shape::Text),
         ("generateName", Shape::Text),
@@ -50,7 +50,6 @@ static OBJECT_META: Struct = Struct {
 };
 
 static OWNER_REFERENCE: Struct = Struct {
-    name: "OwnerReference",
     fields: &[
         ("apiVersion", Shape::Text),
         ("kind", Shape::Text),
@@ -63,7 +62,6 @@ static OWNER_REFERENCE: Struct = Struct {
 };
 
 static MANAGED_FIELDS: Struct = Struct {
-    name: "ManagedFieldsEntry",
     fields: &[
         ("manager", Shape::Text),
         ("operation", Shape::Text),
@@ -76,25 +74,25 @@ static MANAGED_FIELDS: Struct = Struct {
     always: &[],
 };
 
-/// Coerces `metadata` to `ObjectMeta`, and adds the paths of dropped fields to `unknown`.
+/// Brings `metadata` into the form of `ObjectMeta`. Unknown fields are dropped, and their paths
+/// added to `unknown`.
 ///
 /// # Errors
 ///
-/// The server's error for a value of the wrong type.
+/// A value has the wrong type.
 pub(crate) fn coerce(metadata: &mut Value, path: &Path, unknown: &mut Vec<String>) -> Result<(), String> {
     match metadata {
-        Value::Object(fields) => coerce_struct(&OBJECT_META, "", fields, path, unknown),
+        Value::Object(fields) => coerce_struct(&OBJECT_META, fields, path, unknown),
         Value::Null => {
             *metadata = Value::Object(Map::new());
             Ok(())
         }
-        other => Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", go::json_type_name(other))),
+        other => Err(wrong_type(other, path, "object")),
     }
 }
 
 fn coerce_struct(
     shape: &Struct,
-    prefix: &str,
     fields: &mut Map<String, Value>,
     path: &Path,
     unknown: &mut Vec<String>,
@@ -108,8 +106,7 @@ fn coerce_struct(
             unknown.push(path.child(name).into());
             return false;
         };
-        let target = format!("{}.{prefix}{name}", shape.name);
-        match coerce_field(*field, name, &target, value, &path.child(name), unknown) {
+        match coerce_field(*field, value, &path.child(name), unknown) {
             Ok(()) => shape.always.contains(&name.as_str()) || !is_empty(value),
             Err(error) => {
                 failed = Some(error);
@@ -123,71 +120,60 @@ fn coerce_struct(
     failed.map_or(Ok(()), Err)
 }
 
-fn coerce_field(
-    shape: Shape,
-    name: &str,
-    target: &str,
-    value: &mut Value,
-    path: &Path,
-    unknown: &mut Vec<String>,
-) -> Result<(), String> {
-    let wrong = |value: &Value, expected: &str| Err(wrong_type(value, target, expected));
+fn coerce_field(shape: Shape, value: &mut Value, path: &Path, unknown: &mut Vec<String>) -> Result<(), String> {
+    let wrong = |value: &Value, expected: &str| Err(wrong_type(value, path, expected));
     match (shape, &mut *value) {
         (Shape::Text, Value::Null) => *value = Value::from(""),
         (_, Value::Null) | (Shape::Text, Value::String(_)) | (Shape::Boolean, Value::Bool(_)) | (Shape::Raw, _) => {}
         (Shape::Text, _) => return wrong(value, "string"),
-        (Shape::Boolean, _) => return wrong(value, "bool"),
-        (Shape::Integer, Value::Number(number)) => match number.as_i64() {
-            Some(_) => {}
-            None => return Err(format!("json: cannot unmarshal number {number} into Go struct field {target} of type int64")),
-        },
+        (Shape::Boolean, _) => return wrong(value, "boolean"),
+        (Shape::Integer, value) if value.is_i64() => {}
         (Shape::Integer, _) => return wrong(value, "int64"),
         (Shape::Time, Value::String(text)) => *text = coerce_time(text)?,
         (Shape::Time, _) => return wrong(value, "string"),
-        (Shape::Texts, Value::Array(items)) => coerce_texts(items, target)?,
-        (Shape::Texts, _) => return wrong(value, "[]string"),
-        (Shape::TextMap, Value::Object(fields)) => coerce_texts(fields.values_mut(), target)?,
-        (Shape::TextMap, _) => return wrong(value, "map[string]string"),
+        (Shape::Texts, Value::Array(items)) => coerce_texts(items, path)?,
+        (Shape::TextMap, Value::Object(fields)) => coerce_texts(fields.values_mut(), path)?,
         (Shape::List(shape), Value::Array(items)) => {
             for (index, item) in items.iter_mut().enumerate() {
                 if item.is_null() {
                     *item = Value::Object(Map::new());
                 }
+                let path = path.key(index);
                 match item {
-                    Value::Object(fields) => coerce_struct(shape, &format!("{name}."), fields, &path.key(index), unknown)?,
-                    other => return wrong(other, &format!("v1.{}", shape.name)),
+                    Value::Object(fields) => coerce_struct(shape, fields, &path, unknown)?,
+                    other => return Err(wrong_type(other, &path, "object")),
                 }
             }
         }
-        (Shape::List(shape), _) => return wrong(value, &format!("[]v1.{}", shape.name)),
+        (Shape::Texts | Shape::List(_), _) => return wrong(value, "array"),
+        (Shape::TextMap, _) => return wrong(value, "object"),
     }
     Ok(())
 }
 
-fn coerce_texts<'v>(values: impl IntoIterator<Item = &'v mut Value>, target: &str) -> Result<(), String> {
+fn coerce_texts<'v>(values: impl IntoIterator<Item = &'v mut Value>, path: &Path) -> Result<(), String> {
     for value in values {
         match value {
             Value::String(_) => {}
             Value::Null => *value = Value::from(""),
-            other => return Err(wrong_type(other, target, "string")),
+            other => return Err(wrong_type(other, path, "string")),
         }
     }
     Ok(())
 }
 
-fn wrong_type(value: &Value, target: &str, expected: &str) -> String {
-    format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", go::json_type_name(value))
+fn wrong_type(value: &Value, path: &Path, expected: &str) -> String {
+    format!("{path}: expected {expected}, got {}", object::type_name(value))
 }
 
 fn coerce_time(text: &str) -> Result<String, String> {
-    const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
     match text.parse::<Timestamp>() {
         Ok(time) => Ok(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
-        Err(_) => Err(format!("parsing time {text:?} as {LAYOUT:?}: cannot parse {text:?} as \"2006\"")),
+        Err(_) => Err(format!("parsing time {text:?}: it is not in the form of 2006-01-02T15:04:05Z")),
     }
 }
 
-/// Empty in the sense of Go's `omitempty`.
+/// Returns whether Go's `omitempty` leaves the value out.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -311,7 +297,7 @@ fn validate_type(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<Fiel
     }
 }
 
-/// Validates that names are path segments. Labels and other metadata are not checked.
+/// Names must be segments of paths. Labels and annotations of embedded objects are not validated.
 fn validate_names(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<FieldError>) {
     let name = fields.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str).unwrap_or_default();
     let at = path.child("metadata").child("name");

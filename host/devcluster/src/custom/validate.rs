@@ -11,6 +11,7 @@ use super::correlate::{Correlated, OldItems};
 use super::format;
 use super::path::Path;
 use super::structural::{Additional, Checks, MAX_VALUE_DEPTH, Node};
+use crate::go;
 use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
 /// Validates `value` at `path`. Ignores errors in values that are the same in `old`.
@@ -477,13 +478,7 @@ fn native_factor(number: &Number, factor: f64, native: bool) -> f64 {
 
 /// Formats a float like Go: the shortest form, with an exponent from a million on or below 0.0001.
 pub(crate) fn shown(float: f64) -> String {
-    let scientific = format!("{float:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
-    match exponent.parse::<i32>() {
-        Ok(-4..=5) => float.to_string(),
-        Ok(exponent) => format!("{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
-        Err(_) => scientific,
-    }
+    go::print_float(float, -4..6)
 }
 
 /// `Invalid value`, with floats formatted like Go.

@@ -55,7 +55,7 @@ pub fn apply(
                 let manager = Manager { name: BEFORE_FIRST_APPLY, ..*manager };
                 ownership
                     .update(&empty, &live, Context { manager: &manager, ..context })
-                    .map_err(|violations| Error::BeforeFirstApply { object: described(&live), violations })?;
+                    .map_err(|violations| Error::Invalid { role: "live", object: described(&live), violations })?;
             }
             live
         }
@@ -106,10 +106,16 @@ impl Application<'_> {
         if entries(self.applied).is_some() {
             return Err(Error::ManagedFields);
         }
-        validate(self.applied, shape, Duplicates::Forbidden)
-            .map_err(|violations| Error::Invalid { object: described(self.applied), violations })?;
-        validate(self.base, shape, Duplicates::Allowed)
-            .map_err(|violations| Error::LiveInvalid { object: described(self.base), violations })?;
+        validate(self.applied, shape, Duplicates::Forbidden).map_err(|violations| Error::Invalid {
+            role: "patch",
+            object: described(self.applied),
+            violations,
+        })?;
+        validate(self.base, shape, Duplicates::Allowed).map_err(|violations| Error::Invalid {
+            role: "live",
+            object: described(self.base),
+            violations,
+        })?;
         ownership.reconcile(shape);
         let merged = merge(self.base, self.applied, shape);
         let owner = Owner::new(manager_or_unknown(manager.name), Operation::Apply, manager.api_version, manager.subresource);

@@ -1,4 +1,4 @@
-//! The errors of an apply, with the texts of the server.
+//! The errors of an apply.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,40 +17,26 @@ use crate::status::Status;
 /// An error of an apply.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It would change fields that others own, and is not forced.
+    /// The apply would change fields that others own, and is not forced.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
-    /// It is not of the version and kind that the request is about.
+    /// The applied object does not have the version and kind of the request.
     #[error("invalid object type: {0}")]
     Type(String),
-    /// It holds `managedFields`.
+    /// The applied object has `managedFields`.
     #[error("metadata.managedFields must be nil")]
     ManagedFields,
-    /// The applied object does not match the schema.
-    #[error("failed to create typed patch object ({object}): {violations}")]
+    /// An object does not match the schema.
+    #[error("failed to create typed {role} object ({object}): {violations}")]
     Invalid {
+        /// `patch` if it is the applied one, `live` if it is the stored one.
+        role: &'static str,
         /// Namespace, name and type.
         object: String,
         /// The violations of the schema.
         violations: Violations,
     },
-    /// The stored object does not match the schema.
-    #[error("failed to create typed live object ({object}): {violations}")]
-    LiveInvalid {
-        /// Namespace, name and type.
-        object: String,
-        /// The violations of the schema.
-        violations: Violations,
-    },
-    /// The stored object has no owners yet, and does not match the schema.
-    #[error("failed to create manager for existing fields: failed to convert new object ({object}) to smd typed: {violations}")]
-    BeforeFirstApply {
-        /// Namespace, name and type.
-        object: String,
-        /// The violations of the schema.
-        violations: Violations,
-    },
-    /// The owners of what is stored cannot be read.
+    /// The owners of the stored fields cannot be read.
     #[error("failed to decode managed fields: {0}")]
     Owners(String),
 }
@@ -66,9 +52,7 @@ impl Error {
             }
             Self::Type(_) | Self::ManagedFields => Status::bad_request(message),
             // The server has no class for these, and so no reason.
-            Self::Invalid { .. } | Self::LiveInvalid { .. } | Self::BeforeFirstApply { .. } | Self::Owners(_) => {
-                Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
-            }
+            Self::Invalid { .. } | Self::Owners(_) => Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message),
         }
     }
 }
@@ -131,11 +115,8 @@ pub(super) fn described(object: &Value) -> String {
     format!("{}/{}; {type_name}", object::namespace(object), object::name(object))
 }
 
-/// A type as Go prints `GroupVersionKind`; an `apiVersion` that is none makes it empty.
+/// `group/version, Kind=kind`; the core group is empty.
 pub(super) fn type_name(api_version: &str, kind: &str) -> String {
-    match api_version.split('/').collect::<Vec<_>>().as_slice() {
-        [version] => format!("/{version}, Kind={kind}"),
-        [group, version] => format!("{group}/{version}, Kind={kind}"),
-        _ => "/, Kind=".to_owned(),
-    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    format!("{group}/{version}, Kind={kind}")
 }

@@ -27,14 +27,7 @@ pub(super) fn json_string(text: &str) -> String {
 
 fn json_number(number: &Number) -> String {
     match float(number) {
-        Some(value) if value != 0.0 && !(1e-6..1e21).contains(&value.abs()) => {
-            let text = format!("{value:e}");
-            match text.split_once("e-") {
-                Some(_) => text,
-                None => text.replacen('e', "e+", 1),
-            }
-        }
-        Some(value) => value.to_string(),
+        Some(value) => go::print_float(value, -6..21).replacen("e-0", "e-", 1),
         None => number.to_string(),
     }
 }
@@ -50,22 +43,7 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-/// Formats a value like Go's `%#v`.
-pub(super) fn source(value: &Value) -> String {
-    match value {
-        Value::Null => "interface {}(nil)".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(value) => go::print_number(value),
-        Value::String(text) => go::quoted(text),
-        Value::Array(items) => format!("[]interface {{}}{{{}}}", joined(items.iter().map(source), ", ")),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{}:{}", go::quoted(name), source(value)));
-            format!("map[string]interface {{}}{{{}}}", joined(fields, ", "))
-        }
-    }
-}
-
-/// Orders values: numbers (1 equals 1.0), text, booleans, lists, objects, null.
+/// Compares values: numbers by size, then text, booleans, lists, objects and null.
 pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::element::{Literal, PathElement};
 use super::set::{FieldNode, FieldSet};
 use super::shape::{Form, Items, Naming, Scalar, Shape};
-use super::text;
 use crate::go;
+use crate::object::type_name;
 use crate::status::MAX_ERROR_BYTES;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +83,9 @@ impl Validation {
                 }
             }
             (Form::List, Value::Array(items)) => self.items(items, shape),
-            (Form::List, other) => self.report(format!("expected list, got &{{{}}}", go::print(other))),
+            (Form::List, other) => self.report(format!("expected list, got {}", type_name(other))),
             (Form::Map, Value::Object(fields)) => self.fields(fields, shape),
-            (Form::Map, other) => self.report(format!("expected map, got &{{{}}}", go::print(other))),
+            (Form::Map, other) => self.report(format!("expected map, got {}", type_name(other))),
         }
     }
 
@@ -132,21 +132,13 @@ impl Validation {
 }
 
 fn scalar_violation(value: &Value, scalar: Scalar) -> Option<String> {
-    let admitted = match scalar {
-        Scalar::Numeric => value.is_number(),
-        Scalar::String => value.is_string(),
-        Scalar::Boolean => value.is_boolean(),
-        Scalar::Untyped => value.is_number() || value.is_string() || value.is_boolean(),
+    let (is_admitted, expected) = match scalar {
+        Scalar::Numeric => (value.is_number(), "numeric (int or float)"),
+        Scalar::String => (value.is_string(), "string"),
+        Scalar::Boolean => (value.is_boolean(), "boolean"),
+        Scalar::Untyped => (value.is_number() || value.is_string() || value.is_boolean(), "any scalar"),
     };
-    if admitted {
-        return None;
-    }
-    Some(match scalar {
-        Scalar::Numeric => format!("expected numeric (int or float), got {}", go::type_name(value)),
-        Scalar::String => format!("expected string, got &value.valueUnstructured{{Value:{}}}", text::source(value)),
-        Scalar::Boolean => format!("expected boolean, got &{{{}}}", go::print(value)),
-        Scalar::Untyped => format!("expected any scalar, got &{{{}}}", go::print(value)),
-    })
+    (!is_admitted).then(|| format!("expected {expected}, got {}", type_name(value)))
 }
 
 /// Returns the path element that identifies an item of a list, or the reason why it has none.

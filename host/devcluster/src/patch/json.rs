@@ -7,7 +7,6 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 
 use super::{rejected, undecodable};
-use crate::go;
 use crate::status::Status;
 
 /// The API server's `maxJSONPatchOperations`.
@@ -57,22 +56,18 @@ fn operations(patch: &Value) -> Result<&[Value], Status> {
     let operations = match patch {
         Value::Null => &[],
         Value::Array(operations) => operations.as_slice(),
-        other => return Err(not_decoded(&undecodable(other, "[]handlers.jsonPatchOp"))),
+        other => return Err(not_decoded(&undecodable(other, "array"))),
     };
     for operation in operations {
         let fields = match operation {
             Value::Null => continue,
             Value::Object(fields) => fields,
-            other => return Err(not_decoded(&undecodable(other, "handlers.jsonPatchOp"))),
+            other => return Err(not_decoded(&undecodable(other, "object"))),
         };
         for name in ["op", "path", "from"] {
             match fields.get(name) {
                 None | Some(Value::Null | Value::String(_)) => {}
-                Some(other) => {
-                    let found = go::json_type_name(other);
-                    let why = format!("json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string");
-                    return Err(not_decoded(&why));
-                }
+                Some(other) => return Err(not_decoded(&format!("{name}: {}", undecodable(other, "string")))),
             }
         }
     }

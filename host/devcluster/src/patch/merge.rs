@@ -15,7 +15,7 @@ pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Status> {
         Value::Object(patch) => patch,
         Value::Null => return Err(Status::bad_request("Invalid JSON Patch")),
         other => {
-            let why = undecodable(other, "map[string]interface {}");
+            let why = undecodable(other, "object");
             return Err(Status::bad_request(format!("error decoding patch: {why}")));
         }
     };

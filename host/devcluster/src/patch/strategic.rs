@@ -1,5 +1,6 @@
-//! Strategic merge patch, in which the schema says which lists are merged, and by which key. Also
-//! the directives `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`.
+//! Strategic merge patch: a merge patch that merges lists by keys, as the schema says, with
+//! directives for everything else: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/…` and
+//! `$setElementOrder/…`.
 
 mod lists;
 
@@ -9,7 +10,6 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 
 use super::{rejected, undecodable};
-use crate::go;
 use crate::schema::{SchemaRef, Type};
 use crate::status::Status;
 
@@ -22,13 +22,13 @@ const ELEMENT_ORDER: &str = "$setElementOrder";
 ///
 /// # Errors
 ///
-/// `BadRequest` for malformed directives, 500 without a reason for lists that do not fit the
-/// schema, as in the API server.
+/// Those of the API server: `BadRequest` for directives of the wrong form, a 500 without a reason
+/// if lists and merge keys do not fit.
 pub(crate) fn apply(object: &Value, patch: &Value, schema: SchemaRef<'_>) -> Result<Value, Status> {
     let patch = match patch {
         Value::Null => Map::new(),
         Value::Object(patch) => patch.clone(),
-        other => return Err(Status::bad_request(undecodable(other, "map[string]interface {}"))),
+        other => return Err(Status::bad_request(undecodable(other, "object"))),
     };
     let mut merged = object.as_object().cloned().unwrap_or_default();
     merge_map(&mut merged, patch, schema)?;
@@ -41,23 +41,15 @@ fn failure(message: impl Into<String>) -> Status {
 }
 
 fn wrong_type(expected: &str, value: &Value) -> Status {
-    // The server prints the type with `%s`; null has none.
-    let received = if value.is_null() { "%!s(<nil>)" } else { go::type_name(value) };
-    failure(format!("expected a {expected}, but received a {received}"))
+    failure(undecodable(value, expected))
 }
 
 fn no_merge_key(item: &Map<String, Value>, key: &str) -> Status {
-    let item = go::print(&Value::Object(item.clone()));
-    failure(format!("map: {item} does not contain declared merge key: {key}"))
+    failure(format!("the item {} lacks the merge key {key}", Value::Object(item.clone())))
 }
 
-fn unknown_directive(directive: &Value, patch: Map<String, Value>) -> Status {
-    let shown = match directive {
-        Value::Bool(_) | Value::Number(_) => format!("%!s({}={})", go::type_name(directive), go::print(directive)),
-        Value::Null => "%!s(<nil>)".to_owned(),
-        other => go::print(other),
-    };
-    failure(format!("unknown patch type: {shown} in map: {}", go::print(&Value::Object(patch))))
+fn unknown_directive(directive: &Value) -> Status {
+    failure(format!("{DIRECTIVE} may not be {directive}"))
 }
 
 fn merge_map(original: &mut Map<String, Value>, mut patch: Map<String, Value>, schema: SchemaRef<'_>) -> Result<(), Status> {
@@ -72,7 +64,7 @@ fn merge_map(original: &mut Map<String, Value>, mut patch: Map<String, Value>, s
             original.clear();
             return Ok(());
         }
-        Some(directive) => return Err(unknown_directive(&directive.clone(), patch)),
+        Some(directive) => return Err(unknown_directive(directive)),
     }
     retain_keys(original, &mut patch)?;
     order_elements(original, &mut patch, schema)?;
@@ -105,7 +97,7 @@ fn merge_field(original: &mut Map<String, Value>, name: &str, patch: Value, sche
         }
         // Only values of another type are stripped of nulls.
         (old, mut patch) => {
-            if old.is_none_or(|old| go::type_name(old) != go::type_name(&patch)) {
+            if old.is_none_or(|old| !same_type(old, &patch)) {
                 discard_nulls(&mut patch);
             }
             match without_directives(patch) {
@@ -166,14 +158,14 @@ fn order_elements(
     for directive in directives {
         let order = match patch.remove(&directive) {
             Some(Value::Array(order)) => order,
-            other => return Err(wrong_type("[]interface {}", &other.unwrap_or_default())),
+            other => return Err(wrong_type("array", &other.unwrap_or_default())),
         };
         let Some((ELEMENT_ORDER, name)) = directive.split_once('/') else {
             return Err(lists::bad_element_order());
         };
         for value in [original.get(name), patch.get(name)].into_iter().flatten() {
             if !value.is_array() {
-                return Err(wrong_type("[]interface {}", value));
+                return Err(wrong_type("array", value));
             }
         }
         let list = list_field(schema, name)?;
@@ -201,20 +193,13 @@ struct List<'a> {
 }
 
 fn struct_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<SchemaRef<'a>, Status> {
-    schema.property(name).ok_or_else(|| {
-        if schema.additional_properties().is_some() {
-            return failure("merging an object in json but data type is not struct, instead is: map");
-        }
-        let definition = schema.schema().definition.as_deref().unwrap_or_default();
-        let go_struct = definition.rsplit('.').next().unwrap_or_default();
-        failure(format!("unable to find api field in struct {go_struct} for the json field {name:?}"))
-    })
+    schema.property(name).ok_or_else(|| failure(format!("the schema has no field {name:?} to merge into")))
 }
 
 fn list_field<'a>(schema: SchemaRef<'a>, name: &str) -> Result<List<'a>, Status> {
     let field = struct_field(schema, name)?;
     if field.kind != Type::Array && field.kind != Type::Any {
-        return Err(failure("expected slice or array type, but got: struct"));
+        return Err(failure(format!("the field {name:?} is not a list in the schema")));
     }
     Ok(List {
         merged: strategy(field)? == "merge",
@@ -229,10 +214,16 @@ fn strategy(field: SchemaRef<'_>) -> Result<&str, Status> {
     let mut others = strategies.iter().map(|strategy| &**strategy).filter(|strategy| *strategy != "retainKeys");
     match (others.next(), others.next()) {
         (strategy, None) => Ok(strategy.unwrap_or_default()),
-        _ => Err(failure(format!("unexpected patch strategy: [{}]", strategies.join(" ")))),
+        _ => Err(failure(format!("unexpected patch strategy: {}", strategies.join(", ")))),
     }
 }
 
+/// Returns whether Go decodes two values into the same type. Numbers are integers or floats.
+fn same_type(left: &Value, right: &Value) -> bool {
+    std::mem::discriminant(left) == std::mem::discriminant(right) && left.is_f64() == right.is_f64()
+}
+
+/// Drops the fields that are null, also in lists.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {

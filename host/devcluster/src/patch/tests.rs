@@ -81,22 +81,12 @@ fn json_patches() {
     }
 }
 
-/// The messages are from a real API server.
 #[test]
-fn bad_patches_are_refused_in_the_servers_words() {
+fn bad_patches_are_refused() {
     let bad = |patch: Value| json_patch::apply(&json!({}), &patch).unwrap_err().message;
-    assert_eq!(
-        bad(json!({})),
-        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
-    );
-    assert_eq!(
-        bad(json!(["x"])),
-        "error decoding patch: json: cannot unmarshal string into Go value of type handlers.jsonPatchOp"
-    );
-    assert_eq!(
-        bad(json!([{ "op": 1 }])),
-        "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"
-    );
+    assert_eq!(bad(json!({})), "error decoding patch: expected array, got object");
+    assert_eq!(bad(json!(["x"])), "error decoding patch: expected object, got string");
+    assert_eq!(bad(json!([{ "op": 1 }])), "error decoding patch: op: expected string, got number");
     assert_eq!(bad(json!([{ "op": "x" }])), "the server rejected our request due to an error in our request");
     let many = vec![json!({ "op": "test", "path": "/a" }); 10_001];
     assert_eq!(
@@ -107,10 +97,7 @@ fn bad_patches_are_refused_in_the_servers_words() {
     assert_eq!(json_patch::unknown_fields(&unknown), [r#"json patch unknown field "[0].foo""#]);
 
     let bad = |patch: Value| merge::apply(&json!({}), &patch).unwrap_err().message;
-    assert_eq!(
-        bad(json!([])),
-        "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
-    );
+    assert_eq!(bad(json!([])), "error decoding patch: expected object, got array");
     assert_eq!(bad(json!(null)), "Invalid JSON Patch");
 }
 

@@ -1,4 +1,5 @@
-//! Request bodies in JSON, YAML and [protobuf], with the duplicate fields of JSON.
+//! Request bodies: JSON and YAML, with the duplicate fields that `serde_json::Value` would hide,
+//! and [protobuf].
 
 use std::fmt;
 
@@ -32,13 +33,11 @@ pub(crate) struct Decoded {
 ///
 /// # Errors
 ///
-/// `UnsupportedMediaType`, or `BadRequest` if it does not match its media type.
+/// `UnsupportedMediaType`, or `BadRequest` if the body is not of its content type.
 pub(crate) fn object(headers: &HeaderMap, body: &Bytes, expected: &Expected<'_>) -> Result<Decoded, Status> {
     match content_type(headers).to_ascii_lowercase().as_str() {
-        "" | "application/json" => json(body).map_err(|_| {
-            let why = format!("couldn't get version/kind; json parse error: {}", json_fault(body));
-            expected.unrecognized(&why, body)
-        }),
+        "" | "application/json" => read(body)
+            .map_err(|error| expected.unrecognized(&format!("couldn't get version/kind; json parse error: {error}"), body)),
         "application/yaml" => yaml(body),
         // The real server claims to accept this for custom resources, but crashes.
         protobuf::MEDIA_TYPE if !expected.is_typed => Err(unsupported(&["application/json", "application/yaml"])),
@@ -47,40 +46,45 @@ pub(crate) fn object(headers: &HeaderMap, body: &Bytes, expected: &Expected<'_>)
     }
 }
 
+/// The error for a content type that is not one of these.
 pub(crate) fn unsupported(accepted: &[&str]) -> Status {
     let message =
         format!("the body of the request was in an unknown format - accepted media types include: {}", accepted.join(", "));
     Status::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
 }
 
+/// Reads JSON.
+///
+/// # Errors
+///
+/// `BadRequest` if it is not JSON, or nested too deeply.
 pub(crate) fn json(body: &[u8]) -> Result<Decoded, Status> {
+    read(body).map_err(|error| Status::bad_request(format!("error decoding JSON: {error}")))
+}
+
+/// Reads a patch.
+///
+/// # Errors
+///
+/// `BadRequest` if it is not JSON.
+pub(crate) fn patch(body: &[u8]) -> Result<Decoded, Status> {
+    read(body).map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
+}
+
+fn read(body: &[u8]) -> serde_json::Result<Decoded> {
     let mut decoded = Decoded::default();
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let seed = Checked { path: &mut String::new(), duplicates: &mut decoded.duplicates };
-    let read = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    decoded.value = read.map_err(|error| Status::bad_request(format!("error decoding JSON: {error}")))?;
+    decoded.value = seed.deserialize(&mut deserializer)?;
+    deserializer.end()?;
     Ok(decoded)
 }
 
-pub(crate) fn patch(body: &[u8]) -> Result<Decoded, Status> {
-    json(body).map_err(|_| Status::bad_request(format!("error decoding patch: {}", json_fault(body))))
-}
-
-/// Returns the error of Go's decoder for invalid JSON.
-fn json_fault(body: &[u8]) -> String {
-    match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
-        Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
-        Err(error) => {
-            // Lines and columns count from 1, in bytes.
-            let line = body.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
-            let culprit = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
-            format!("invalid character '{culprit}' looking for beginning of value")
-        }
-        Ok(_) => "invalid JSON".to_owned(),
-    }
-}
-
-/// Reads YAML or JSON.
+/// Reads YAML, of which JSON is a part.
+///
+/// # Errors
+///
+/// `BadRequest` if it is not YAML.
 pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
     if body.trim_ascii_start().starts_with(b"{") {
         return json(body);
@@ -90,7 +94,7 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
     Ok(Decoded { value, duplicates: Vec::new() })
 }
 
-/// Builds a `Value` and records duplicate fields. The last one wins, as in Go.
+/// Builds a `Value` and notes the duplicate fields; the last one counts, as in Go.
 struct Checked<'a> {
     path: &'a mut String,
     duplicates: &'a mut Vec<String>,

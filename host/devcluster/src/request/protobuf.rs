@@ -6,10 +6,10 @@
 //!                                                            └─▶ special: times, quantities, …
 //! ```
 //!
-//! The result has no defaults, like JSON from a client. Unknown fields are skipped as in the real
-//! server, whatever `fieldValidation` says.
+//! The result is decoded and defaulted like every other JSON. Fields that the tables do not have
+//! are skipped, as in the real server, for every `fieldValidation`.
 //!
-//! Absent: answers in protobuf. Go's clients also accept JSON.
+//! What is absent: answers in protobuf. Go's clients also accept JSON.
 
 mod message;
 mod reader;
@@ -40,7 +40,12 @@ struct Envelope<'a> {
     raw: &'a [u8],
 }
 
-/// Reads a body. An object of an unexpected type keeps only `apiVersion` and `kind`.
+/// Reads a body. Its `apiVersion` and `kind` are taken from it, if it has them; of a kind that is
+/// not the expected one, nothing else is read.
+///
+/// # Errors
+///
+/// `BadRequest`.
 pub(super) fn object(body: &[u8], expected: &Expected<'_>) -> Result<Value, Status> {
     let envelope = Envelope::open(body).map_err(|why| expected.unrecognized(&why, body))?;
     let kind = if envelope.kind.is_empty() { expected.kind } else { &envelope.kind };
@@ -77,12 +82,12 @@ impl<'a> Envelope<'a> {
     fn read(message: &'a [u8]) -> Result<Self, Error> {
         let mut envelope = Self::default();
         let mut reader = Reader::new(message);
-        while let Some(tag) = reader.tag("Unknown")? {
+        while let Some(tag) = reader.tag()? {
             match tag.number {
-                1 => envelope.read_type(bytes(tag, &mut reader, "TypeMeta")?)?,
-                2 => envelope.raw = bytes(tag, &mut reader, "Raw")?,
-                3 => drop(bytes(tag, &mut reader, "ContentEncoding")?),
-                4 => drop(bytes(tag, &mut reader, "ContentType")?),
+                1 => envelope.read_type(bytes(tag, &mut reader)?)?,
+                2 => envelope.raw = bytes(tag, &mut reader)?,
+                3 => drop(bytes(tag, &mut reader)?),
+                4 => drop(bytes(tag, &mut reader)?),
                 _ => reader.skip(tag)?,
             }
         }
@@ -91,10 +96,10 @@ impl<'a> Envelope<'a> {
 
     fn read_type(&mut self, message: &[u8]) -> Result<(), Error> {
         let mut reader = Reader::new(message);
-        while let Some(tag) = reader.tag("TypeMeta")? {
+        while let Some(tag) = reader.tag()? {
             match tag.number {
-                1 => self.api_version = text(bytes(tag, &mut reader, "APIVersion")?),
-                2 => self.kind = text(bytes(tag, &mut reader, "Kind")?),
+                1 => self.api_version = text(bytes(tag, &mut reader)?),
+                2 => self.kind = text(bytes(tag, &mut reader)?),
                 _ => reader.skip(tag)?,
             }
         }

@@ -62,8 +62,10 @@ impl<'a> Cells<'a> {
 fn printed(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
-        Value::Object(_) | Value::Array(_) => go::escaped_json(value),
-        other => go::print(other),
+        Value::Object(_) | Value::Array(_) => go::escape_markup(&value.to_string()),
+        Value::Number(number) => go::print_number(number),
+        Value::String(text) => text.clone(),
+        Value::Bool(value) => value.to_string(),
     }
 }
 

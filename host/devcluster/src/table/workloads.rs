@@ -1,10 +1,12 @@
+//! The rows of what makes pods.
+
+use gyre_core::selector::{Error, Selector};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age;
 use super::read::{condition, count, labels, list, none_if_empty, number, optional_flag, shown, text, text_or};
 use crate::object;
-use crate::selector::LabelSelector;
 
 pub(super) fn containers(template: Option<&Value>) -> [Value; 2] {
     let containers = template.map(|template| list(template, "/spec/containers")).unwrap_or_default();
@@ -13,10 +15,11 @@ pub(super) fn containers(template: Option<&Value>) -> [Value; 2] {
 }
 
 pub(super) fn selector(selector: Option<&Value>) -> String {
-    match LabelSelector::from_object(selector) {
-        Ok(selector) => none_if_empty(selector.to_string()),
-        Err(_) => "<error>".to_owned(),
-    }
+    selector_text(selector).map_or_else(|_| "<error>".to_owned(), none_if_empty)
+}
+
+fn selector_text(selector: Option<&Value>) -> Result<String, Error> {
+    selector.map_or_else(|| Ok(String::new()), |selector| Selector::from_object(selector).map(|selector| selector.to_string()))
 }
 
 pub(super) fn job(job: &Value, age: Value, now: Timestamp) -> Vec<Value> {
@@ -66,10 +69,7 @@ pub(super) fn cron_job(job: &Value, age: Value, now: Timestamp) -> Vec<Value> {
 
 pub(super) fn deployment(deployment: &Value, age: Value) -> Vec<Value> {
     let [names, images] = containers(deployment.pointer("/spec/template"));
-    let selector = match LabelSelector::from_object(deployment.pointer("/spec/selector")) {
-        Ok(selector) => selector.to_string(),
-        Err(_) => "<invalid>".to_owned(),
-    };
+    let selector = selector_text(deployment.pointer("/spec/selector")).unwrap_or_else(|_| "<invalid>".to_owned());
     vec![
         object::name(deployment).into(),
         ready_of_desired(deployment),

@@ -1,5 +1,8 @@
-//! Label selectors in objects: their validity, and what they select.
+//! Label selectors inside of objects: their validation, and the labels that they select.
 
+use std::borrow::Cow;
+
+use gyre_core::selector::Selector;
 use serde_json::{Map, Value};
 
 use crate::status::FieldError;
@@ -32,33 +35,10 @@ pub(crate) fn validate(selector: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns whether it selects these labels, or `None` if invalid. An absent one selects nothing.
+/// Returns whether a selector selects objects with these labels, or `None` if it is invalid. An
+/// absent one selects nothing, an empty one everything.
 pub(crate) fn selects(selector: &Field<'_>, labels: Option<&Map<String, Value>>) -> Option<bool> {
-    if !selector.is_set() {
-        return Some(false);
-    }
-    let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
-    let mut selects = true;
-    for (key, value) in selector.get("matchLabels").object().into_iter().flatten() {
-        if !syntax::qualified_name(key).is_empty() || !syntax::label_value(value.as_str().unwrap_or_default()).is_empty() {
-            return None;
-        }
-        selects &= label(key) == value.as_str();
-    }
-    for requirement in selector.get("matchExpressions").items() {
-        let key = requirement.get("key");
-        let values = requirement.get("values");
-        if !syntax::qualified_name(key.text()).is_empty() {
-            return None;
-        }
-        let among = label(key.text()).map(|label| values.items().any(|value| value.text() == label));
-        selects &= match (requirement.get("operator").text(), values.len()) {
-            ("In", 1..) => among.unwrap_or(false),
-            ("NotIn", 1..) => !among.unwrap_or(false),
-            ("Exists", 0) => among.is_some(),
-            ("DoesNotExist", 0) => among.is_none(),
-            _ => return None,
-        };
-    }
-    Some(selects)
+    let Some(selector) = selector.value() else { return Some(false) };
+    let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str).map(Cow::from);
+    Selector::from_object(selector).ok().map(|selector| selector.matches(label))
 }

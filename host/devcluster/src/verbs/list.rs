@@ -195,6 +195,7 @@ impl Registry {
             stage,
             bookmarks: Watch::first_bookmark(call.now, options.allow_bookmarks),
             until: call.now.saturating_add(timeout).unwrap_or(jiff::Timestamp::MAX),
+            restores: self.store.restores(),
         }))
     }
 }
@@ -245,17 +246,8 @@ fn encode_token(revision: Value, start: &str) -> String {
 /// Reads the revision (`None`: the newest) and the last key of a token.
 fn read_token(token: &str, namespace: &str) -> Result<(Option<u64>, Key), Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = LENIENT.decode(token).map_err(|error| {
-        let at = match error {
-            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-            _ => token.len(),
-        };
-        invalid(&format!("illegal base64 data at input byte {at}"))
-    })?;
-    let token: Value = serde_json::from_slice(&bytes).map_err(|_| match bytes.first() {
-        None => invalid("unexpected end of JSON input"),
-        Some(first) => invalid(&format!("invalid character '{}' looking for beginning of value", char::from(*first))),
-    })?;
+    let bytes = LENIENT.decode(token).map_err(|_| invalid("illegal base64 data"))?;
+    let token: Value = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
     let version = token.get("v").and_then(Value::as_str).unwrap_or_default();
     if version != "meta.k8s.io/v1" {
         return Err(invalid(&format!("server does not recognize this encoded version {version}")));

@@ -80,8 +80,7 @@ impl Registry {
             }
         }
         let duplicates = if kind == PatchType::Json { Vec::new() } else { decoded.duplicates };
-        // The error quotes a strategic merge patch itself; of other patches, it quotes the result.
-        let text = if kind == PatchType::Strategic { crate::go::print(&decoded.value) } else { patched.to_string() };
+        let text = patched.to_string();
         let decoded = self.decode(call, Decoded { value: patched, duplicates }, options);
         let mut value = decoded.map_err(|status| undecodable(call, status, &text))?;
         call.settle_namespace(&mut value)?;

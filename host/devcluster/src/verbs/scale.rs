@@ -1,6 +1,7 @@
 //! The `scale` subresource.
 
 use bytes::Bytes;
+use gyre_core::selector::Selector;
 use serde_json::{Value, json};
 
 use crate::fields::{self, Force, Manager, ReplicasPaths};
@@ -10,7 +11,6 @@ use crate::patch;
 use crate::registry::Registry;
 use crate::request::body::{self, Decoded};
 use crate::request::options::WriteOptions;
-use crate::selector::LabelSelector;
 use crate::status::{FieldError, Named, Status};
 use crate::verbs::Call;
 use crate::verbs::patch::PatchType;
@@ -144,9 +144,7 @@ fn scale_of(kind: &Kind, value: &Value) -> Result<Value, Status> {
     let mut status = json!({ "replicas": number(&paths.status).unwrap_or(0) });
     let selector = match (&kind.origin, paths.selector.as_deref().and_then(|path| value.pointer(path))) {
         (Origin::Custom(_), Some(Value::String(text))) => Some(text.clone()),
-        (Origin::Builtin, Some(selector)) => {
-            LabelSelector::from_object(Some(selector)).ok().map(|selector| selector.to_string())
-        }
+        (Origin::Builtin, Some(selector)) => Selector::from_object(selector).ok().map(|selector| selector.to_string()),
         _ => None,
     };
     if let (Some(selector), Some(status)) = (selector.filter(|text| !text.is_empty()), status.as_object_mut()) {

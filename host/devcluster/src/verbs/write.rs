@@ -38,11 +38,8 @@ impl Registry {
         let kind = Arc::clone(&call.kind);
         let text = if value.is_object() { String::new() } else { value.to_string() };
         let Some(map) = value.as_object_mut() else {
-            let why = format!(
-                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion \
-                 string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-                crate::go::json_type_name(&value)
-            );
+            let found = object::type_name(&value);
+            let why = format!("couldn't get version/kind; json parse error: expected object, got {found}");
             return Err(Expected::object(&kind).unrecognized(&why, text.as_bytes()));
         };
         for (field, default) in [("apiVersion", kind.api_version()), ("kind", kind.kind.to_string())] {

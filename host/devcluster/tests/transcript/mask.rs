@@ -14,6 +14,14 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r" +\t", "\t"),
         // The log of client-go when a watch is stopped depends on the moment.
         (r"(?m)^[IWE]\d{4} .* reflector\.go:\d+\] .*\n", ""),
+        // Messages that devcluster words itself: `tests/contract/suite/messages.rs` lists them,
+        // with the reasons.
+        (
+            r"(cannot be handled as a \w+: |patch: Invalid value: <object>: )(?:json: cannot unmarshal |\S+: expected ).*",
+            "$1<wrong type>",
+        ),
+        (r"(: expected \w+, got )(?:&value\.valueUnstructured\{Value:\w+\}|\w+)", "$1<value>"),
+        (r"(unable to parse requirement: ).*", "$1<why>"),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
         (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
@@ -53,5 +61,9 @@ mod tests {
         check("--- /tmp/LIVE-123/v1.ConfigMap", "--- /tmp/LIVE-<n>/v1.ConfigMap");
         check("a\nE1121 10:33:48.465102   29075 reflector.go:227] \"Failed\"\nb", "a\nb");
         check("--timeout=30s", "--timeout=30s");
+        check("cannot be handled as a A: json: cannot unmarshal number into a", "cannot be handled as a A: <wrong type>");
+        check("cannot be handled as a A: data[a]: expected string, got number 1", "cannot be handled as a A: <wrong type>");
+        check(".a: expected string, got &value.valueUnstructured{Value:true}\"", ".a: expected string, got <value>\"");
+        check(".a: expected string, got boolean\"", ".a: expected string, got <value>\"");
     }
 }

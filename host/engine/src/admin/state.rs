@@ -66,7 +66,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
     let active = mount.active();
     let program = active.as_ref().map_or(wanted, |active| &active.program);
     let (readers, reads) = mount.count_reads();
-    let awaited: Vec<String> = active.iter().flat_map(|active| active.awaited_kinds()).map(|kind| kind.to_string()).collect();
+    let awaited: Vec<String> = mount.awaited_kinds(wanted).iter().map(ToString::to_string).collect();
     let quarantine = active.as_ref().and_then(|active| active.call_guard.quarantined()).map(|held| {
         json!({
             "reason": held.reason,

@@ -52,6 +52,12 @@ impl Certificate {
 
 pub(super) struct Following(AbortHandle);
 
+impl Following {
+    pub(super) fn task(&self) -> AbortHandle {
+        self.0.clone()
+    }
+}
+
 impl Drop for Following {
     fn drop(&mut self) {
         self.0.abort();

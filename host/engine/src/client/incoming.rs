@@ -15,6 +15,13 @@ use crate::health::Health;
 /// Two intervals of kube-apiserver's bookmarks, of at most 75 s. After this, the peer of a watch is
 /// gone, which the system would notice only after hours.
 pub(super) const WATCH_SILENT_AT_MOST: Duration = Duration::from_secs(150);
+/// The silent connections in a row after which the objects are listed again. An API server whose
+/// versions went back sends nothing, not even bookmarks, until they reach the watch's version.
+const SILENT_BEFORE_LIST: u32 = 2;
+/// Makes kube's watcher list again. The line break ends an event that was received in part.
+const EXPIRED: &[u8] = b"\n{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
+\"status\":\"Failure\",\"reason\":\"Expired\",\"code\":410,\
+\"message\":\"the watch received nothing twice in a row, not even a bookmark\"}}\n";
 
 pub(crate) struct Incoming<B> {
     inner: B,
@@ -35,7 +42,7 @@ impl<B> Incoming<B> {
     }
 
     /// Ends after [`WATCH_SILENT_AT_MOST`] without data, as if the API server had ended it, and
-    /// reports to `health`.
+    /// reports to `health`. The second time in a row, it ends as if the version had expired.
     pub(super) fn watch(inner: B, health: Arc<Health>) -> Self {
         Self { health: Some(health), ..Self::answer(inner, WATCH_SILENT_AT_MOST) }
     }
@@ -70,8 +77,8 @@ where
         Poll::Ready(match &self.health {
             Some(health) => {
                 debug!(?silent_for, "the watch received nothing, not even a bookmark: restarting it");
-                health.ended();
-                None
+                let is_lasting = health.silent() >= SILENT_BEFORE_LIST;
+                is_lasting.then(|| Ok(Frame::data(bytes::Bytes::from_static(EXPIRED))))
             }
             None => {
                 let message = format!("the API server sent nothing for {silent_for:?} in the middle of an answer");
@@ -142,6 +149,20 @@ mod tests {
         assert_eq!(started.elapsed(), 3 * PAUSE + WATCH_SILENT_AT_MOST, "only silence ends it");
         assert!(health.down().is_some(), "until it is taken up again");
         assert!(next(&mut body).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_is_silent_twice_in_a_row_expires() {
+        let health = Arc::new(Health::default());
+        let silent = async |frames| {
+            let mut body = Incoming::watch(Hesitant::new(frames), Arc::clone(&health));
+            let mut received = 0;
+            while let Some(Ok(())) = next(&mut body).await {
+                received += 1;
+            }
+            received - frames
+        };
+        assert_eq!([silent(0).await, silent(0).await, silent(1).await, silent(0).await], [0, 1, 0, 1]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -32,6 +32,11 @@ impl Lists {
         state.whole.filter(|_| state.under_way.is_none())
     }
 
+    /// Returns whether a list was requested and is not complete.
+    pub(crate) fn are_under_way(&self) -> bool {
+        self.state().under_way.is_some()
+    }
+
     fn state(&self) -> MutexGuard<'_, ListTimes> {
         self.0.lock()
     }
@@ -47,8 +52,9 @@ mod tests {
         assert_eq!(lists.asked(), None);
         let before = Moment::now();
         lists.ask();
-        assert_eq!(lists.asked(), None);
+        assert!(lists.asked().is_none() && lists.are_under_way());
         lists.end();
+        assert!(!lists.are_under_way());
         let asked = lists.asked().unwrap();
         assert!(before < asked && asked < Moment::now());
         lists.ask();

@@ -21,7 +21,7 @@ use tracing::{debug, info, warn};
 
 use crate::client::lists::Lists;
 use crate::client::{self, Connection};
-use crate::cluster::kinds::Resource;
+use crate::cluster::kinds::{self, Resource};
 use crate::cluster::object::{Error, Received, SharedObject};
 use crate::cluster::store::{Change, Store, WriteEpoch};
 use crate::error::error_chain;
@@ -99,7 +99,10 @@ pub struct Informer {
 
 struct Shared {
     target: Target,
+    resource: Resource,
     store: Store,
+    /// Set once the API server no longer serves the kind, or serves it in another way.
+    outdated: SetOnce<()>,
     /// Wakes its waiters in order, unlike a `watch` channel.
     synced: SetOnce<()>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
@@ -116,6 +119,10 @@ impl Informer {
     /// Stores the answer to our own write before the watch brings it, if [`Store::insert_written`]
     /// accepts it. Subscribers are notified as by the watch.
     pub fn insert_written(&self, object: &SharedObject, epoch: WriteEpoch) {
+        // A requested list may be of a state before the write, and replaces what is stored.
+        if self.shared.lists.are_under_way() {
+            return;
+        }
         if let Change::Stored { previous } = self.shared.store.insert_written(Arc::clone(object), epoch) {
             self.shared.notify_subscribers(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
@@ -144,9 +151,24 @@ impl Informer {
         !self.task.is_finished()
     }
 
-    /// Waits until the first list is complete.
+    /// Returns whether the API server no longer serves the kind as it did when the watch began. The
+    /// watch has ended then, and another [`Informers::get`] starts a new one.
+    pub fn is_outdated(&self) -> bool {
+        self.shared.outdated.initialized()
+    }
+
+    /// Waits until it is outdated.
+    pub async fn outdated(&self) {
+        self.shared.outdated.wait().await;
+    }
+
+    /// Waits until the first list is complete, or the informer is outdated.
     pub async fn synced(&self) {
-        self.shared.synced.wait().await;
+        tokio::select! {
+            biased;
+            _ = self.shared.synced.wait() => {}
+            _ = self.shared.outdated.wait() => {}
+        }
     }
 
     /// Notifies `subscriber` of all existing objects, and then of each change.
@@ -198,11 +220,14 @@ impl Informers {
             projection: scope.projection,
         };
         let mut running = self.running.lock();
-        if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
+        let known = running.get(&target).and_then(Weak::upgrade);
+        if let Some(informer) = known.filter(|informer| !informer.is_outdated()) {
             return informer;
         }
         let shared = Arc::new(Shared {
             target: target.clone(),
+            resource: resource.clone(),
+            outdated: SetOnce::new(),
             store: Store::default(),
             synced: SetOnce::new(),
             subscribers: Mutex::default(),
@@ -217,7 +242,8 @@ impl Informers {
             label_selector: target.label_selector.clone(),
             ..watcher::Config::default()
         };
-        let task = tokio::spawn(run(Arc::clone(&shared), api, config, Arc::clone(&self.metrics), self.seed));
+        let watch = run(Arc::clone(&shared), api, config, Arc::clone(&self.metrics), self.seed);
+        let task = tokio::spawn(run_until_outdated(Arc::clone(&shared), self.connection.client(), watch));
         let informer = Arc::new(Informer { shared, task });
         running.retain(|_, informer| informer.strong_count() > 0);
         running.insert(target, Arc::downgrade(&informer));
@@ -226,7 +252,8 @@ impl Informers {
 
     /// Returns the running informers.
     pub fn running(&self) -> Vec<Arc<Informer>> {
-        self.running.lock().values().filter_map(Weak::upgrade).collect()
+        let running = self.running.lock();
+        running.values().filter_map(Weak::upgrade).filter(|informer| !informer.is_outdated()).collect()
     }
 }
 
@@ -238,6 +265,46 @@ pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrate
     let release = (digits(&version.major), digits(&version.minor));
     info!(version = version.git_version, "connected to the API server");
     Ok(if release >= (1, 34) { watcher::InitialListStrategy::StreamingList } else { watcher::InitialListStrategy::ListWatch })
+}
+
+/// Runs a watch until its kind is no longer served as when it began.
+async fn run_until_outdated(shared: Arc<Shared>, client: Client, watch: impl Future<Output = ()>) {
+    let now = tokio::select! {
+        biased;
+        now = kind_changes(&shared, &client) => now,
+        () = watch => return,
+    };
+    let kind = &shared.target.kind;
+    let is_gone = now.is_none_or(|now| !now.has_same_paths(&shared.resource));
+    warn!(%kind, "{}", if is_gone { "the API server no longer serves the kind" } else { "the kind has changed" });
+    // First, so that nobody takes the emptied cache for a kind without objects.
+    let _ = shared.outdated.set(());
+    if is_gone {
+        shared.store.begin_list();
+        shared.end_list();
+    }
+}
+
+/// When a kind in doubt is looked up. The API server publishes changes of kinds with a delay.
+const LOOK_UP_AFTER: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+/// Waits until the API server serves the kind in another way than when the watch began. Returns how
+/// it serves it now; `None` if not at all.
+async fn kind_changes(shared: &Shared, client: &Client) -> Option<Resource> {
+    loop {
+        shared.health.kind_doubted().await;
+        if !shared.resource.can_go() {
+            continue;
+        }
+        for delay in LOOK_UP_AFTER {
+            tokio::time::sleep(delay).await;
+            match kinds::find(client, &shared.target.kind).await {
+                Ok(Some(now)) if now == shared.resource => {}
+                Ok(now) => return now,
+                Err(error) => debug!(kind = %shared.target.kind, error = %error_chain(&error), "cannot look up the kind"),
+            }
+        }
+    }
 }
 
 async fn run(shared: Arc<Shared>, api: Api<Received>, mut config: watcher::Config, metrics: Arc<Metrics>, seed: u64) {
@@ -279,6 +346,9 @@ async fn run_watch(shared: &Shared, api: Api<Received>, config: &watcher::Config
             Ok(event) => shared.take(event, metrics),
             Err(error) if rejects_streaming(&error, config) => return Listing::NotStreamed,
             Err(error) => {
+                if is_not_served(&error) {
+                    shared.health.doubt_kind();
+                }
                 metrics.watch_failed(target);
                 shared.health.failed(error_chain(&error));
                 warn!(kind = %target.kind, namespace = target.namespace, error = %error_chain(&error), "the watch failed; restarting it");
@@ -323,6 +393,14 @@ fn rejects_streaming(error: &watcher::Error, config: &watcher::Config) -> bool {
         && matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if matches!(status.code, 400 | 422))
 }
 
+fn is_not_served(error: &watcher::Error) -> bool {
+    matches!(
+        error,
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+            if status.code == 404
+    )
+}
+
 impl Shared {
     fn take(&self, event: Event<Received>, metrics: &Metrics) {
         self.health.heard();
@@ -338,15 +416,19 @@ impl Shared {
                 }
             }
             Event::InitDone => {
-                for gone in self.store.end_list() {
-                    self.notify_subscribers(&WatchEvent::Deleted(gone));
-                }
+                self.end_list();
                 self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
                 let _ = self.synced.set(());
             }
         }
         metrics.cached(&self.target, self.store.len());
+    }
+
+    fn end_list(&self) {
+        for gone in self.store.end_list() {
+            self.notify_subscribers(&WatchEvent::Deleted(gone));
+        }
     }
 
     fn stored(&self, item: Received, origin: Origin, metrics: &Metrics) {

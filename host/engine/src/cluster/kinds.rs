@@ -24,7 +24,7 @@ const LOOKS_FOR_STATUS: u32 = 20;
 pub const WAITS_FOR_STATUS: Duration = LOOK_AGAIN_AFTER.saturating_mul(LOOKS_FOR_STATUS);
 
 /// A kind as the API server serves it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Group, version, kind and plural.
     pub api: ApiResource,
@@ -47,6 +47,17 @@ impl Resource {
     /// Returns group, version and kind.
     pub fn kind(&self) -> GroupVersionKind {
         GroupVersionKind::new(&self.api.group, &self.api.version, &self.api.kind)
+    }
+
+    /// Returns whether the kind is defined by a CustomResourceDefinition or by an aggregated API
+    /// server, and so can go while a host runs. Groups without a dot are of Kubernetes.
+    pub(crate) fn can_go(&self) -> bool {
+        self.api.group.contains('.')
+    }
+
+    /// Returns whether objects of the kind are at the same paths as before.
+    pub(crate) fn has_same_paths(&self, before: &Self) -> bool {
+        self.api == before.api && self.scope == before.scope
     }
 
     /// The API of objects in that namespace; of all objects if `None`.
@@ -140,7 +151,7 @@ pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, mou
             return resource;
         }
     }
-    warn!(mount, %kind, "continuing without a status subresource: the host writes no status of these objects until it is restarted");
+    warn!(mount, %kind, "continuing without a status subresource: until the kind has one, the status is written with the objects");
     resource
 }
 

@@ -110,9 +110,14 @@ impl ReadCache {
         self.served.write().insert(kind, served);
     }
 
-    /// Returns the views of a kind; `None` if it is not served.
+    /// Returns the views of a kind; `None` if it is not served, or no longer as it was.
     pub(crate) fn served(&self, kind: &GroupVersionKind) -> Option<Served> {
-        self.served.read().get(kind).cloned()
+        let served = self.served.read().get(kind).cloned();
+        served.filter(|served| !served.views().any(|view| view.is_outdated()))
+    }
+
+    pub(crate) fn all_views(&self) -> Vec<Arc<View>> {
+        self.served.read().values().flat_map(Served::views).cloned().collect()
     }
 
     pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> ReadResult {

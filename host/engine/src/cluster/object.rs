@@ -306,6 +306,18 @@ impl Object {
         self.text(self.controller).or_else(|| self.text(self.owner_label))
     }
 
+    /// Returns whether `metadata.ownerReferences` name this UID, as the controller or not.
+    pub fn refers_to(&self, uid: &str) -> bool {
+        self.text(self.controller) == Some(uid) || self.json.contains(uid) && self.has_reference(uid)
+    }
+
+    fn has_reference(&self, uid: &str) -> bool {
+        let references = raw::member(&self.json, "metadata").and_then(|metadata| raw::member(metadata, "ownerReferences"));
+        let mut uids =
+            references.map(raw::elements).into_iter().flatten().filter_map(|reference| raw::member(reference, "uid"));
+        uids.any(|found| raw::text(found).as_deref() == Some(uid))
+    }
+
     /// `metadata.resourceVersion`, or 0 if it is not a number. Versions of one kind compare as
     /// decimal numbers, which Kubernetes guarantees since 1.35 (KEP-5504).
     pub fn resource_version(&self) -> u64 {
@@ -533,6 +545,16 @@ mod tests {
     fn the_label_names_the_owner_where_there_is_no_controller() {
         let object = Object::parse(r#"{"metadata":{"name":"n","labels":{"gyre.dev/owner-uid":"o-2"}}}"#).unwrap();
         assert_eq!(object.owner_uid(), Some("o-2"));
+    }
+
+    #[test]
+    fn every_reference_names_an_owner_and_a_label_does_not() {
+        let object = Object::parse(
+            r#"{"metadata":{"name":"n","labels":{"gyre.dev/owner-uid":"o-3"},"ownerReferences":[
+                {"uid":"o-1"},{"uid":"o-2","controller":true},null,{"name":"o-4"}]}}"#,
+        )
+        .unwrap();
+        assert_eq!(["o-1", "o-2", "o-3", "o-4", ""].map(|uid| object.refers_to(uid)), [true, true, false, false, false]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Three indexes point to the same objects and compare keys inside their JSON.
 //!
-//! Readers hold the lock only to clone an index, because plugins read at the idle priority, and may
+//! A reader holds the lock only to clone an index: plugins read at the idle priority, and may
 //! lose the CPU meanwhile.
 
 use std::collections::HashSet;
@@ -164,17 +164,25 @@ impl Store {
     }
 
     /// Begins a list, which replaces all objects at its end.
+    ///
+    /// Versions may go back, because the list may be of an etcd that was restored from a backup, or
+    /// of another cluster.
     pub fn begin_list(&self) {
         let mut state = self.write();
         state.lists += 1;
+        state.seen = 0;
         state.listing = Some(Vec::new());
     }
 
-    /// Stores an object of the current list.
+    /// Stores an object of the current list, even if the store has a newer version.
+    ///
+    /// # Assumptions
+    ///
+    /// The list shows a state after its request, and since then no answer to a write was stored.
     pub fn list_item(&self, object: SharedObject) -> Change {
         let mut state = self.write();
         state.seen = state.seen.max(object.resource_version());
-        let change = state.put(Arc::clone(&object));
+        let change = state.replace(Arc::clone(&object));
         if let Some(listing) = &mut state.listing {
             listing.push(object);
         }
@@ -236,11 +244,18 @@ impl Store {
 
 impl StoreState {
     fn put(&mut self, object: SharedObject) -> Change {
+        let is_newer = |previous: &SharedObject| {
+            // A server without comparable versions (none of Kubernetes' own).
+            let is_uncounted = object.resource_version() == 0;
+            is_uncounted || previous.resource_version() < object.resource_version()
+        };
+        if self.by_key.get(key(&object)).is_none_or(is_newer) { self.replace(object) } else { Change::Nothing }
+    }
+
+    fn replace(&mut self, object: SharedObject) -> Change {
         let previous = self.by_key.get(key(&object)).cloned();
         if let Some(previous) = &previous {
-            // A server without comparable versions (none of Kubernetes' own).
-            let uncounted = object.resource_version() == 0 && previous.json() != object.json();
-            if previous.resource_version() >= object.resource_version() && !uncounted {
+            if previous.json() == object.json() {
                 return Change::Nothing;
             }
             if uid_key(previous) != uid_key(&object) {
@@ -288,6 +303,10 @@ mod visits {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn object_in(namespace: &str, name: &str) -> SharedObject {
@@ -397,6 +416,55 @@ mod tests {
         store.list_item(object("c", 3, "owner"));
         assert_eq!(names(&store.end_list()), ["a"]);
         assert_eq!(names(&store.list()), ["b", "c"]);
+    }
+
+    #[test]
+    fn a_list_replaces_objects_with_newer_versions() {
+        let store = Store::default();
+        for (name, version) in [("a", 90), ("b", 91), ("gone", 92)] {
+            store.apply(object(name, version, "owner"));
+        }
+        store.begin_list();
+        let before = store.get(&key("a"));
+        assert_eq!(store.list_item(object("a", 40, "other")), Change::Stored { previous: before });
+        assert_eq!(store.list_item(object("b", 91, "owner")), Change::Nothing);
+        assert_eq!(names(&store.end_list()), ["gone"]);
+        assert_eq!((names(&store.owned_by("other")), names(&store.owned_by("owner"))), (vec!["a"], vec!["b"]));
+
+        store.begin_list();
+        store.list_item(object("a", 40, "other"));
+        store.end_list();
+        let epoch = store.write_epoch();
+        assert!(matches!(store.insert_written(object("a", 41, "other"), epoch), Change::Stored { .. }));
+        assert!(matches!(store.apply(object("a", 42, "other")), Change::Stored { .. }));
+    }
+
+    proptest! {
+        #[test]
+        fn after_a_list_the_store_holds_what_was_listed_and_follows_later_changes(
+            before in any_objects(), listed in any_objects(), after in 1..20_u64,
+        ) {
+            let store = Store::default();
+            before.iter().for_each(|(name, version)| drop(store.apply(object(name, *version, "owner"))));
+            store.begin_list();
+            listed.iter().for_each(|(name, version)| drop(store.list_item(object(name, *version, "owner"))));
+            store.end_list();
+            let held = |store: &Store| -> BTreeMap<String, u64> {
+                store.list().iter().map(|object| (object.name().to_owned(), object.resource_version())).collect()
+            };
+            prop_assert_eq!(held(&store), listed.clone());
+            let next = listed.values().max().map_or(1, |newest| newest + after);
+            let epoch = store.write_epoch();
+            store.insert_written(object("a", next, "owner"), epoch);
+            store.apply(object("b", next + 1, "owner"));
+            let mut expected = listed;
+            expected.extend([("a".to_owned(), next), ("b".to_owned(), next + 1)]);
+            prop_assert_eq!(held(&store), expected);
+        }
+    }
+
+    fn any_objects() -> impl Strategy<Value = BTreeMap<String, u64>> {
+        proptest::collection::btree_map("[a-d]", 1..100_u64, 0..4)
     }
 
     #[test]

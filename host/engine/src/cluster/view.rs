@@ -17,6 +17,7 @@ use crate::cluster::store::WriteEpoch;
 pub(crate) struct View {
     pub(crate) resource: Resource,
     informers: Vec<Arc<Informer>>,
+    has_all_namespaces: bool,
 }
 
 /// A cached object compared with the API server.
@@ -37,7 +38,8 @@ impl View {
             (Namespaces::Only(names), Scope::Namespaced) => names.iter().map(|name| get(Some(name))).collect(),
             _ => vec![get(None)],
         };
-        Self { resource, informers }
+        let has_all_namespaces = resource.scope == Scope::Cluster || *namespaces == Namespaces::All;
+        Self { resource, informers, has_all_namespaces }
     }
 
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
@@ -46,6 +48,11 @@ impl View {
 
     pub(crate) fn by_uid(&self, uid: &str) -> Option<SharedObject> {
         self.informers.iter().find_map(|informer| informer.store().by_uid(uid))
+    }
+
+    /// Returns whether an object with this UID may exist, here or in a namespace that is not cached.
+    pub(crate) fn may_exist(&self, uid: &str) -> bool {
+        !self.has_all_namespaces || self.by_uid(uid).is_some()
     }
 
     pub(crate) fn owned_by(&self, uid: &str) -> Vec<SharedObject> {
@@ -113,6 +120,16 @@ impl View {
         self.informers.iter().find(serves)
     }
 
+    /// Returns whether the API server no longer serves the kind as it did.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.informers.iter().any(|informer| informer.is_outdated())
+    }
+
+    pub(crate) fn informers(&self) -> &[Arc<Informer>] {
+        &self.informers
+    }
+
+    /// Waits until the first lists are complete, or the view is outdated.
     pub(crate) async fn synced(&self) {
         for informer in &self.informers {
             informer.synced().await;

@@ -1,3 +1,5 @@
 //! Tests of a host on devcluster.
 
 mod churn;
+mod kinds;
+mod tasks;

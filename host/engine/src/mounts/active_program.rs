@@ -12,6 +12,7 @@ use gyre_sandbox::Bytes;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tracing::debug;
 
@@ -49,6 +50,7 @@ pub(crate) struct ActiveProgram {
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     subscriptions: Mutex<Vec<Subscription>>,
     awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
+    published: Notify,
     finding: Mutex<Option<AbortHandle>>,
 }
 
@@ -102,6 +104,7 @@ impl ActiveProgram {
             children: RwLock::default(),
             subscriptions: Mutex::default(),
             awaited: Mutex::default(),
+            published: Notify::new(),
             finding: Mutex::default(),
         };
         active.parents.synced().await;
@@ -111,7 +114,8 @@ impl ActiveProgram {
         }
         let declared = declared_children(&active.program);
         let mut children = active.children.write();
-        children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| active.is_ours(object)));
+        let has_ours = |view: &View| view.is_outdated() || view.list(None).iter().any(|object| active.is_ours(object));
+        children.retain(|kind, view| declared.contains(kind) || has_ours(view));
         drop(children);
         Ok(active)
     }
@@ -120,8 +124,35 @@ impl ActiveProgram {
         self.program.selector.is_empty() || self.program.selector.matches(|label| parent.label(label))
     }
 
+    /// Returns the views of the kinds of children that are served.
     pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
-        self.children.read().clone()
+        let children = self.children.read();
+        let served = children.iter().filter(|(_, view)| !view.is_outdated());
+        served.map(|(kind, view)| (kind.clone(), Arc::clone(view))).collect()
+    }
+
+    /// Waits until the API server serves one of its kinds no longer or in another way, so that the
+    /// program must be prepared again.
+    pub(crate) async fn outdated(&self) {
+        loop {
+            let views: Vec<Arc<View>> = self.children.read().values().cloned().chain(self.lookup.all_views()).collect();
+            let informers = views.iter().flat_map(|view| view.informers()).chain(self.parents.informers());
+            let outdated: Vec<_> = informers.map(|informer| Box::pin(informer.outdated())).collect();
+            if outdated.is_empty() {
+                return self.published.notified().await;
+            }
+            tokio::select! {
+                biased;
+                _ = futures::future::select_all(outdated) => return,
+                () = self.published.notified() => {}
+            }
+        }
+    }
+
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.parents.is_outdated()
+            || self.children.read().values().any(|view| view.is_outdated())
+            || self.lookup.all_views().iter().any(|view| view.is_outdated())
     }
 
     /// All Secrets that are visible as parents, children or reads.
@@ -153,6 +184,13 @@ impl ActiveProgram {
 
     pub(crate) fn awaited_kinds(&self) -> Vec<GroupVersionKind> {
         self.awaited.lock().iter().map(|(kind, _)| kind.clone()).collect()
+    }
+
+    /// Returns whether one of its tasks has ended before its work was done.
+    pub(crate) fn has_ended_task(&self) -> bool {
+        // An awaited kind is removed when its task ends, and the other task never ends.
+        let finding = self.finding.lock();
+        self.awaited.lock().iter().any(|(_, task)| task.is_finished()) || finding.as_ref().is_some_and(AbortHandle::is_finished)
     }
 
     pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
@@ -188,6 +226,7 @@ impl ActiveProgram {
         if let Some(view) = children {
             self.children.write().insert(kind, view);
         }
+        self.published.notify_one();
     }
 
     pub(super) fn add_subscriptions(&self, subscriptions: Vec<Subscription>) {

@@ -1,6 +1,7 @@
 //! The life of a mount: it activates one program after the other, and works while it leads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::watch;
@@ -15,6 +16,9 @@ use crate::mounts::services::HostServices;
 use crate::program::Program;
 
 pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
+
+/// How often a mount tries again that was refused because of a changed kind.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(15);
 
 impl Mount {
     /// Activates each program. The old one works on while the next one is prepared.
@@ -34,15 +38,18 @@ impl Mount {
                 },
                 () = self.activate(Arc::clone(&program), &services) => {}
             }
-            let changed = tokio::select! {
+            let companions = async {
+                tokio::join!(self.release_out_of_scope(&services), companion(&self, &program, &services));
+                std::future::pending::<()>().await;
+            };
+            let goes_on = tokio::select! {
                 biased;
-                changed = programs.changed() => changed,
-                ((), ()) = async { tokio::join!(self.release_out_of_scope(&services), companion(&self, &program, &services)) } => {
-                    programs.changed().await
-                }
+                changed = programs.changed() => changed.is_ok(),
+                () = self.kinds_change() => true,
+                () = companions => true,
             };
             self.set_observer(None);
-            if changed.is_err() {
+            if !goes_on {
                 return;
             }
         }
@@ -61,7 +68,7 @@ impl Mount {
     async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
         let old = self.active();
         // A change of the shadow alone does not restart the mount.
-        if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
+        if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program) && !old.is_outdated()) {
             return;
         }
         let parents = self.find_parents(&program, services).await;
@@ -89,7 +96,11 @@ impl Mount {
         let manifest = program.manifest();
         info!(
             mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
-            "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
+            "{}", match &old {
+                None => "mounted",
+                Some(old) if old.program.same_except_shadow(&program) => "mounted again, because a kind has changed",
+                Some(_) => "the new plugin and configuration are active",
+            }
         );
         active.subscribe_all(self, &services.queue);
         active.find_fresh(&services.client, &services.claims.of(&self.name));
@@ -98,6 +109,17 @@ impl Mount {
         active.await_kinds(self, services);
         self.enter(Phase::Running);
         services.leadable.add(&self.name);
+    }
+
+    /// Waits until a kind of the active program is no longer served as it was.
+    async fn kinds_change(&self) {
+        match self.active() {
+            Some(active) => active.outdated().await,
+            None => std::future::pending().await,
+        }
+        if matches!(self.phase(), Phase::Refused(_)) {
+            tokio::time::sleep(TRY_AGAIN_AFTER).await;
+        }
     }
 
     pub(crate) async fn lead(self: Arc<Self>, services: Arc<HostServices>) {

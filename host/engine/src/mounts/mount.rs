@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, ReadIndex};
+use gyre_core::terminating::TerminatingNamespaces;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::OwnedRwLockReadGuard;
 
@@ -15,7 +16,7 @@ use crate::cluster::informer::WatchEvent;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::observer::Observer;
 use crate::mounts::parent_state::ParentState;
-use crate::program::MountName;
+use crate::program::{MountName, Program};
 use crate::work::WorkQueue;
 use crate::writes::events::{WriteAccess, WritePermit};
 use crate::writes::own_writes::OwnWrites;
@@ -31,6 +32,7 @@ pub struct Mount {
     readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
+    pub(crate) terminating: Mutex<TerminatingNamespaces>,
     pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
@@ -101,6 +103,7 @@ impl Mount {
             readers: Mutex::default(),
             observer: RwLock::default(),
             own_writes: OwnWrites::default(),
+            terminating: Mutex::default(),
             running: Running::default(),
             in_flight: Arc::default(),
             publishing: Arc::default(),
@@ -110,6 +113,13 @@ impl Mount {
     /// The active program; `None` before the first caches have synced, and after the unmount.
     pub(crate) fn active(&self) -> Option<Arc<ActiveProgram>> {
         self.active.read().clone()
+    }
+
+    /// Returns the kinds that the API server does not serve, and for which the mount waits.
+    pub(crate) fn awaited_kinds(&self, wanted: &Program) -> Vec<GroupVersionKind> {
+        let parent = (self.phase() == Phase::Waiting).then(|| wanted.manifest().parent.clone());
+        let others = self.active().into_iter().flat_map(|active| active.awaited_kinds());
+        parent.into_iter().chain(others).collect()
     }
 
     pub(super) fn set_active(&self, active: Arc<ActiveProgram>) {

@@ -26,13 +26,13 @@ pub(crate) struct ParentState {
     pub(crate) requeue_at: Option<Instant>,
     /// The events of the last reconcile; `None` if unknown, as after a restart.
     pub(crate) events: Option<Vec<Event>>,
-    /// What the API server stored for a child, if it differs from what was desired.
+    /// The stored form of a child, if the API server changed the desired one.
     pub(crate) accepted: BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
     /// Fingerprints of the sent and the stored status, if the API server dropped fields.
     pub(crate) accepted_status: Option<(u64, u64)>,
     pub(crate) pace: Pace,
-    /// What the last reconcile left, to tell others' changes from our own writes; `None` if no
+    /// The traces of the last reconcile, to tell others' changes from our own writes; `None` if no
     /// reconcile wrote recently.
     pub(crate) trail: Option<Arc<Trail>>,
 }

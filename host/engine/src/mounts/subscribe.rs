@@ -43,8 +43,20 @@ impl ActiveProgram {
             let (Some(active), Some(mount)) = (active.upgrade(), mount.upgrade()) else { return };
             let object = event.object();
             active.track_freshness(event);
-            let is_held_back = matches!(event, WatchEvent::Stored { .. }) && mount.own_writes.suppresses(object);
-            if !is_held_back {
+            if let (WatchEvent::Stored { previous: None, origin: Origin::Watch, .. }, Some(namespace)) =
+                (event, object.namespace())
+            {
+                mount.terminating.lock().forget(namespace);
+            }
+            let is_own_write = match event {
+                WatchEvent::Stored { origin: Origin::Watch, .. } => mount.own_writes.suppresses(object),
+                WatchEvent::Stored { origin: Origin::List, .. } => {
+                    mount.own_writes.listed(&object.key());
+                    false
+                }
+                WatchEvent::Deleted(_) => false,
+            };
+            if !is_own_write {
                 mount.enqueue(&queue, object.key(), priority_of(event));
             }
         }));

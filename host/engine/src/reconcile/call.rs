@@ -107,7 +107,7 @@ async fn run(
 ) -> Ended {
     let program = Arc::clone(&active.program);
     let parent = observed.shown_parent(active);
-    let mut imports = Box::new(CallContext::new(mount, active, parent.key(), &observed.children, observed.views.keys()));
+    let mut imports = Box::new(CallContext::new(mount, active, parent.key(), observed.shown_children(), observed.views.keys()));
     if context.recordings.wants(&mount.name) {
         imports.start_transcript();
     }

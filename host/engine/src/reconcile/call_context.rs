@@ -40,7 +40,7 @@ impl CallContext {
         mount: &Arc<Mount>,
         active: &Arc<ActiveProgram>,
         parent: ObjectKey,
-        children: &[(GroupVersionKind, SharedObject)],
+        children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>,
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
         Self::before(Audience::Mount(Arc::clone(mount), Span::current()), active, parent, children, served)
@@ -51,7 +51,7 @@ impl CallContext {
         span: Option<Span>,
         active: &Arc<ActiveProgram>,
         parent: ObjectKey,
-        children: &[(GroupVersionKind, SharedObject)],
+        children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>,
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
         Self::before(span.map_or(Audience::None, Audience::Log), active, parent, children, served)
@@ -61,7 +61,7 @@ impl CallContext {
         audience: Audience,
         active: &Arc<ActiveProgram>,
         parent: ObjectKey,
-        children: &[(GroupVersionKind, SharedObject)],
+        children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>,
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
         let mut by_kind: BTreeMap<GroupVersionKind, Vec<SharedObject>> = BTreeMap::new();

@@ -10,7 +10,7 @@ use gyre_core::plan::{
 };
 use gyre_core::response::{Child, Response};
 
-use crate::cluster::object::SharedObject;
+use crate::cluster::object::{Object, SharedObject};
 use crate::cluster::view::View;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::parent_state::ParentState;
@@ -19,6 +19,7 @@ use crate::writes::finalizers;
 /// One parent and its children in the caches at one moment.
 pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
+    /// All objects with its marks.
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
 }
@@ -33,6 +34,14 @@ impl ObservedState {
             children.extend(owned.map(|child| (kind.clone(), child)));
         }
         Self { parent, children: children.into(), views }
+    }
+
+    /// The children that the plugin may see: where an ownerReference is possible, those that have
+    /// one. Others with the labels become children only if the plugin wants their names.
+    pub(crate) fn shown_children(&self) -> impl Iterator<Item = &(GroupVersionKind, SharedObject)> {
+        let parent = &self.parent;
+        let is_far = |child: &Object| ownership(parent.namespace(), child.namespace()) == Ownership::Labels;
+        self.children.iter().filter(move |(_, child)| is_far(child) || child.refers_to(parent.uid()))
     }
 
     /// The parent without the host's list of its children, whose changes would cause needless

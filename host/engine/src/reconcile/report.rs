@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
-use gyre_core::plan::{Refusal, Refusals};
+use gyre_core::plan::{Held, Refusal, Refusals};
 use gyre_core::response::{Event, Severity};
-use gyre_core::status::{NextAttempt, Readiness};
+use gyre_core::status::{Execution, NextAttempt, Readiness};
 use gyre_core::{pace, queue};
 
 use crate::writes::apply::StepResult;
@@ -15,6 +15,8 @@ pub(crate) struct ReconcileReport {
     pub(crate) refusals: Refusals,
     /// The reason to wait: a word, and a sentence.
     pub(crate) waits: Option<(&'static str, String)>,
+    /// Whether a child waits.
+    has_waiting_child: bool,
     pub(crate) requeue: Option<Duration>,
     pub(crate) problem: Option<Problem>,
     /// The host's own events, besides problems and refusals.
@@ -29,6 +31,7 @@ impl ReconcileReport {
             changed: Changed::No,
             refusals: Refusals::default(),
             waits: None,
+            has_waiting_child: false,
             requeue: None,
             problem: None,
             host_events: Vec::new(),
@@ -49,6 +52,10 @@ impl ReconcileReport {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
             Ok(StepResult::Nothing) => {}
             Ok(StepResult::Refused(refusal)) => self.refusals.add(refusal),
+            Ok(StepResult::RefusedFor(delay, refusal)) => {
+                self.requeue_after(delay);
+                self.refusals.add(refusal);
+            }
             Ok(StepResult::Waits(message)) => {
                 self.changed = Changed::Yes;
                 self.wait(message);
@@ -61,11 +68,20 @@ impl ReconcileReport {
         }
     }
 
+    pub(crate) fn record_held(&mut self, held: Held) {
+        match held {
+            Held::Refused(refusal) => self.refusals.add(refusal),
+            Held::Waiting(waiting) => self.wait(waiting.message),
+        }
+    }
+
     pub(crate) fn warn(&mut self, reason: &str, message: &str) {
         self.host_events.push(warning(reason, message));
     }
 
+    /// Records that a child waits.
     pub(crate) fn wait(&mut self, message: String) {
+        self.has_waiting_child = true;
         self.waits.get_or_insert(("Waiting", message));
     }
 
@@ -80,6 +96,10 @@ impl ReconcileReport {
 
     pub(crate) fn is_carried_out(&self) -> bool {
         self.problem.is_none() && self.refusals.is_empty()
+    }
+
+    pub(crate) fn execution(&self) -> Execution {
+        if self.is_carried_out() && !self.has_waiting_child { Execution::Complete } else { Execution::Incomplete }
     }
 
     pub(crate) fn readiness<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Readiness<'a> {

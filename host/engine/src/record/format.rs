@@ -8,7 +8,7 @@
 //! {"end": {"calls": 1000, "dropped": 0, "because": "calls"}}            unless it was cut off
 //! ```
 //!
-//! Objects are unchanged [`Text`]s. Readers ignore unknown keys; incompatible changes get another
+//! Objects are unchanged [`Text`]s. A reader ignores unknown keys; incompatible changes get another
 //! `format`. Responses are as in `gyre_core::response`, limits as in the sandbox.
 
 use gyre_core::object::{GroupVersionKind, kind_text};

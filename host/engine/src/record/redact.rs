@@ -385,7 +385,7 @@ fn parts(value: &str) -> BTreeSet<String> {
         });
     }
     parts.retain(|part| part.len() >= ANYWHERE && part != value);
-    // Readers often remove the line break at the end of files.
+    // People often remove the line break at the end of files.
     parts.insert(value.trim().to_owned());
     parts
 }

@@ -96,7 +96,8 @@ impl Pair {
             return None;
         }
         let parent = &observed.parent;
-        let imports = CallContext::detached(span.clone(), active, parent.key(), &observed.children, observed.views.keys());
+        let imports =
+            CallContext::detached(span.clone(), active, parent.key(), observed.shown_children(), observed.views.keys());
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
         let shown = observed.shown_parent(active);
@@ -142,8 +143,8 @@ impl Pair {
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
         let mut report = ReconcileReport::new(0);
         report.refusals.extend(plan.refusals.iter().cloned());
-        if let Some(child) = plan.waiting.first() {
-            report.wait(format!("{child} is being deleted, and will be created once it is gone"));
+        if let Some(waiting) = plan.waiting.first() {
+            report.wait(waiting.message.clone());
         }
         if let Some(problem) = failure {
             report.fail(problem.clone());
@@ -151,7 +152,8 @@ impl Pair {
         let (parent, current) = (&side.observed.parent, status_of(&side.observed.parent));
         let refusals = report.refusals.reported();
         let readiness = report.readiness(&self.retries, &refusals);
-        let decided = decide(current.as_ref(), parent, response, readiness, side.active.status_capabilities, self.now);
+        let shown = (readiness, report.execution());
+        let decided = decide(current.as_ref(), parent, response, shown, side.active.status_capabilities, self.now);
         decided.map(Value::Object).or(current).unwrap_or_default()
     }
 }
@@ -164,7 +166,7 @@ fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     })
 }
 
-/// What would be done for one parent.
+/// The actions for one parent that an answer leads to.
 struct Intent {
     /// The desired children, including unchanged ones.
     desired: BTreeMap<Identity, Desired>,
@@ -195,7 +197,7 @@ fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     object
 }
 
-/// What happens to a child.
+/// The action on a child.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
     Absent,
@@ -208,7 +210,7 @@ impl Intent {
     fn fates(&self) -> BTreeMap<Identity, Fate<'_>> {
         let steps = self.plan.steps.iter().filter_map(|step| Some((identity_of(step.child()), Fate::after(step)?)));
         // They are recreated after their deletion.
-        let waiting = self.plan.waiting.iter().map(identity_of);
+        let waiting = self.plan.waiting.iter().map(|waiting| identity_of(&waiting.child));
         let waiting = waiting.filter_map(|child| {
             let desired = self.desired.get(&child)?;
             Some((child, Fate::Written(desired)))

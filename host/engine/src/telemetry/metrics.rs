@@ -8,8 +8,10 @@ mod process;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::{InProgress, Priority};
 use gyre_sandbox::CompileReport;
+use parking_lot::Mutex;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -17,11 +19,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::health::Health;
 use crate::target::{Projection, Target};
 use labels::{
-    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountOutcome, MountReason, MountState, MountWrite,
-    QueueName, QueuePriority, ReloadResult, Watch,
+    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountKind, MountOutcome, MountReason, MountState,
+    MountWrite, QueueName, QueuePriority, ReloadResult, Watch,
 };
 
 pub use exposition::Form;
@@ -51,6 +52,8 @@ type Seconds = Gauge<f64, AtomicU64>;
 /// All metrics of a host.
 pub struct Metrics {
     registry: Registry,
+    /// Held while gauges are replaced and encoded: otherwise, another scrape could see them cleared.
+    scrape: Mutex<()>,
     reconciles: Family<ControllerResult, Counter>,
     reconcile_errors: Family<Controller, Counter>,
     terminal_errors: Family<Controller, Counter>,
@@ -80,6 +83,7 @@ pub struct Metrics {
     quarantined: Family<Mount, Gauge>,
     quarantined_namespaces: Family<Mount, Gauge>,
     parked: Family<Mount, Gauge>,
+    awaited_kinds: Family<MountKind, Gauge>,
     writes: Family<MountWrite, Counter>,
     events: Family<MountOutcome, Counter>,
     unpublished_events: Family<Mount, Gauge>,
@@ -97,6 +101,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
+            scrape: Mutex::default(),
             reconciles: Family::default(),
             reconcile_errors: Family::default(),
             terminal_errors: Family::default(),
@@ -126,6 +131,7 @@ impl Default for Metrics {
             quarantined: Family::default(),
             quarantined_namespaces: Family::default(),
             parked: Family::default(),
+            awaited_kinds: Family::default(),
             writes: Family::default(),
             events: Family::default(),
             unpublished_events: Family::default(),
@@ -242,6 +248,11 @@ impl Metrics {
             "Objects that failed too often, and are not retried until they change",
             self.parked.clone(),
         );
+        registry.register(
+            "awaited_kinds",
+            "Kinds that a mount waits for, because the API server does not serve them; always 1",
+            self.awaited_kinds.clone(),
+        );
         registry.register("writes", "Write requests, by verb", self.writes.clone());
         registry.register(
             "events",
@@ -269,6 +280,15 @@ impl Metrics {
             "Whether the last change of the configuration was refused (1) or not (0)",
             self.config_refused.clone(),
         );
+    }
+
+    /// Replaces the gauges that are determined for each scrape, and returns the text of `/metrics`.
+    pub fn scrape(&self, gauges: &Gauges, form: Form) -> Result<String, std::fmt::Error> {
+        let _scrape = self.scrape.lock();
+        self.watched(&gauges.watches);
+        self.mounts(&gauges.mounts);
+        self.shadows(&gauges.shadows);
+        self.encode(form)
     }
 
     /// Returns the text of `/metrics`. It never fails, because it writes to memory.
@@ -409,16 +429,15 @@ impl Metrics {
         self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
-    /// Replaces the gauges of all shadows.
-    pub fn shadows<'a>(&self, shadows: impl Iterator<Item = (&'a str, Shadowed)>) {
+    fn shadows(&self, shadows: &[(String, Shadowed)]) {
         self.shadowed_parents.clear();
         self.shadowed_changes.clear();
         for (mount, Shadowed { compared, waiting, diverging, changes }) in shadows {
-            for (state, count) in [("compared", compared), ("diverging", diverging), ("waiting", waiting)] {
+            for (state, count) in [("compared", *compared), ("diverging", *diverging), ("waiting", *waiting)] {
                 self.shadowed_parents.get_or_create(&MountState { mount: Mount::new(mount), state }).set(count as i64);
             }
             for (verb, count) in changes {
-                self.shadowed_changes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).set(count as i64);
+                self.shadowed_changes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).set(*count as i64);
             }
         }
     }
@@ -490,34 +509,36 @@ impl Metrics {
         self.cached.remove(&watch(target));
     }
 
-    /// Replaces the gauges of all watches.
-    pub fn watched<'a>(&self, watches: impl Iterator<Item = (&'a Target, &'a Health)>) {
+    fn watched(&self, watches: &[WatchGauges]) {
         self.watch_silence.clear();
         self.watch_up.clear();
-        for (target, health) in watches {
-            self.watch_silence.get_or_create(&watch(target)).set(health.silent_for().as_secs() as i64);
-            self.watch_up.get_or_create(&watch(target)).set(i64::from(health.down().is_none()));
+        for WatchGauges { target, silent_for, is_connected } in watches {
+            self.watch_silence.get_or_create(&watch(target)).set(silent_for.as_secs() as i64);
+            self.watch_up.get_or_create(&watch(target)).set(i64::from(*is_connected));
         }
     }
 
-    /// Replaces the gauges of all mounts.
-    pub fn mounts<'a>(&self, mounts: impl Iterator<Item = (&'a str, MountGauges)>) {
+    fn mounts(&self, mounts: &[(String, MountGauges)]) {
         self.compile_seconds.clear();
         self.instances.clear();
         self.unfinished_seconds.clear();
         self.longest_seconds.clear();
         self.quarantined.clear();
         self.quarantined_namespaces.clear();
-        for (mount, MountGauges { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in mounts {
+        self.awaited_kinds.clear();
+        for (mount, gauges) in mounts {
             let labels = Mount::new(mount);
-            self.compile_seconds.get_or_create(&labels).set(compile.duration.as_secs_f64());
-            self.quarantined.get_or_create(&labels).set(i64::from(is_quarantined));
-            self.quarantined_namespaces.get_or_create(&labels).set(quarantined_scopes as i64);
-            for (state, count) in [("running", running), ("idle", idle)] {
+            self.compile_seconds.get_or_create(&labels).set(gauges.compile.duration.as_secs_f64());
+            self.quarantined.get_or_create(&labels).set(i64::from(gauges.is_quarantined));
+            self.quarantined_namespaces.get_or_create(&labels).set(gauges.quarantined_scopes as i64);
+            for (state, count) in [("running", gauges.running), ("idle", gauges.idle)] {
                 self.instances.get_or_create(&MountState { mount: Mount::new(mount), state }).set(count as i64);
             }
-            self.unfinished_seconds.get_or_create(&queue(mount)).set(in_progress.total.as_secs_f64());
-            self.longest_seconds.get_or_create(&queue(mount)).set(in_progress.longest.as_secs_f64());
+            self.unfinished_seconds.get_or_create(&queue(mount)).set(gauges.in_progress.total.as_secs_f64());
+            self.longest_seconds.get_or_create(&queue(mount)).set(gauges.in_progress.longest.as_secs_f64());
+            for kind in &gauges.awaited_kinds {
+                self.awaited_kinds.get_or_create(&MountKind { mount: Mount::new(mount), kind: kind.to_string() }).set(1);
+            }
         }
     }
 
@@ -594,8 +615,30 @@ pub const FAILED: &str = "failed";
 const TAKEN: &str = "taken";
 const REFUSED: &str = "refused";
 
+/// The gauges that are determined for each scrape.
+#[derive(Clone, Debug, Default)]
+pub struct Gauges {
+    /// Of all watches.
+    pub watches: Vec<WatchGauges>,
+    /// Of all mounts, by name.
+    pub mounts: Vec<(String, MountGauges)>,
+    /// Of all shadows, by the name of their mount.
+    pub shadows: Vec<(String, Shadowed)>,
+}
+
+/// The gauges of a watch.
+#[derive(Clone, Debug)]
+pub struct WatchGauges {
+    /// The target.
+    pub target: Target,
+    /// The time since it last received anything.
+    pub silent_for: Duration,
+    /// Whether it is connected.
+    pub is_connected: bool,
+}
+
 /// The gauges of a mount.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct MountGauges {
     /// The compilation of its plugin.
     pub compile: CompileReport,
@@ -609,6 +652,8 @@ pub struct MountGauges {
     pub is_quarantined: bool,
     /// The number of quarantined namespaces and cluster-scoped objects.
     pub quarantined_scopes: usize,
+    /// The kinds that it waits for.
+    pub awaited_kinds: Vec<GroupVersionKind>,
 }
 
 /// The gauges of a shadow.
@@ -648,5 +693,42 @@ fn watch(target: &Target) -> Watch {
             Projection::Whole => "whole",
             Projection::Metadata => "metadata",
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn scrapes_at_the_same_time_have_all_series() {
+        let metrics = Arc::new(Metrics::default());
+        let watch = |number: usize| WatchGauges {
+            target: Target {
+                kind: GroupVersionKind::new("", "v1", "Pod"),
+                namespace: Some(format!("namespace-{number}")),
+                label_selector: None,
+                projection: Projection::Whole,
+            },
+            silent_for: Duration::ZERO,
+            is_connected: true,
+        };
+        let gauges = Arc::new(Gauges { watches: (0..200).map(watch).collect(), ..Gauges::default() });
+        let scrape = move || {
+            let text = metrics.scrape(&gauges, Form::Text).unwrap();
+            text.lines().filter(|line| line.starts_with("gyre_watch_connected{")).count()
+        };
+        let scrapers: Vec<_> = (0..4)
+            .map(|_| {
+                let scrape = scrape.clone();
+                std::thread::spawn(move || (0..50).map(|_| scrape()).collect::<BTreeSet<usize>>())
+            })
+            .collect();
+        for scraper in scrapers {
+            assert_eq!(scraper.join().unwrap(), BTreeSet::from([200]));
+        }
     }
 }

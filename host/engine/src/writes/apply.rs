@@ -20,9 +20,11 @@ use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::plan::{self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step};
 use gyre_core::queue::Time;
+use gyre_core::terminating::TerminatingNamespaces;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tracing::{debug, info};
 
@@ -45,6 +47,8 @@ pub(crate) enum StepResult {
     Refused(Refusal),
     /// Something else must happen first, which a watch will report; the message says what.
     Waits(String),
+    /// Refused without a request, until this time has passed.
+    RefusedFor(Duration, Refusal),
     /// As [`StepResult::Waits`], but no watch reports it.
     Requeue(Duration, String),
 }
@@ -62,9 +66,11 @@ pub(crate) struct Applier<'a> {
     pub(crate) mount: &'a str,
     pub(crate) plugin: &'a str,
     pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
+    pub(crate) parents: &'a View,
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
+    pub(crate) terminating: &'a Mutex<TerminatingNamespaces>,
     pub(crate) now: Time,
 }
 
@@ -96,9 +102,11 @@ impl Applier<'_> {
                 debug!(child = %desired.child, ?cause, "applying");
                 self.apply(desired, uid, known).await
             }
-            Step::Label { child, uid, labels } => {
+            Step::Label { child, labels, owner_references, .. } => {
                 info!(%child, "labelling an existing child");
-                self.label(child, uid, labels).await
+                let references = owner_references.as_deref();
+                let known = known.ok_or_else(|| Problem::new(ProblemKind::Stale, format!("{child} is gone")))?;
+                self.label(child, known, labels, references).await
             }
             Step::Replace { desired, uid, propagation, confirm, cause } => {
                 if *confirm == Confirm::ByDryRun {
@@ -155,10 +163,20 @@ impl Applier<'_> {
         if known.is_some_and(Object::has_update_entry) { self.upgrade(child, uid).await } else { Ok(None) }
     }
 
-    async fn label(&mut self, child: &ObjectRef, uid: &str, labels: &BTreeMap<String, String>) -> Result<StepResult, Problem> {
+    async fn label(
+        &mut self,
+        child: &ObjectRef,
+        known: &Object,
+        labels: &BTreeMap<String, String>,
+        owner_references: Option<&[Value]>,
+    ) -> Result<StepResult, Problem> {
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
-        let patch = json!({ "metadata": { "uid": uid, "labels": labels } });
+        let version = known.resource_version().to_string();
+        let mut patch = json!({ "metadata": { "uid": known.uid(), "resourceVersion": version, "labels": labels } });
+        if let (Some(references), Some(Value::Object(metadata))) = (owner_references, patch.get_mut("metadata")) {
+            metadata.insert("ownerReferences".to_owned(), json!(references));
+        }
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, "label");
         let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
@@ -276,11 +294,16 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     } else if status.is_invalid() || status.code == 400 {
         (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
     } else if is_terminating(status) {
-        (RefusalReason::NamespaceTerminating, format!("{child} cannot be created, because its namespace is being deleted"))
+        return Ok(namespace_terminates(child));
     } else {
         return Err(problem_of(status, child));
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
+}
+
+fn namespace_terminates(child: &ObjectRef) -> Refusal {
+    let message = format!("{child} cannot be created, because its namespace is being deleted");
+    Refusal { child: Some(child.clone()), reason: RefusalReason::NamespaceTerminating, message }
 }
 
 fn is_terminating(status: &Status) -> bool {

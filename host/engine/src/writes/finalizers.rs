@@ -18,8 +18,11 @@ pub(crate) fn has_finalizer(parent: &Object, plugin: &str) -> bool {
     parent.finalizers().contains(&finalizer(plugin))
 }
 
+/// The list of a parent. A cluster-scoped one needs none, because owner references name all its
+/// children.
 pub(crate) fn child_list(parent: &Object, plugin: &str) -> ChildList {
-    ChildList::read(parent.annotation(&list_annotation(plugin)).as_deref(), has_finalizer(parent, plugin))
+    let needs_list = parent.namespace().is_some() && has_finalizer(parent, plugin);
+    ChildList::read(parent.annotation(&list_annotation(plugin)).as_deref(), needs_list)
 }
 
 pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject {
@@ -37,8 +40,11 @@ pub(crate) async fn add_finalizer(
     if !has_finalizer(parent, plugin) {
         finalizers.push(finalizer(plugin));
     }
-    let annotations = json!({ list_annotation(plugin): list.to_text() });
-    let patch = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
+    let mut patch = json!({ "metadata": { "finalizers": finalizers } });
+    if let (Some(_), Some(Value::Object(metadata))) = (parent.namespace(), patch.get_mut("metadata")) {
+        // Also an empty list: without one, labels alone would be believed.
+        metadata.insert("annotations".to_owned(), json!({ list_annotation(plugin): list.to_text() }));
+    }
     let answer = writer.patch(parent, patch, At::Object, "finalizer").await;
     let answer = answer.map_err(|error| problem(&error, &writer.subject(parent)))?;
     answer.ok_or_else(|| Problem::new(ProblemKind::Other, "the API server's answer to a new finalizer cannot be read"))

@@ -51,6 +51,16 @@ impl OwnWrites {
         }
     }
 
+    /// Forgets our own write to an object that a list shows: its versions may have gone back, so
+    /// that no later event would seem new.
+    pub(crate) fn listed(&self, key: &ObjectKey) {
+        let mut state = self.state();
+        state.to_come.remove(key);
+        if let Some(noticed) = state.under_way.get_mut(key) {
+            *noticed = Some(u64::MAX);
+        }
+    }
+
     pub(crate) fn end(&self, key: &ObjectKey, made: Option<u64>) -> Others {
         let mut state = self.state();
         // The write replaced the version that we knew, so the noticed one is its own or newer.
@@ -116,6 +126,14 @@ mod tests {
             [true],
             "it has come, and what comes again is judged by the cache"
         );
+        let listed = late();
+        listed.listed(&object(1).key());
+        assert_eq!(news(&listed, &[2, 3]), [true, true], "the API server was restored from a backup");
+        let during = OwnWrites::default();
+        during.begin(&object(1).key());
+        during.listed(&object(1).key());
+        assert_eq!(during.end(&object(1).key(), Some(5)), Others::Changed);
+        assert_eq!(news(&during, &[2]), [true]);
         let gone = late();
         gone.forget(&object(1).key());
         assert_eq!(news(&gone, &[5]), [true]);

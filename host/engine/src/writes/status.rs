@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use gyre_core::response::Response;
-use gyre_core::status::{Readiness, StatusCapabilities, StatusInput, desired_status};
+use gyre_core::status::{Execution, Readiness, StatusCapabilities, StatusInput, desired_status};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -35,11 +35,13 @@ pub(crate) async fn write(
     clock: &Clock,
     parent: &Object,
     response: &Response,
-    readiness: Readiness<'_>,
+    (readiness, execution): (Readiness<'_>, Execution),
     accepted: &mut Option<(u64, u64)>,
 ) -> Result<(Written, Option<SharedObject>), kube::Error> {
     let live = status_of(parent);
-    let Some(desired) = decide(live.as_ref(), parent, response, readiness, writer.status_capabilities, clock.now()) else {
+    let Some(desired) =
+        decide(live.as_ref(), parent, response, (readiness, execution), writer.status_capabilities, clock.now())
+    else {
         return Ok((Written::No, None));
     };
     let live = live.as_ref().and_then(Value::as_object);
@@ -67,7 +69,7 @@ pub(crate) fn decide(
     live: Option<&Value>,
     parent: &Object,
     response: &Response,
-    readiness: Readiness<'_>,
+    (readiness, execution): (Readiness<'_>, Execution),
     status_capabilities: StatusCapabilities,
     now: Timestamp,
 ) -> Option<Map<String, Value>> {
@@ -76,6 +78,7 @@ pub(crate) fn decide(
         generation: (parent.generation() > 0).then_some(parent.generation()),
         status: response.status.as_ref(),
         conditions: &response.conditions,
+        execution,
         readiness,
         now: &format!("{now:.0}"),
         capabilities: status_capabilities,

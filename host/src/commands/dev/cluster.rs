@@ -13,7 +13,7 @@ use kube::Client;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// What the cluster is like.
+/// The properties of the cluster.
 #[derive(Debug, Args)]
 pub(super) struct ClusterArguments {
     /// Address on which the API server listens; port 0 selects a free port.

@@ -10,7 +10,7 @@ use crate::config::values::one_of;
 const FORMATS: &[(&str, &str, LogFormat)] =
     &[("text", "Text for people", LogFormat::Text), ("json", "One JSON object per line", LogFormat::Json)];
 
-/// What is logged, and how.
+/// The levels and the format of the log.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArguments {
     /// Log filter: a level, or levels by target, e.g. "info,gyre=debug,plugin=trace" [default:

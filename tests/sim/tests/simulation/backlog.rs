@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::faults::rule;
 
-const PARENTS: usize = 10_000;
+const PARENTS: usize = 3_000;
 const WRITE: Duration = Duration::from_millis(10);
 /// The writes of the backlog before the new change.
 const UNDER_WAY: usize = 100;

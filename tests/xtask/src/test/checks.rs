@@ -1,4 +1,4 @@
-//! What CI checks besides the tests: the format, the lints and the documentation.
+//! The checks of CI besides the tests: the format, the lints and the documentation.
 
 use crate::build;
 use crate::steps::{self, Steps};
@@ -27,8 +27,8 @@ pub(super) const ALL: [Check; 4] = [
         arguments: &["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings"],
         environment: &[],
     },
-    // The tests never build this program. With all packages selected, its dependencies have the features that they have above, so
-    // Cargo checks them only once.
+    // The tests never build this program. With all packages selected, its dependencies have the
+    // features that they have above, so Cargo checks them only once.
     Check {
         name: "lints of the program that runs in a cluster",
         order: Order::BeforeTests,

@@ -6,26 +6,25 @@
 //! | ordinary | scenarios on the real API server that devcluster runs as well: see [`BRIDGED`] | each submission |
 //! | `--all` | nothing | each release |
 
-use super::Suite;
-
 /// The extent of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What a contributor runs before each commit.
+    /// The tests before each commit.
     Quick,
-    /// What must pass before a change is merged.
+    /// The tests before a change is merged.
     #[default]
     Ordinary,
-    /// What must pass before a release.
+    /// The tests before a release.
     All,
 }
 
 /// The scenarios that run on devcluster and on the real API server.
 const REAL: &str = "gyre e2e";
 
-/// Modules of `tests/e2e` whose scenarios an ordinary run leaves to devcluster: what they show does not depend on the API server.
-/// `tests/contract` compares the two servers, so a difference is found there. The modules that stay test what can differ:
-/// permissions, networks, names, creation, fields of others, finalizers, admission, watches and previews.
+/// Modules of `tests/e2e` whose scenarios an ordinary run leaves to devcluster: what they show does
+/// not depend on the API server. `tests/contract` compares the two servers, so a difference is
+/// found there. The modules that stay test what can differ: permissions, networks, names, creation,
+/// fields of others, finalizers, admission, watches and previews.
 const BRIDGED: [&str; 23] = [
     "composed", "counted", "diff", "failures", "gateway", "hostile", "logs", "many", "memo", "metrics", "mounts", "pod_log",
     "probes", "reads", "record", "render", "scale", "shadow", "signals", "state", "swap", "traces", "xca",
@@ -46,8 +45,60 @@ impl Quick {
     }
 }
 
-/// The suites of a quick run: unit tests, the laws of `gyre-core`, the contract suite on devcluster, and one scenario for each area.
-const QUICK: &[Quick] = &[Quick::whole("xtask"), Quick::whole("gyre-core")];
+/// The suites of a quick run: unit tests, the laws of `gyre-core`, the contract suite on
+/// devcluster, and one scenario for each area.
+const QUICK: &[Quick] = &[
+    Quick::whole("xtask xtask"),
+    Quick::whole("gyre-core"),
+    Quick::whole("gyre-core dependencies"),
+    Quick::whole("gyre-input"),
+    Quick::whole("gyre-sandbox"),
+    Quick::whole("gyre-sandbox sandbox"),
+    Quick::whole("gyre-sandbox guests"),
+    Quick { suite: "gyre-engine", only: &[], except: &["churn::"] },
+    Quick::whole("gyre-offline"),
+    Quick::whole("gyre"),
+    Quick::whole("gyre-sdk"),
+    Quick::whole("gyre-sdk-derive"),
+    Quick::whole("gyre-test"),
+    Quick::whole("gyre-test worlds"),
+    Quick::whole("echo"),
+    Quick::whole("echo-pod"),
+    Quick::whole("gateway"),
+    Quick::whole("greeter"),
+    Quick::whole("pod-log"),
+    Quick::whole("scheduled-echo"),
+    Quick::whole("website"),
+    Quick::whole("xca"),
+    Quick::whole("gyre-devcluster"),
+    Quick {
+        suite: "gyre-sim simulation",
+        only: &["claims::", "lag::", "requests::", "events::events_that_wait_when_the_claim_is_lost_are_dropped"],
+        except: &[],
+    },
+    Quick::whole("gyre-contract contract"),
+    Quick {
+        suite: "gyre e2e-devcluster",
+        only: &[
+            "echo::the_sample_echo_gets_its_job_in_its_namespace",
+            "failures::each_kind_of_failure_is_retried_in_its_own_way",
+            "finalize::children_are_deleted_in_the_order_of_the_plugin_and_then_the_parent",
+            "hostile::an_object_that_fails_too_often_is_parked_and_says_so",
+            "inventory::",
+            "logs::in_text_a_line_names_its_reconcile",
+            "memo::a_change_without_a_new_value_calls_no_plugin",
+            "mounts::mounts_come_and_go_while_the_host_runs",
+            "ownership::each_strategy_brings_its_children_to_the_desired_state",
+            "ownership::cross_namespace_children_are_deleted_with_their_parent",
+            "probes::probes_list_their_checks_and_exclude_checks_on_request",
+            "reads::a_change_of_a_list_calls_only_its_readers",
+            "signals::an_idle_host_ends_at_the_first_signal",
+            "state::a_host_without_election_always_has_its_claims",
+            "status::conditions_have_a_transition_time_and_a_generation",
+        ],
+        except: &[],
+    },
+];
 
 /// The variable that keeps the contract suite from the real API server.
 const CONTRACT_ON_DEVCLUSTER: (&str, &str) = ("GYRE_CONTRACT_SERVERS", "devcluster");
@@ -55,7 +106,7 @@ const CONTRACT_ON_DEVCLUSTER: (&str, &str) = ("GYRE_CONTRACT_SERVERS", "devclust
 /// The variable that compares hosts on the real API server, too, with what `gyre render` previews.
 const PREVIEWS_EVERYWHERE: (&str, &str) = ("GYRE_PREVIEW_CHECK", "all");
 
-/// What a run does with a suite.
+/// The part of a suite that a run has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selection {
     /// Arguments of the test program.
@@ -66,16 +117,16 @@ pub(super) struct Selection {
 
 impl Extent {
     /// Returns what a run of this extent does with a suite, or `None` if it leaves the suite out.
-    pub(super) fn select(self, suite: &Suite) -> Option<Selection> {
+    pub(super) fn select(self, suite: &str) -> Option<Selection> {
         let mut selection = Selection::default();
         match self {
             Self::All => selection.environment.push(PREVIEWS_EVERYWHERE),
-            Self::Ordinary if suite.name == REAL => {
+            Self::Ordinary if suite == REAL => {
                 selection.arguments = skips(BRIDGED.iter().map(|module| format!("{module}::")));
             }
             Self::Ordinary => {}
             Self::Quick => {
-                let quick = QUICK.iter().find(|quick| quick.suite == suite.name)?;
+                let quick = QUICK.iter().find(|quick| quick.suite == suite)?;
                 selection.arguments = quick.only.iter().map(|part| (*part).to_owned()).collect();
                 selection.arguments.extend(skips(quick.except.iter().map(|part| (*part).to_owned())));
                 selection.environment.push(CONTRACT_ON_DEVCLUSTER);
@@ -117,9 +168,10 @@ fn skips(parts: impl Iterator<Item = String>) -> Vec<String> {
     parts.flat_map(|part| ["--skip".to_owned(), part]).collect()
 }
 
-/// Orders suites so that those of a quick run come first: what is quick to fail fails early.
-pub(super) fn quick_first(suites: &mut [&Suite]) {
-    suites.sort_by_key(|suite| QUICK.iter().position(|quick| quick.suite == suite.name).unwrap_or(QUICK.len()));
+/// Returns the place of a suite in a run: those of a quick run come first, because what is quick to
+/// fail should fail early.
+pub(super) fn place(suite: &str) -> usize {
+    QUICK.iter().position(|quick| quick.suite == suite).unwrap_or(QUICK.len())
 }
 
 #[cfg(test)]
@@ -143,13 +195,25 @@ mod tests {
     }
 
     #[test]
+    fn a_quick_run_names_tests_that_exist() {
+        let named = QUICK.iter().flat_map(|quick| quick.only.iter().chain(quick.except));
+        for name in named {
+            let (module, test) = name.split_once("::").unwrap();
+            let folders = ["tests/e2e", "tests/sim/tests/simulation", "host/engine/src/host/tests"];
+            let files = folders.map(|folder| build::root().join(folder).join(format!("{module}.rs")));
+            let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+            let exists = texts.into_iter().any(|text| test.is_empty() || text.contains(&format!("fn {test}(")));
+            assert!(exists, "no test is called {name}");
+        }
+    }
+
+    #[test]
     fn an_ordinary_run_leaves_out_bridged_modules_on_the_real_server_alone() {
-        let suite = Suite::named;
-        assert_eq!(Extent::Ordinary.select(&suite("gyre-core")), Some(Selection::default()));
-        let real = Extent::Ordinary.select(&suite(REAL)).unwrap();
+        assert_eq!(Extent::Ordinary.select("gyre-core"), Some(Selection::default()));
+        let real = Extent::Ordinary.select(REAL).unwrap();
         assert_eq!(real.arguments[..2], ["--skip", "composed::"]);
         assert_eq!(real.arguments.len(), 2 * BRIDGED.len());
-        assert_eq!(Extent::All.select(&suite(REAL)).unwrap().arguments, [""; 0]);
-        assert_eq!(Extent::Quick.select(&suite(REAL)), None);
+        assert_eq!(Extent::All.select(REAL).unwrap().arguments, [""; 0]);
+        assert_eq!(Extent::Quick.select(REAL), None);
     }
 }

@@ -17,7 +17,8 @@ use crate::steps;
 /// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Suite {
-    /// The package, and the target in it unless these are the unit tests of its library or only program.
+    /// The package, and the target in it unless these are the unit tests of its library or only
+    /// program.
     pub(super) name: String,
     program: PathBuf,
     /// The folder in which `cargo test` runs it.
@@ -37,7 +38,8 @@ pub(super) struct Run {
 
 /// Compiles the test programs, and returns those that were compiled.
 pub(super) fn build(extent: Extent) -> anyhow::Result<Vec<Suite>> {
-    // All packages in each case: with fewer, Cargo would compile dependencies again, with fewer features.
+    // All packages in each case: with fewer, Cargo would compile dependencies again, with fewer
+    // features.
     let mut command =
         build::cargo(&["test", "--no-run", "--locked", "--workspace", "--message-format=json-render-diagnostics"]);
     command.args(extent.targets()).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -65,7 +67,8 @@ fn suites(metadata: &Value, messages: &[Value]) -> Vec<Suite> {
     let packages: HashMap<String, &Value> = packages.iter().map(|package| (text(package, "id"), package)).collect();
     let is_test = |message: &Value| message.pointer("/profile/test") == Some(&Value::Bool(true));
 
-    // The programs of a package, which its tests run, and the folders that its build script wrote to.
+    // The programs of a package, which its tests run, and the folders that its build script wrote
+    // to.
     let mut environments: HashMap<String, BTreeMap<String, String>> = HashMap::new();
     for message in messages {
         let environment = environments.entry(text(message, "package_id")).or_default();
@@ -103,12 +106,6 @@ fn suites(metadata: &Value, messages: &[Value]) -> Vec<Suite> {
 }
 
 impl Suite {
-    /// A suite without a program.
-    #[cfg(test)]
-    pub(super) fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), program: PathBuf::new(), folder: PathBuf::new(), environment: BTreeMap::new() }
-    }
-
     fn command(&self, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).envs(&self.environment).args(arguments).stdin(Stdio::null());
@@ -122,7 +119,8 @@ impl Suite {
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
-    /// Runs the tests that it lists with these arguments, so many at a time. Each line that it prints is passed on.
+    /// Runs the tests that it lists with these arguments, at most `threads` at a time. Passes each
+    /// printed line on.
     pub(super) fn run(
         &self,
         listed: &[String],

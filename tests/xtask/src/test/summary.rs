@@ -1,4 +1,5 @@
-//! The summary of a run of the tests: the time of each suite, the slowest tests, and how many passed.
+//! The summary of a run of the tests: the time of each suite, the slowest tests, and how many
+//! passed.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +14,7 @@ const SLOWEST: usize = 10;
 pub(super) struct Finished {
     pub(super) name: String,
     pub(super) took: Duration,
-    /// Each test with the time that it took; none where that is not known.
+    /// Each test with the time that it took; empty where that is not known.
     pub(super) tests: Vec<(String, Duration)>,
     pub(super) tally: Tally,
     pub(super) has_failed: bool,

@@ -1,4 +1,5 @@
-//! The time of each test of a program. The test runner of stable Rust does not print it, but it prints when each has ended.
+//! The time of each test of a program. The test runner of stable Rust does not print it, but it
+//! prints when each has ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -19,8 +20,8 @@ pub(super) fn ended(line: &str) -> Option<&str> {
 
 /// The time of each test that has ended, in that order.
 ///
-/// The test runner takes tests in the order in which it lists them. It begins with as many as may run at a time, and begins the next one
-/// as soon as one has ended: so it is known when each began.
+/// The test runner takes tests in the order in which it lists them. It begins with as many as may
+/// run at a time, and begins the next one as soon as one has ended: so it is known when each began.
 pub(super) fn durations(listed: &[String], threads: usize, ended: &[Ended]) -> Vec<(String, Duration)> {
     let mut waiting: VecDeque<&str> = listed.iter().map(String::as_str).collect();
     let mut began: HashMap<&str, Duration> = HashMap::new();

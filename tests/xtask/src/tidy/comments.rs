@@ -14,7 +14,10 @@ const MAX_COLUMNS: usize = 100;
 const TEXT: &str = "```text";
 
 /// The first words of relative clauses.
-const RELATIVE: [&str; 8] = ["What ", "Whoever ", "Whatever ", "That which ", "Those that ", "Those of ", "Whether ", "How "];
+const RELATIVE: [&str; 6] = ["What ", "Whoever ", "Whatever ", "That which ", "Those that ", "Those of "];
+
+/// First words that suit a field, e.g. `Whether the mount adopts children`, but not a function.
+const OF_FIELDS: [&str; 2] = ["Whether ", "How "];
 
 /// Words that do not appear in comments, each with the remedy.
 const PRIVATE_WORDS: [(&str, &str); 7] = [
@@ -156,7 +159,9 @@ fn violations(source: &str) -> Vec<(usize, String)> {
         if width > MAX_COLUMNS && fence != Some(TEXT) && !is_unbreakable(text) {
             found.push((line, format!("a comment has {width} columns: break it at {MAX_COLUMNS}")));
         }
-        let relative = RELATIVE.iter().find(|words| kind != Kind::Plain && before.is_none() && text.starts_with(**words));
+        let is_first_line = kind != Kind::Plain && before.is_none();
+        let of_fields = OF_FIELDS.iter().filter(|_| is_of_function(&lines[line..]));
+        let relative = RELATIVE.iter().chain(of_fields).find(|words| is_first_line && text.starts_with(**words));
         if let Some(words) = relative {
             let words = words.trim_end();
             found.push((line, format!("a doc comment begins with `{words}`: begin with a noun, or a verb such as `Returns`")));
@@ -174,6 +179,13 @@ fn violations(source: &str) -> Vec<(usize, String)> {
         }
     }
     found
+}
+
+/// Returns whether the item that follows a line of a doc comment is a function.
+fn is_of_function(after: &[&str]) -> bool {
+    let mut lines = after.iter().map(|line| line.trim_start());
+    let item = lines.find(|line| !line.starts_with("///") && !line.starts_with("#["));
+    item.is_some_and(|item| item.split(' ').any(|word| word == "fn"))
 }
 
 /// Returns a text without its code spans.
@@ -267,7 +279,8 @@ fn a_doc_comment_that_begins_with_a_relative_clause_is_found() {
         check(&format!("/// A noun.\n/// {clause}it is.\nfn f() {{}}\n"), &[]);
     }
     check("/// Whoever it is.\n", &[(1, "begin with a noun"), (1, "`Whoever`")]);
-    check("struct S {\n    /// How it is.\n    a: u8,\n    /// Hows.\n    b: u8,\n}\n", &[(2, "`How`")]);
+    check("struct S {\n    /// How it is.\n    a: u8,\n    /// Whether it is.\n    b: bool,\n}\n", &[]);
+    check("/// Whether it is.\n/// More.\n#[must_use]\npub(crate) const fn is() -> bool {}\n", &[(1, "`Whether`")]);
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn a_child_that_is_being_deleted_is_waited_for() {
     map["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
     let child = ObjectRef { kind: gvk("v1/ConfigMap"), key: ObjectKey::new(Some("default"), "a") };
     let wanted = world().sees([map.clone()]).wants([config_map("a", "y")]).plan();
-    assert_eq!(wanted, Plan { waiting: vec![child.clone()], ..Plan::default() });
+    assert_eq!(wanted, Plan { waiting: vec![gone_first(&child)], ..Plan::default() });
     let unwanted = world().sees([map]).wants([]).plan();
     assert_eq!(unwanted, Plan { leaving: vec![child], ..Plan::default() });
 }
@@ -278,6 +278,25 @@ fn what_is_not_ours_is_not_touched_whatever_its_name() {
     let mut contradictory = base.sees([map]).wants([]);
     contradictory.observed[0].uid = "another".to_owned();
     assert_eq!(contradictory.plan(), Plan::default());
+}
+
+/// Anybody who may create objects in the namespace may forge these labels.
+#[test]
+fn in_the_parents_namespace_labels_alone_own_an_object_only_under_a_wanted_name() {
+    for parent_namespace in [Some("default"), None] {
+        let mut base = world();
+        base.parent.key.namespace = parent_namespace.map(str::to_owned);
+        let mut map = config_map("a", "x");
+        map["metadata"]["namespace"] = json!("default");
+        let mut forged = created(&base, map.clone());
+        forged["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+        let world = base.sees([forged]);
+        assert_eq!(world.clone().wants([]).plan(), Plan::default(), "it is not deleted");
+        map["metadata"]["name"] = json!("b");
+        assert_eq!(steps(&world.clone().wants([map.clone()]).plan()), ["create ConfigMap.v1 default/b"]);
+        map["metadata"]["name"] = json!("a");
+        assert_eq!(steps(&world.wants([map]).plan()), ["apply ConfigMap.v1 default/a Adopted"]);
+    }
 }
 
 #[test]
@@ -454,7 +473,7 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
     let adopting = Grants::new(&manifest(), Namespaces::All).with_adoption(Adoption::Allowed);
     let decide = |world: &World, live: &Value| {
         let Some(Step::Create { desired }) = world.plan().steps.pop() else { panic!("no creation") };
-        world.with_input(|input| on_existing(input, &desired, live))
+        world.with_input(|input| on_existing(input, &desired, live, |uid| uid != "gone"))
     };
     let shown = |existing: Existing| match existing {
         Existing::Step(step) => steps(&Plan { steps: vec![step], ..Plan::default() }).pop().unwrap(),
@@ -469,6 +488,15 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
     let labelled_by_another = changed(&|object| {
         object["metadata"] = json!({"name": "a", "uid": "u", "labels": {PLUGIN_LABEL: "x", OWNER_UID_LABEL: "y"}})
     });
+    let marked = |plugin: &str, uid: &str| {
+        changed(&|object| {
+            let metadata = object["metadata"].as_object_mut().expect("an object");
+            metadata.remove("ownerReferences");
+            metadata.insert("labels".to_owned(), json!({PLUGIN_LABEL: plugin, OWNER_UID_LABEL: uid}));
+        })
+    };
+    let (of_gone_parent, of_gone_parent_of_another) = (marked(PLUGIN, "gone"), marked("another", "gone"));
+    let labelled = marked(PLUGIN, PARENT_UID);
     let earlier =
         controlled(json!({"apiVersion": "example.com/v1", "kind": "Echo", "name": "hello", "uid": "old", "controller": true}));
     let another =
@@ -486,6 +514,14 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
         (&adopter, &bare, "apply ConfigMap.v1 default/a Adopted"),
         (&adopter, &another, "ForeignObject: "),
         (&adopter, &labelled_by_another, "ForeignObject: "),
+        (
+            &base,
+            &of_gone_parent,
+            "ForeignObject: ConfigMap.v1 default/a exists, and is labelled as a child of a parent that no longer exists (UID gone)",
+        ),
+        (&adopter, &of_gone_parent, "apply ConfigMap.v1 default/a Adopted"),
+        (&adopter, &of_gone_parent_of_another, "ForeignObject: "),
+        (&base, &labelled, "apply ConfigMap.v1 default/a Adopted"),
     ] {
         let found = shown(decide(world, live));
         assert!(found.starts_with(expected), "{found:?} for {live}");
@@ -504,6 +540,12 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
         shown(decide(&secret, &unlabelled)),
         format!("label Secret.v1 default/a {{{OWNER_UID_LABEL:?}: {:?}, {PLUGIN_LABEL:?}: \"echo\"}}", base.parent.uid)
     );
+    let orphan = json!({"metadata": {"name": "a", "namespace": "default", "uid": "u", "ownerReferences": [{"uid": "theirs"}],
+        "labels": {PLUGIN_LABEL: PLUGIN, OWNER_UID_LABEL: "gone"}}});
+    let Existing::Step(Step::Label { labels, owner_references, .. }) = decide(&secret, &orphan) else { panic!("not adopted") };
+    assert_eq!(labels[OWNER_UID_LABEL], base.parent.uid);
+    let owners: Vec<Value> = owner_references.into_iter().flatten().map(|reference| reference["uid"].clone()).collect();
+    assert_eq!(owners, [json!("theirs"), json!(PARENT_UID)]);
     assert!(shown(decide(&secret, &bare)).contains("hand it over with the labels gyre.dev/plugin=echo"));
 }
 
@@ -520,7 +562,7 @@ fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     let decide = |change: &dyn Fn(&mut Value)| {
         let mut live = ours.clone();
         change(&mut live["metadata"]);
-        world.with_input(|input| on_existing(input, &desired, &live))
+        world.with_input(|input| on_existing(input, &desired, &live, |_| true))
     };
     let is_refused = |existing: Existing| matches!(existing, Existing::Refuse(_));
     let reference = |change: &dyn Fn(&mut Value)| {

@@ -40,11 +40,18 @@ impl World {
             self.carry_out(step, Fate::Done);
         }
         self.parent = listing;
+        let mut holds = Holds::default();
+        self.held.clear();
         for (index, step) in then {
-            match fate(index) {
-                Fate::NotSent => {}
-                fate => self.carry_out(step, fate),
+            if holds.held(step).is_some() {
+                self.held.push(step.child().clone());
+                continue;
             }
+            let end = match fate(index) {
+                Fate::NotSent => StepEnd::Failed,
+                fate => self.carry_out(step, fate),
+            };
+            holds.record(step, end);
         }
     }
 
@@ -56,30 +63,34 @@ impl World {
         parent
     }
 
-    fn carry_out(&mut self, step: &Step, fate: Fate) {
+    fn carry_out(&mut self, step: &Step, fate: Fate) -> StepEnd {
         // The object of this step is gone: the precondition fails.
         if step.uid().is_some_and(|uid| self.index_of(uid).is_none()) {
-            return;
+            return StepEnd::Gone;
         }
         match step {
             Step::Create { desired } => match self.on_existing(desired) {
                 None => self.write(desired, None, fate),
-                Some(Existing::Step(step)) => self.carry_out(&step, fate),
-                Some(_) => {}
+                Some(Existing::Step(step)) => return self.carry_out(&step, fate),
+                Some(Existing::Nothing) => {}
+                Some(Existing::Wait(_)) => return StepEnd::Waits,
+                Some(Existing::Refuse(_)) => return StepEnd::Refused,
             },
             Step::Apply { desired, uid, .. } => self.write(desired, Some(uid), fate),
             Step::Replace { desired, uid, confirm, .. } => {
                 if *confirm == Confirm::ByDryRun && self.nothing_has_drifted(desired, uid, fate) {
-                    return;
+                    return StepEnd::Done;
                 }
                 self.delete(uid);
-                if fate != Fate::Half && self.live(&desired.child).is_none() {
-                    self.write(desired, None, fate);
+                if fate == Fate::Half || self.live(&desired.child).is_some() {
+                    return StepEnd::Waits;
                 }
+                self.write(desired, None, fate);
             }
             Step::Label { uid, labels, .. } => self.label(uid, labels),
             Step::Delete { uid, .. } => self.delete(uid),
         }
+        if fate == Fate::AnswerLost { StepEnd::Failed } else { StepEnd::Done }
     }
 
     pub(super) fn live(&self, child: &ObjectRef) -> Option<&Live> {
@@ -89,19 +100,30 @@ impl World {
 
     fn on_existing(&self, desired: &Desired) -> Option<Existing> {
         let live = parsed(self.live(&desired.child)?);
-        Some(self.with_input(|input| on_existing(input, desired, &live)))
+        Some(self.with_input(|input| on_existing(input, desired, &live, |_| true)))
     }
 
     /// The steps that write, and do not only read a foreign object.
     pub(super) fn writes(&self, plan: &Plan) -> Vec<Step> {
         let listing = World { parent: self.parent_listing(plan), ..self.clone() };
-        let comes_to_a_write = |step: &&Step| match step {
-            Step::Create { desired } => {
-                !matches!(listing.on_existing(desired), Some(Existing::Nothing | Existing::Wait(_) | Existing::Refuse(_)))
+        let mut holds = Holds::default();
+        let mut comes_to_a_write = |step: &&Step| {
+            if holds.held(step).is_some() {
+                return false;
             }
-            _ => true,
+            let existing = match step {
+                Step::Create { desired } => listing.on_existing(desired),
+                _ => None,
+            };
+            let end = match existing {
+                Some(Existing::Refuse(_)) => StepEnd::Refused,
+                Some(Existing::Wait(_)) => StepEnd::Waits,
+                _ => StepEnd::Done,
+            };
+            holds.record(step, end);
+            !matches!(existing, Some(Existing::Nothing | Existing::Wait(_) | Existing::Refuse(_)))
         };
-        plan.steps.iter().filter(comes_to_a_write).cloned().collect()
+        plan.steps.iter().filter(|step| comes_to_a_write(step)).cloned().collect()
     }
 
     pub(super) fn converge(&mut self) -> BTreeMap<String, Value> {

@@ -141,7 +141,7 @@ impl World {
                 self.apply(&Operation::AddMount(mount, MountOptions::workers(1)));
             }
         }
-        // Far more rounds than keys, so that a queue that never becomes idle fails.
+        // Many more rounds than keys, so that a queue that never becomes idle fails.
         for _ in 0..1000 {
             while !self.in_progress.is_empty() {
                 self.apply(&Operation::Done(0, Retry::Forget));

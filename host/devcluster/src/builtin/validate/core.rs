@@ -45,7 +45,7 @@ pub(super) fn secret(secret: &Field<'_>, errors: &mut Errors) {
     if size > DATA_LIMIT {
         data.too_long(errors, DATA_LIMIT);
     }
-    let bytes = |key: &str| data.object().and_then(|data| data.get(key)?.as_str()).and_then(|text| base64::decode(text).ok());
+    let bytes = |key: &str| data.object().and_then(|data| data.get(key)?.as_str()).and_then(base64::decode);
     let required = |errors: &mut Errors, key: &str| errors.push(FieldError::required(format!("data[{key}]"), ""));
     match secret.get("type").text() {
         "kubernetes.io/service-account-token" => {

@@ -1,5 +1,5 @@
-//! A simple type checker, because the library has none: finds undeclared names and operators
-//! without an overload. Anything uncertain is left to the evaluation.
+//! A type checker for expressions, which the library lacks: it finds unknown names, and operators
+//! between values of types that do not fit. If a type is not certain here, the evaluation decides.
 
 use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -13,14 +13,14 @@ pub(crate) enum Expected {
     String,
 }
 
-/// Checks `program`, parsed from `source`, with `self` as a value of `schema`.
+/// Checks `program`, where `self` is a value of `schema`.
 ///
 /// # Errors
 ///
-/// The server's message, starting at `compilation failed: ` or `cel expression must`.
-pub(crate) fn check(program: &Program, source: &str, schema: &Node, root: Root, expected: Expected) -> Result<(), String> {
+/// The message of the server without the place in the expression.
+pub(crate) fn check(program: &Program, schema: &Node, root: Root, expected: Expected) -> Result<(), String> {
     let this = Type::of(schema, root);
-    let mut checker = Checker { source, scope: vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), Type::Any)] };
+    let mut checker = Checker { scope: vec![("self".to_owned(), this), ("oldSelf".to_owned(), Type::Any)] };
     if !program.uses_old_self {
         checker.scope.truncate(1);
     }
@@ -74,7 +74,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// Returns the server's name of the type, or `None` if it has no fixed name.
+    /// Returns the server's name of the type; `None` if it has no fixed name.
     fn name(&self) -> Option<String> {
         Some(match self {
             Self::Any | Self::Object(..) => return None,
@@ -97,7 +97,8 @@ impl<'a> Type<'a> {
     }
 }
 
-const NAMESPACES: [&str; 21] = [
+/// The namespaces of functions, and types.
+const SPACES: [&str; 21] = [
     "math",
     "sets",
     "lists",
@@ -121,14 +122,13 @@ const NAMESPACES: [&str; 21] = [
     "null_type",
 ];
 
-struct Checker<'a, 's> {
-    source: &'s str,
+struct Checker<'a> {
     scope: Vec<(String, Type<'a>)>,
 }
 
 type Checked<'a> = Result<Type<'a>, String>;
 
-impl<'a> Checker<'a, '_> {
+impl<'a> Checker<'a> {
     fn infer(&mut self, node: &IdedExpr) -> Checked<'a> {
         match &node.expr {
             Expr::Ident(name) => self.name(name),
@@ -143,7 +143,7 @@ impl<'a> Checker<'a, '_> {
             }),
             Expr::Select(select) => {
                 let operand = self.infer(&select.operand)?;
-                let field = self.field(&operand, &select.field, select.test)?;
+                let field = field_of(&operand, &select.field)?;
                 Ok(if select.test { Type::Bool } else { field })
             }
             Expr::List(list) => {
@@ -170,35 +170,8 @@ impl<'a> Checker<'a, '_> {
         let known = self.scope.iter().rev().find(|(known, _)| known == name).map(|(_, kind)| kind.clone());
         match known {
             Some(known) => Ok(known),
-            None if NAMESPACES.contains(&name) || name.starts_with(['@', '#']) => Ok(Type::Any),
-            None => Err(self.error(self.word(name, 0), &format!("undeclared reference to '{name}' (in container '')"))),
-        }
-    }
-
-    fn field(&self, operand: &Type<'a>, field: &str, test: bool) -> Checked<'a> {
-        let place = self.word(&format!(".{field}"), 0);
-        // Errors about `has(…)` point to its parenthesis.
-        let opening = self.source.get(..place).and_then(|head| head.rfind("has("));
-        let at = opening.filter(|_| test).map_or(place, |opening| opening + "has".len());
-        match operand {
-            Type::Object(schema, root) => {
-                let resource = *root == Root::Resource || schema.embedded_resource;
-                if resource && matches!(field, "apiVersion" | "kind") {
-                    return Ok(Type::String);
-                }
-                if resource && field == "metadata" || schema.preserve_unknown_fields && schema.properties.is_empty() {
-                    return Ok(Type::Any);
-                }
-                let property = schema.properties.iter().find(|(name, _)| escape(name).as_deref() == Some(field));
-                let found = property.map(|(_, property)| Type::of(property, Root::below(property)));
-                found.ok_or_else(|| self.error(at, &format!("undefined field '{field}'")))
-            }
-            Type::Map(values) => Ok((**values).clone()),
-            Type::Any => Ok(Type::Any),
-            other => {
-                let name = other.name().unwrap_or_default();
-                Err(self.error(at, &format!("type '{name}' does not support field selection")))
-            }
+            None if SPACES.contains(&name) || name.starts_with(['@', '#']) => Ok(Type::Any),
+            None => Err(format!("undeclared reference to '{name}' (in container '')")),
         }
     }
 
@@ -228,33 +201,25 @@ impl<'a> Checker<'a, '_> {
             (call.func_name.as_str(), call.args.last().map(|arg| &arg.expr))
             && regex::Regex::new(pattern.inner()).is_err()
         {
-            let at = self.source.find("matches(").unwrap_or_default() + "matches(".len();
-            return Err(self.error(at, "invalid matches argument"));
+            return Err("invalid matches argument".to_owned());
         }
         match (call.func_name.as_str(), args.as_slice()) {
             (operators::LOGICAL_AND | operators::LOGICAL_OR, args) => {
-                for (index, arg) in args.iter().enumerate() {
-                    if let Some(name) = arg.name().filter(|name| name != "bool") {
-                        let at = call.args.get(index).map_or(0, |arg| self.start(arg));
-                        return Err(self.error(at, &format!("expected type 'bool' but found '{name}'")));
-                    }
+                match args.iter().filter_map(Type::name).find(|name| name != "bool") {
+                    Some(name) => Err(format!("expected type 'bool' but found '{name}'")),
+                    None => Ok(Type::Bool),
                 }
-                Ok(Type::Bool)
             }
             (operators::CONDITIONAL, [condition, then, _]) => match condition {
                 Type::Any | Type::Bool => Ok(then.clone()),
-                _ => self.no_overload(operators::CONDITIONAL, "?", &args),
+                _ => no_overload(operators::CONDITIONAL, &args),
             },
             (name, [left, right]) if binary(name).is_some() => {
                 let symbol = binary(name).unwrap_or_default();
-                if admits(symbol, left, right) {
-                    Ok(result(symbol, left, right))
-                } else {
-                    self.no_overload(name, symbol, &args)
-                }
+                if admits(symbol, left, right) { Ok(result(symbol, left, right)) } else { no_overload(name, &args) }
             }
             (operators::LOGICAL_NOT, [Type::Any | Type::Bool]) => Ok(Type::Bool),
-            (operators::LOGICAL_NOT, [_]) => self.no_overload(operators::LOGICAL_NOT, "!", &args),
+            (operators::LOGICAL_NOT, [_]) => no_overload(operators::LOGICAL_NOT, &args),
             (operators::NEGATE, [number]) => Ok(number.clone()),
             (operators::INDEX, [Type::List(item), _]) => Ok((**item).clone()),
             (operators::INDEX, [Type::Map(value), _]) => Ok((**value).clone()),
@@ -263,10 +228,7 @@ impl<'a> Checker<'a, '_> {
             ("size", _) => match target.as_ref().or(args.first()) {
                 Some(Type::Int | Type::Double | Type::Bool) if args.len() + usize::from(target.is_some()) == 1 => {
                     let shown = target.iter().chain(&args).filter_map(Type::name).collect::<Vec<_>>().join(", ");
-                    Err(self.error(
-                        self.word("size", 0) + 4,
-                        &format!("found no matching overload for 'size' applied to '({shown})'"),
-                    ))
+                    Err(format!("found no matching overload for 'size' applied to '({shown})'"))
                 }
                 _ => Ok(Type::Int),
             },
@@ -274,9 +236,8 @@ impl<'a> Checker<'a, '_> {
                 (None | Some(Type::Any | Type::String), Type::Any | Type::String) => Ok(Type::Bool),
                 (Some(target), arg) => {
                     let name = &call.func_name;
-                    let at = self.word(&format!(".{name}("), 0) + name.len() + 1;
                     let (target, arg) = (target.name().unwrap_or_default(), arg.name().unwrap_or_default());
-                    Err(self.error(at, &format!("found no matching overload for '{name}' applied to '{target}.({arg})'")))
+                    Err(format!("found no matching overload for '{name}' applied to '{target}.({arg})'"))
                 }
                 _ => Ok(Type::Bool),
             },
@@ -289,50 +250,42 @@ impl<'a> Checker<'a, '_> {
                 Ok(if target.is_some() { Type::String } else { Type::Any })
             }
             (name, _) if name.starts_with(['@', '_', '!', '-']) || FUNCTIONS.contains(&name) => Ok(Type::Any),
-            (name, _) => {
-                let at = self.word(&format!("{name}("), 0) + name.len();
-                Err(self.error(at, &format!("undeclared reference to '{name}' (in container '')")))
-            }
+            (name, _) => Err(format!("undeclared reference to '{name}' (in container '')")),
         }
-    }
-
-    fn no_overload(&self, function: &str, symbol: &str, args: &[Type<'a>]) -> Checked<'a> {
-        let Some(names) = args.iter().map(Type::name).collect::<Option<Vec<_>>>() else { return Ok(Type::Any) };
-        let at = self.source.find(symbol).unwrap_or_default();
-        Err(self.error(at, &format!("found no matching overload for '{function}' applied to '({})'", names.join(", "))))
-    }
-
-    /// The position of an expression in the server's errors: the last selection of a path.
-    fn start(&self, node: &IdedExpr) -> usize {
-        match &node.expr {
-            Expr::Select(select) => self.word(&format!(".{}", select.field), 0),
-            Expr::Ident(name) => self.word(name, 0),
-            _ => 0,
-        }
-    }
-
-    /// Returns the first position of `word` that is not part of a longer one.
-    fn word(&self, word: &str, from: usize) -> usize {
-        let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        let mut places = self.source.match_indices(word).map(|(at, _)| at).filter(|at| *at >= from);
-        let whole = |at: &usize| {
-            let after = self.source.get(at + word.len()..).and_then(|rest| rest.chars().next());
-            let before = self.source.get(..*at).and_then(|head| head.chars().next_back());
-            let open = word.ends_with('(') || !after.is_some_and(is_part);
-            open && (word.starts_with('.') || !before.is_some_and(is_part))
-        };
-        places.find(whole).unwrap_or_default()
-    }
-
-    fn error(&self, at: usize, message: &str) -> String {
-        let before = self.source.get(..at).unwrap_or_default();
-        let line = before.matches('\n').count();
-        let column = before.chars().rev().take_while(|c| *c != '\n').count();
-        let text = self.source.lines().nth(line).unwrap_or_default();
-        format!("ERROR: <input>:{}:{}: {message}\n | {text}\n | {}^", line + 1, column + 1, ".".repeat(column))
     }
 }
 
+fn field_of<'a>(operand: &Type<'a>, field: &str) -> Checked<'a> {
+    match operand {
+        Type::Object(schema, root) => {
+            let resource = *root == Root::Resource || schema.embedded_resource;
+            if resource && matches!(field, "apiVersion" | "kind") {
+                return Ok(Type::String);
+            }
+            if resource && field == "metadata" || schema.preserve_unknown_fields && schema.properties.is_empty() {
+                return Ok(Type::Any);
+            }
+            let property = schema.properties.iter().find(|(name, _)| escape(name).as_deref() == Some(field));
+            let found = property.map(|(_, property)| Type::of(property, Root::below(property)));
+            found.ok_or_else(|| format!("undefined field '{field}'"))
+        }
+        Type::Map(values) => Ok((**values).clone()),
+        Type::Any => Ok(Type::Any),
+        other => {
+            let name = other.name().unwrap_or_default();
+            Err(format!("type '{name}' does not support field selection"))
+        }
+    }
+}
+
+fn no_overload<'a>(function: &str, args: &[Type<'a>]) -> Checked<'a> {
+    match args.iter().map(Type::name).collect::<Option<Vec<_>>>() {
+        Some(names) => Err(format!("found no matching overload for '{function}' applied to '({})'", names.join(", "))),
+        None => Ok(Type::Any),
+    }
+}
+
+/// Functions whose result types are not modelled.
 const FUNCTIONS: [&str; 129] = [
     "abs",
     "add",

@@ -345,7 +345,7 @@ impl Checking {
                 return;
             }
         };
-        match cel::check(program, &rule.rule, node, scope, cel::Expected::Bool) {
+        match cel::check(program, node, scope, cel::Expected::Bool) {
             Ok(()) => {}
             Err(error) => {
                 self.rule_errors.push(invalid(at.child("rule"), error));
@@ -356,7 +356,7 @@ impl Checking {
             None => Ok(()),
             Some(Err(error)) => Err(format!("messageExpression compilation failed: {error}")),
             Some(Ok(message)) => {
-                let checked = cel::check(message, &rule.message_expression, node, scope, cel::Expected::String);
+                let checked = cel::check(message, node, scope, cel::Expected::String);
                 checked.map_err(
                     |error| if error.starts_with("compilation") { format!("messageExpression {error}") } else { error },
                 )

@@ -3,7 +3,8 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Map, Value};
 
 use super::{
-    DIRECTIVE, List, Status, failure, go, merge_map, no_merge_key, rejected, unknown_directive, without_directives, wrong_type,
+    DIRECTIVE, List, Status, failure, merge_map, no_merge_key, rejected, same_type, unknown_directive, without_directives,
+    wrong_type,
 };
 
 pub(super) fn bad_element_order() -> Status {
@@ -76,9 +77,8 @@ fn element(lists: &[&[Value]]) -> Result<Element, Status> {
     if first.is_array() {
         return Err(rejected());
     }
-    if items.any(|item| go::type_name(item) != go::type_name(first)) {
-        let lists = Value::Array(lists.iter().map(|items| Value::Array(items.to_vec())).collect());
-        return Err(failure(format!("list element types are not identical: {}", go::print(&lists))));
+    if items.any(|item| !same_type(item, first)) {
+        return Err(failure("the items of the list and of the patch are not all of one type"));
     }
     Ok(if first.is_object() { Element::Object } else { Element::Scalar })
 }
@@ -100,7 +100,7 @@ fn follow_directives(mut live: Vec<Value>, patch: Vec<Value>, key: &str) -> Resu
             }
             Some("replace") => replaces = true,
             Some("merge") => return Err(failure("merging lists cannot yet be specified in the patch")),
-            _ => return Err(unknown_directive(directive, fields)),
+            _ => return Err(unknown_directive(directive)),
         }
     }
     if replaces {
@@ -118,12 +118,12 @@ fn merge_objects(mut live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Res
         }
     }
     for item in patch {
-        let Value::Object(fields) = item else { return Err(wrong_type("map[string]interface {}", &item)) };
+        let Value::Object(fields) = item else { return Err(wrong_type("object", &item)) };
         let value = fields.get(list.merge_key).ok_or_else(|| no_merge_key(&fields, list.merge_key))?.to_string();
         match places.get(&value).and_then(|index| live.get_mut(*index)) {
             Some(Value::Object(old)) => match list.items {
                 Some(schema) => merge_map(old, fields, schema)?,
-                None => return Err(failure("expected slice or array type, but got: struct")),
+                None => return Err(failure("the schema of the items is unknown")),
             },
             _ => {
                 places.insert(value, live.len());
@@ -141,7 +141,7 @@ fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status
     let mut expected = order.iter();
     for item in patch {
         if !key.is_empty() {
-            item.as_object().ok_or_else(|| wrong_type("map[string]interface {}", item))?;
+            item.as_object().ok_or_else(|| wrong_type("object", item))?;
         }
         // The order does not contain deleted items.
         if item.get(DIRECTIVE).is_some() {
@@ -155,13 +155,7 @@ fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status
             }
         }
         if !found {
-            let shown = |items: &[Value]| go::print(&Value::Array(items.to_vec()));
-            let message = format!(
-                "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
-                shown(patch),
-                shown(order)
-            );
-            return Err(failure(message));
+            return Err(failure("the list of the patch is not in the order of its $setElementOrder"));
         }
     }
     Ok(())
@@ -171,7 +165,7 @@ fn identity(item: &Value, key: &str) -> Result<String, Status> {
     if key.is_empty() {
         return Ok(item.to_string());
     }
-    let fields: &Map<String, Value> = item.as_object().ok_or_else(|| wrong_type("map[string]interface {}", item))?;
+    let fields: &Map<String, Value> = item.as_object().ok_or_else(|| wrong_type("object", item))?;
     Ok(fields.get(key).ok_or_else(|| no_merge_key(fields, key))?.to_string())
 }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::patch::tests::any_json;
 use crate::schema::{RootSchema, Schema, SchemaId, Schemas};
 
-/// Patches of a Deployment with a real API server's results, without its defaults.
+/// Patches of a Deployment and the results of a real API server.
 const RECORDED: &str = include_str!("tests.json");
 
 fn recorded() -> Value {
@@ -46,7 +46,10 @@ fn patches_do_what_they_do_on_the_real_server() {
             }
             None => {
                 let status = patched.unwrap_err();
-                assert!(status.message.starts_with(case["message"].as_str().unwrap()), "{status} {case}");
+                // Its other messages print Go values.
+                if let Some(message) = case.get("message") {
+                    assert_eq!(status.message, *message, "{case}");
+                }
                 assert_eq!((json!(status.code.as_u16()), json!(status.reason)), (case["code"].clone(), case["reason"].clone()));
             }
         }
@@ -69,7 +72,7 @@ fn without_defaults(mut deployment: Value) -> Value {
 fn a_patch_must_be_an_object() {
     let schema = schema(&json!({}));
     let status = apply(&json!({}), &json!([]), schema.root()).unwrap_err();
-    assert_eq!(status.message, "json: cannot unmarshal array into Go value of type map[string]interface {}");
+    assert_eq!(status.message, "expected object, got array");
     assert_eq!(apply(&json!({ "a": 1 }), &Value::Null, schema.root()), Ok(json!({ "a": 1 })));
 }
 
@@ -78,7 +81,7 @@ fn merging_into_a_map_of_maps_is_an_error() {
     let schema = schema(&json!({ "properties": { "a": { "additional": {}, "type": "object" } }, "type": "object" }));
     let object = json!({ "a": { "b": { "c": 1 } } });
     let status = apply(&object, &json!({ "a": { "b": { "c": 2 } } }), schema.root()).unwrap_err();
-    assert_eq!(status.message, "merging an object in json but data type is not struct, instead is: map");
+    assert_eq!(status.message, "the schema has no field \"b\" to merge into");
 }
 
 proptest! {

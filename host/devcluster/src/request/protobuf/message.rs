@@ -12,10 +12,10 @@ pub(super) const DEPTH: usize = 128;
 
 /// Reads a message of this type. Repeated fields are merged, as protobuf specifies.
 pub(super) fn read(name: &str, bytes: &[u8], depth: usize, object: &mut Map<String, Value>) -> Result<(), Error> {
-    let depth = depth.checked_sub(1).ok_or(Error::TooDeep)?;
+    let depth = depth.checked_sub(1).ok_or(Error("messages are nested too deeply"))?;
     let known: Option<&Message> = wire::message(name);
     let mut reader = Reader::new(bytes);
-    while let Some(tag) = reader.tag(name)? {
+    while let Some(tag) = reader.tag()? {
         match known.and_then(|fields| fields.get(&tag.number)) {
             Some(field) => read_field(field, tag, &mut reader, depth, object)?,
             None => reader.skip(tag)?,
@@ -39,7 +39,7 @@ fn read_field(
 ) -> Result<(), Error> {
     match (field.many, &field.value_type) {
         (Many::No, ValueType::Message(name)) => {
-            let bytes = bytes(tag, reader, &field.go_name)?;
+            let bytes = bytes(tag, reader)?;
             if field.name.is_empty() {
                 return read(name, bytes, depth, object);
             }
@@ -47,7 +47,7 @@ fn read_field(
             place.as_object_mut().map_or(Ok(()), |object| read(name, bytes, depth, object))
         }
         (Many::No, value_type) => {
-            let value = value(value_type, tag, reader, &field.go_name, depth)?;
+            let value = value(value_type, tag, reader, depth)?;
             if value.is_null() || (field.omit_zero && is_zero(&value)) {
                 object.remove(&field.name);
             } else {
@@ -57,11 +57,11 @@ fn read_field(
         }
         (Many::List, value_type) => {
             let place = object.entry(field.name.as_str()).or_insert_with(|| Value::Array(Vec::new()));
-            place.as_array_mut().map_or(Ok(()), |list| read_items(list, value_type, tag, reader, &field.go_name, depth))
+            place.as_array_mut().map_or(Ok(()), |list| read_items(list, value_type, tag, reader, depth))
         }
         (Many::Map, value_type) => {
-            let entry = bytes(tag, reader, &field.go_name)?;
-            let (key, value) = read_entry(value_type, entry, &field.go_name, depth)?;
+            let entry = bytes(tag, reader)?;
+            let (key, value) = read_entry(value_type, entry, depth)?;
             let place = object.entry(field.name.as_str()).or_insert_with(|| Value::Object(Map::new()));
             if let Some(map) = place.as_object_mut() {
                 map.insert(key, value);
@@ -76,7 +76,6 @@ fn read_items(
     value_type: &ValueType,
     tag: Tag,
     reader: &mut Reader<'_>,
-    field: &str,
     depth: usize,
 ) -> Result<(), Error> {
     let item_type = match value_type {
@@ -85,78 +84,68 @@ fn read_items(
         _ => BYTES,
     };
     if item_type == BYTES || tag.wire_type != BYTES {
-        list.push(value(value_type, tag, reader, field, depth)?);
+        list.push(value(value_type, tag, reader, depth)?);
         return Ok(());
     }
     let mut packed = Reader::new(reader.bytes()?);
     let tag = Tag { wire_type: item_type, ..tag };
     while !packed.is_empty() {
-        list.push(value(value_type, tag, &mut packed, field, depth)?);
+        list.push(value(value_type, tag, &mut packed, depth)?);
     }
     Ok(())
 }
 
-fn read_entry(value_type: &ValueType, entry: &[u8], field: &str, depth: usize) -> Result<(String, Value), Error> {
+/// A key and its value; either may be left out.
+fn read_entry(value_type: &ValueType, entry: &[u8], depth: usize) -> Result<(String, Value), Error> {
     let (mut key, mut found) = (String::new(), None);
     let mut reader = Reader::new(entry);
-    while let Some(tag) = reader.tag(field)? {
+    while let Some(tag) = reader.tag()? {
         match tag.number {
-            1 => key = text(bytes(tag, &mut reader, field)?),
-            2 => found = Some(value(value_type, tag, &mut reader, field, depth)?),
+            1 => key = text(bytes(tag, &mut reader)?),
+            2 => found = Some(value(value_type, tag, &mut reader, depth)?),
             _ => reader.skip(tag)?,
         }
     }
     let value = match found {
         Some(found) => found,
-        None => absent(value_type, field, depth)?,
+        None => absent(value_type, depth)?,
     };
     Ok((key, value))
 }
 
-fn absent(value_type: &ValueType, field: &str, depth: usize) -> Result<Value, Error> {
+/// Returns the value that Go uses if a map's value is not written.
+fn absent(value_type: &ValueType, depth: usize) -> Result<Value, Error> {
     let wire_type = match value_type {
         ValueType::Bool | ValueType::Int32 | ValueType::Int64 => VARINT,
         ValueType::Double => FIXED64,
         _ => BYTES,
     };
-    // Zeros are the zero value of every wire type, and enough bytes for any.
-    value(value_type, Tag { number: 2, wire_type }, &mut Reader::new(&[0; 8]), field, depth)
+    // The zero of every wire type is written in zeros, of which no more are read than it has.
+    value(value_type, Tag { number: 2, wire_type }, &mut Reader::new(&[0; 8]), depth)
 }
 
-/// Returns a value; null if JSON cannot express it.
-pub(super) fn value(
-    value_type: &ValueType,
-    tag: Tag,
-    reader: &mut Reader<'_>,
-    field: &str,
-    depth: usize,
-) -> Result<Value, Error> {
+/// One value; null if JSON cannot express it.
+pub(super) fn value(value_type: &ValueType, tag: Tag, reader: &mut Reader<'_>, depth: usize) -> Result<Value, Error> {
     Ok(match value_type {
-        ValueType::Bool => Value::Bool(varint(tag, reader, field)? != 0),
-        // The upper half only extends the sign.
-        ValueType::Int32 => Value::from(varint(tag, reader, field)? as u32 as i32),
-        ValueType::Int64 => Value::from(varint(tag, reader, field)?.cast_signed()),
+        ValueType::Bool => Value::Bool(varint(tag, reader)? != 0),
+        // The upper half of what is written is the sign's.
+        ValueType::Int32 => Value::from(varint(tag, reader)? as u32 as i32),
+        ValueType::Int64 => Value::from(varint(tag, reader)?.cast_signed()),
         ValueType::Double => {
-            expect(tag, FIXED64, field)?;
+            expect(tag, FIXED64)?;
             double(f64::from_bits(reader.fixed64()?))
         }
-        ValueType::String => Value::from(text(bytes(tag, reader, field)?)),
-        ValueType::Bytes => Value::from(crate::builtin::base64_text(bytes(tag, reader, field)?)),
-        ValueType::Message(name) => object(name, bytes(tag, reader, field)?, depth)?,
-        ValueType::Time => special::time(bytes(tag, reader, field)?, field)?,
-        ValueType::MicroTime => special::micro_time(bytes(tag, reader, field)?, field)?,
-        ValueType::Quantity => special::quantity(bytes(tag, reader, field)?)?,
-        ValueType::IntOrString => special::int_or_string(bytes(tag, reader, field)?)?,
-        ValueType::Json => special::json(bytes(tag, reader, field)?, field)?,
-        ValueType::SchemaOrBool => {
-            special::schema_or_bool(bytes(tag, reader, field)?, &|schema| object(SCHEMA, schema, depth))?
-        }
-        ValueType::SchemaOrSchemas => {
-            special::schema_or_schemas(bytes(tag, reader, field)?, &|schema| object(SCHEMA, schema, depth))?
-        }
-        ValueType::SchemaOrStrings => {
-            special::schema_or_strings(bytes(tag, reader, field)?, &|schema| object(SCHEMA, schema, depth))?
-        }
+        ValueType::String => Value::from(text(bytes(tag, reader)?)),
+        ValueType::Bytes => Value::from(crate::builtin::base64_text(bytes(tag, reader)?)),
+        ValueType::Message(name) => object(name, bytes(tag, reader)?, depth)?,
+        ValueType::Time => special::time(bytes(tag, reader)?)?,
+        ValueType::MicroTime => special::micro_time(bytes(tag, reader)?)?,
+        ValueType::Quantity => special::quantity(bytes(tag, reader)?)?,
+        ValueType::IntOrString => special::int_or_string(bytes(tag, reader)?)?,
+        ValueType::Json => special::json(bytes(tag, reader)?)?,
+        ValueType::SchemaOrBool => special::schema_or_bool(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,
+        ValueType::SchemaOrSchemas => special::schema_or_schemas(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,
+        ValueType::SchemaOrStrings => special::schema_or_strings(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,
     })
 }
 

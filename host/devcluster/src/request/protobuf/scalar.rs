@@ -1,6 +1,8 @@
+//! Single values of the wire format.
+
 use super::reader::{BYTES, Error, Reader, Tag, VARINT};
 
-/// Converts text as Go does, with U+FFFD for each invalid byte.
+/// Text as Go writes it in JSON: U+FFFD for each byte that is not UTF-8.
 pub(super) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -10,19 +12,16 @@ pub(super) fn text(bytes: &[u8]) -> String {
     text
 }
 
-pub(super) fn bytes<'a>(tag: Tag, reader: &mut Reader<'a>, field: &str) -> Result<&'a [u8], Error> {
-    expect(tag, BYTES, field)?;
+pub(super) fn bytes<'a>(tag: Tag, reader: &mut Reader<'a>) -> Result<&'a [u8], Error> {
+    expect(tag, BYTES)?;
     reader.bytes()
 }
 
-pub(super) fn varint(tag: Tag, reader: &mut Reader<'_>, field: &str) -> Result<u64, Error> {
-    expect(tag, VARINT, field)?;
+pub(super) fn varint(tag: Tag, reader: &mut Reader<'_>) -> Result<u64, Error> {
+    expect(tag, VARINT)?;
     reader.varint()
 }
 
-pub(super) fn expect(tag: Tag, wire_type: u8, field: &str) -> Result<(), Error> {
-    if tag.wire_type == wire_type {
-        return Ok(());
-    }
-    Err(Error::WrongWireType { wire_type: tag.wire_type, field: field.to_owned() })
+pub(super) fn expect(tag: Tag, wire_type: u8) -> Result<(), Error> {
+    if tag.wire_type == wire_type { Ok(()) } else { Err(Error("wrong wire type")) }
 }

@@ -115,7 +115,7 @@ fn bodies_of_kubectl_are_what_it_prints() {
 }
 
 #[test]
-fn invalid_bodies_have_the_errors_of_the_server() {
+fn other_bodies_are_refused() {
     let handled = |why: &str| format!("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: {why}");
     let unrecognized = |why: &str| format!("the object provided is unrecognized (must be of type ConfigMap): {why}");
     let of_config_map = |raw: &[u8]| enveloped("v1", "ConfigMap", raw);
@@ -125,12 +125,12 @@ fn invalid_bodies_have_the_errors_of_the_server() {
         (b"{\"apiVersion\":\"v1\"}".to_vec(), unrecognized(&format!("{no_prefix} ({{\"apiVersion\":\"v1\"}})"))),
         (b"x".repeat(31), unrecognized(&format!("{no_prefix} ({} ...)", "78".repeat(30)))),
         (PREFIX.to_vec(), unrecognized("empty body (6b387300)")),
-        (b"k8s\0\x0a\x05a".to_vec(), unrecognized("unexpected EOF (6b3873000a0561)")),
-        (b"k8s\0\x0c".to_vec(), unrecognized("proto: Unknown: wiretype end group for non-group (6b3873000c)")),
-        (of_config_map(b"\x0a\x05a"), handled("unexpected EOF")),
-        (of_config_map(b"\x08\x05"), handled("proto: wrong wireType = 0 for field ObjectMeta")),
-        (of_config_map(&field(1, b"\x08\x05")), handled("proto: wrong wireType = 0 for field Name")),
-        (of_config_map(&field(1, b"\x00\x05")), handled("proto: ObjectMeta: illegal tag 0 (wire type 0)")),
+        (b"k8s\0\x0a\x05a".to_vec(), unrecognized("proto: unexpected end (6b3873000a0561)")),
+        (b"k8s\0\x0c".to_vec(), unrecognized("proto: end of a group without its beginning (6b3873000c)")),
+        (of_config_map(b"\x0a\x05a"), handled("proto: unexpected end")),
+        (of_config_map(b"\x08\x05"), handled("proto: wrong wire type")),
+        (of_config_map(&field(1, b"\x08\x05")), handled("proto: wrong wire type")),
+        (of_config_map(&field(1, b"\x00\x05")), handled("proto: illegal field number")),
     ];
     for (body, message) in table {
         let status = config_map(&body).unwrap_err();
@@ -138,10 +138,7 @@ fn invalid_bodies_have_the_errors_of_the_server() {
     }
     let deletion = |body: &[u8]| object(body, &Expected::delete_options()).unwrap_err().message;
     assert_eq!(deletion(b"x"), no_prefix);
-    assert_eq!(
-        deletion(&enveloped("v1", "DeleteOptions", b"\x0a\x05a")),
-        "proto: wrong wireType = 2 for field GracePeriodSeconds"
-    );
+    assert_eq!(deletion(&enveloped("v1", "DeleteOptions", b"\x0a\x05a")), "proto: wrong wire type");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a host keeps about objects that are created and deleted, as the leader and as a standby.
+//! The memory of a host about objects that are created and deleted, as the leader and as a standby.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,18 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use crate::host::*;
 use crate::leadership::Claims;
 use crate::leadership::claim::ClaimSender;
+use crate::mounts::lifecycle::Companion;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
-const CHURN: usize = 100_000;
+const CHURN: usize = 20_000;
 const BATCH: usize = 1_000;
 const STAY: usize = 12;
 const NAMESPACE: &str = "default";
 const START: &str = "2026-01-01T00:00:00Z";
 
 /// Reads something for each parent; requeues some parents and fails about others.
-struct Reader;
+pub(super) struct Reader;
 
 struct Trapping;
 
@@ -110,8 +111,10 @@ impl Native for Trapping {
     }
 }
 
-struct Replica {
-    mount: Arc<Mount>,
+pub(super) struct Replica {
+    pub(super) mount: Arc<Mount>,
+    pub(super) mounts: Arc<Mounts>,
+    pub(super) services: Arc<HostServices>,
     queue: Arc<WorkQueue>,
     holder: ClaimSender,
     tasks: Vec<tokio::task::JoinHandle<()>>,
@@ -131,7 +134,11 @@ struct Entries {
 }
 
 impl Replica {
-    async fn start(client: &Client, plugin: Plugin) -> Self {
+    pub(super) async fn start(client: &Client, plugin: Plugin) -> Self {
+        Self::start_with(client, plugin, shadow::run_shadow).await
+    }
+
+    pub(super) async fn start_with(client: &Client, plugin: Plugin, companion: Companion) -> Self {
         let (holder, claim) = ClaimSender::new();
         let metrics = Arc::<Metrics>::default();
         let retries = queue::Options::default();
@@ -158,7 +165,7 @@ impl Replica {
         let keeping = tokio::spawn(async move { inventory.write_changes(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);
         let name = Arc::clone(&program.name);
-        let mounts = Arc::new(Mounts::new(shadow::run_shadow));
+        let mounts = Arc::new(Mounts::new(companion));
         let following =
             tokio::spawn(Arc::clone(&mounts).follow_programs(fixed(vec![program]), Arc::clone(&services), Duration::ZERO));
         let working = {
@@ -168,10 +175,10 @@ impl Replica {
         rest().await;
         let mount = mounts.get(&name).expect("the mount");
         assert!(mount.active().is_some());
-        Self { mount, queue, holder, tasks: vec![following, working, keeping] }
+        Self { mount, mounts, services, queue, holder, tasks: vec![following, working, keeping] }
     }
 
-    async fn lead(&self) {
+    pub(super) async fn lead(&self) {
         self.holder.hold_until(Instant::now() + Duration::from_secs(1 << 30));
         rest().await;
         assert_eq!(self.mount.leads(), Lead::Yes);
@@ -218,7 +225,7 @@ impl Drop for Replica {
 }
 
 /// Waits until nothing is due within the next minute.
-async fn rest() {
+pub(super) async fn rest() {
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(20)).await;
     }
@@ -243,7 +250,7 @@ async fn churn(parents: &Api<ConfigMap>, count: usize) {
     rest().await;
 }
 
-fn simulate(simulation: impl Future<Output = ()>) {
+pub(super) fn simulate(simulation: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(simulation);
 }
@@ -260,7 +267,7 @@ async fn cluster() -> (Client, Api<ConfigMap>) {
 }
 
 #[test]
-fn leaders_and_standbys_keep_nothing_of_100_000_deleted_objects() {
+fn leaders_and_standbys_keep_nothing_of_20_000_deleted_objects() {
     simulate(async {
         let (client, parents) = cluster().await;
         let plugin = || Plugin::native("reader", Reader).unwrap();

@@ -50,6 +50,13 @@ pub(super) struct MountReason {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct MountKind {
+    #[prometheus(flatten)]
+    pub(super) mount: Mount,
+    pub(super) kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct MountWrite {
     #[prometheus(flatten)]
     pub(super) mount: Mount,

@@ -6,7 +6,9 @@ use kube::Api;
 use kube::api::PostParams;
 use kube::core::{Request, Status};
 
-use super::{Applier, LOOK_AGAIN_AFTER, StepResult, field_manager, parsed, problem, refusal};
+use super::{
+    Applier, LOOK_AGAIN_AFTER, StepResult, field_manager, is_terminating, namespace_terminates, parsed, problem, refusal,
+};
 use crate::client::answered;
 use crate::cluster::object::Received;
 
@@ -14,8 +16,14 @@ impl Applier<'_> {
     /// Creates a child. `gyre_core::plan` decides about an existing object of its name.
     pub(super) async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<StepResult, Problem> {
         let child = &desired.child;
+        let namespace = child.key.namespace.as_deref();
+        if let Some(namespace) = namespace
+            && let Err(held_for) = self.terminating.lock().admit(namespace, self.now)
+        {
+            return Ok(StepResult::RefusedFor(held_for, namespace_terminates(child)));
+        }
         let view = self.views.get(&child.kind);
-        let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
+        let epoch = view.and_then(|view| view.write_epoch(namespace));
         self.metrics.wrote(self.mount, "create");
         let answer = match self.post(&self.api(child)?, desired).await {
             Ok(answer) => answer,
@@ -23,9 +31,16 @@ impl Applier<'_> {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 return self.on_existing(desired, input, &status).await;
             }
-            Err(kube::Error::Api(status)) => return refusal(&status, child).map(StepResult::Refused),
+            Err(kube::Error::Api(status)) => {
+                if let Some(namespace) = namespace.filter(|_| is_terminating(&status)) {
+                    let held_for = self.terminating.lock().record(namespace, self.now);
+                    return Ok(StepResult::RefusedFor(held_for, namespace_terminates(child)));
+                }
+                return refusal(&status, child).map(StepResult::Refused);
+            }
             Err(error) => return Err(problem(&error, child)),
         };
+        namespace.iter().for_each(|namespace| self.terminating.lock().forget(namespace));
         let (object, answer) = parsed(answer, child)?;
         if object.key() != child.key {
             let message = format!(
@@ -65,7 +80,7 @@ impl Applier<'_> {
             Err(error) => return Err(problem(&error, child)),
         };
         let (object, live) = parsed(live, child)?;
-        match plan::on_existing(input, desired, &live) {
+        match plan::on_existing(input, desired, &live, |uid| self.parents.may_exist(uid)) {
             Existing::Nothing => Ok(StepResult::Nothing),
             Existing::Wait(message) => Ok(StepResult::Requeue(LOOK_AGAIN_AFTER, message)),
             Existing::Refuse(refusal) => Ok(StepResult::Refused(refusal)),

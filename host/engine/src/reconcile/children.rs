@@ -1,0 +1,164 @@
+//! Writes the children of a plan: lists them on the parent where needed, then carries out the steps.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use gyre_core::grants::Namespaces;
+use gyre_core::outcome::{Changed, Problem, ProblemKind};
+use gyre_core::plan::{ChildList, Holds, Input, Ownership, Parent, Plan, Step, StepEnd, ownership};
+use tracing::debug;
+
+use super::Run;
+use crate::cluster::kinds::Resource;
+use crate::cluster::object::SharedObject;
+use crate::cluster::view::Comparison;
+use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
+use crate::writes::apply::{Applier, StepResult, problem};
+use crate::writes::finalizers;
+
+impl Run<'_> {
+    /// Claims the children, and executes the plan. Creates nothing for a parent that is gone.
+    pub(super) async fn claim_and_execute(
+        &mut self,
+        plan: Plan,
+        plan_inputs: &PlanInputs,
+        list: Option<&ChildList>,
+        is_needed: bool,
+    ) -> Result<Parent, Problem> {
+        let (plan, parent) = self.claim_children(plan, plan_inputs, list, is_needed).await?;
+        if plan.steps.iter().any(|step| matches!(step, Step::Create { .. })) {
+            self.check_that_parent_lives().await?;
+        }
+        self.execute(plan, plan_inputs, &parent).await;
+        Ok(parent)
+    }
+
+    /// Records on the parent the children that no ownerReference can name, and returns the rest of
+    /// the plan. `list` is `None` if the plugin names no children.
+    async fn claim_children(
+        &mut self,
+        mut plan: Plan,
+        plan_inputs: &PlanInputs,
+        list: Option<&ChildList>,
+        is_needed: bool,
+    ) -> Result<(Plan, Parent), Problem> {
+        let Some(list) = list else { return Ok((plan, self.active.parent(&self.observed.parent))) };
+        if plan_inputs.parent().children.is_missing() {
+            // A child that is not on the list would be forgotten, so it is deleted first.
+            let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
+            plan.steps = then;
+            self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
+            if let Some(problem) = self.report.problem.take() {
+                return Err(problem);
+            }
+        }
+        if is_needed {
+            self.add_finalizer(list).await?;
+            // The plugin has not seen children that existed, but were not on the list.
+            if ObservedState::of(self.active, self.observed.parent.clone()).children.len() > self.observed.children.len() {
+                self.report.requeue_after(Duration::ZERO);
+            }
+        }
+        Ok((plan, self.active.parent(&self.observed.parent)))
+    }
+
+    /// Fails if the parent is gone, or the cache was behind: a missing child may have gone with it,
+    /// and its Job would run once more.
+    async fn check_that_parent_lives(&self) -> Result<(), Problem> {
+        let (writer, parent) = (self.writer(), &self.observed.parent);
+        if self.active.fresh.take(parent.uid()) {
+            return Ok(());
+        }
+        let stale = |what| Problem::new(ProblemKind::Stale, format!("{} {what}", writer.subject(parent)));
+        match writer.parents.compare(writer.client, parent).await {
+            Ok(Comparison::Same) => Ok(()),
+            // The new status may say that the missing child has done its work.
+            Ok(Comparison::Changed) => Err(stale("has changed, but the cache was not up to date")),
+            Ok(Comparison::Gone) => Err(stale("is deleted or being deleted, but the cache was not up to date")),
+            Err(error) => Err(problem(&error, &writer.subject(parent))),
+        }
+    }
+
+    pub(super) async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
+        let plugin = &self.active.program.manifest().name;
+        let list = finalizers::child_list(&self.observed.parent, plugin);
+        // An empty list is not written to each parent after an upgrade.
+        let is_far = |child: &SharedObject| ownership(self.observed.parent.namespace(), child.namespace()) == Ownership::Labels;
+        let lists_enough = !list.is_missing() || !self.observed.children.iter().any(|(_, child)| is_far(child));
+        let is_listed = children.without(&list) == ChildList::default() && lists_enough;
+        if finalizers::has_finalizer(&self.observed.parent, plugin) && is_listed {
+            return Ok(());
+        }
+        // A finalizer of a mount that is not in the inventory would never be removed.
+        if !finalizers::has_finalizer(&self.observed.parent, plugin) {
+            let services = &self.context.services;
+            services.inventory.tried(&self.mount.name, &services.claims.of_inventory()).await;
+            if let Err(why) = services.inventory.knows(&self.mount.name) {
+                let message =
+                    format!("{} needs a finalizer, but does not get it: {why}", self.writer().subject(&self.observed.parent));
+                return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
+            }
+        }
+        self.observed.parent = finalizers::add_finalizer(&self.writer(), &self.observed.parent, &list.union(children)).await?;
+        self.report.changed = Changed::Yes;
+        Ok(())
+    }
+
+    pub(super) async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
+        let Plan { steps, refusals, waiting, leaving } = plan;
+        debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
+        if !self.state.accepted.is_empty() || !self.state.forced_applies.is_empty() {
+            let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
+            self.state.accepted.retain(|uid, _| observed.contains(uid.as_str()));
+            self.state.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
+        }
+        let input = Input { parent, ..plan_inputs.input(self.active, None, &[]) };
+        self.report.refusals.extend(refusals);
+        if let Some(waiting) = waiting.first() {
+            self.report.wait(waiting.message.clone());
+        }
+        let mut applier = Applier {
+            client: &self.active.client,
+            metrics: &self.context.services.metrics,
+            mount: &self.mount.name,
+            plugin: input.plugin,
+            views: &self.observed.views,
+            parents: &self.active.parents,
+            accepted: &mut self.state.accepted,
+            forced_applies: &mut self.state.forced_applies,
+            terminating: &self.mount.terminating,
+            now: self.context.services.queue.now(),
+        };
+        let mut holds = Holds::default();
+        for step in &steps {
+            if let Some(held) = holds.held(step) {
+                debug!(child = %step.child(), ?held, "held back");
+                self.report.record_held(held);
+                continue;
+            }
+            self.written.extend(step.uid().map(str::to_owned));
+            let done = applier.execute(step, &input).await;
+            holds.record(step, step_end(&done));
+            self.report.record_step(done);
+        }
+    }
+
+    pub(super) fn where_children_are(&self) -> (Vec<Resource>, Option<&BTreeSet<String>>) {
+        let resources = self.observed.views.values().map(|view| view.resource.clone()).collect();
+        let namespaces = match &self.active.program.namespaces {
+            Namespaces::All => None,
+            Namespaces::Only(names) => Some(names),
+        };
+        (resources, namespaces)
+    }
+}
+
+fn step_end(done: &Result<StepResult, Problem>) -> StepEnd {
+    match done {
+        Ok(StepResult::Wrote | StepResult::Nothing) => StepEnd::Done,
+        Ok(StepResult::Refused(_) | StepResult::RefusedFor(..)) => StepEnd::Refused,
+        Ok(StepResult::Waits(_) | StepResult::Requeue(..)) => StepEnd::Waits,
+        Err(problem) if matches!(problem.kind, ProblemKind::Stale | ProblemKind::NotFound) => StepEnd::Gone,
+        Err(_) => StepEnd::Failed,
+    }
+}

@@ -1,0 +1,161 @@
+//! The end of every reconcile: status, events, trail, and the state for the next one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, requeue_after};
+use gyre_core::pace;
+use gyre_core::response::{Event, Response, Severity};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::{Run, parent_writer};
+use crate::error::error_chain;
+use crate::mounts::parent_state::Inputs;
+use crate::mounts::trail::{Cause, Trail};
+use crate::reconcile::report::{SLOWED_DOWN, slowed_down, warning};
+use crate::writes::apply::problem;
+use crate::writes::events::to_publish;
+use crate::writes::status;
+
+impl Run<'_> {
+    pub(super) async fn finish(self, response: Response) -> Outcome {
+        self.finish_and_remember(response, None).await
+    }
+
+    /// Stores the result. After a success, unchanged `inputs` make the next reconcile unnecessary.
+    pub(super) async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
+        if !self.report.is_stale() {
+            self.write_status(&response).await;
+        }
+        self.count_problems();
+        let published = if self.report.is_stale() { Changed::No } else { self.queue_events(&response) };
+        self.leave_trail(published);
+        let has_settled = self.report.requeue.is_none();
+        let asked = requeue_after(response.requeue_after, self.active.program.requeue_floor);
+        let Self { mount, observed, mut state, report, .. } = self;
+        let outcome = report.outcome(asked);
+        if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
+            state.inputs = inputs;
+        }
+        state.requeue_at = asked.map(|delay| Instant::now() + delay);
+        mount.set_parent_state(&observed.parent.key(), state);
+        outcome
+    }
+
+    async fn write_status(&mut self, response: &Response) {
+        if self.report.released && self.observed.parent.is_deleting() {
+            return;
+        }
+        let Err(error) = self.try_to_write_status(response).await else { return };
+        let problem = problem(&error, &self.writer().subject(&self.observed.parent));
+        match problem.kind {
+            ProblemKind::NotFound => {}
+            ProblemKind::Invalid => {
+                let message = format!("the API server rejects the status that the plugin returned: {}", problem.message);
+                self.report.fail(Problem { message, ..problem });
+                // Otherwise nothing would say so but an Event.
+                if let Err(error) = self.try_to_write_status(&Response::default()).await {
+                    warn!("the conditions of the host are rejected, too: {}", error_chain(&error));
+                }
+            }
+            _ => self.report.fail(problem),
+        }
+    }
+
+    async fn try_to_write_status(&mut self, response: &Response) -> Result<(), kube::Error> {
+        let context = self.context;
+        let retries = self.mount.retries(&context.retries);
+        let refusals = self.report.refusals.reported();
+        let readiness = self.report.readiness(&retries, &refusals);
+        let writer = parent_writer(context, self.mount, self.active);
+        let parent = &Arc::clone(&self.observed.parent);
+        let (written, answer) = status::write(
+            &writer,
+            &context.services.caller.clock,
+            parent,
+            response,
+            (readiness, self.report.execution()),
+            &mut self.state.accepted_status,
+        )
+        .await?;
+        self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
+        match written {
+            status::Written::No => {}
+            status::Written::Conditions => self.report.changed = Changed::Yes,
+            status::Written::PluginStatus => {
+                self.report.changed = Changed::Yes;
+                // The plugin may react to its own status; with back-off, because it may never
+                // converge.
+                let backoff = context.retries.delay(&parent.key(), self.report.failures.saturating_add(1));
+                let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
+                self.report.requeue_after(delay);
+            }
+        }
+        Ok(())
+    }
+
+    fn queue_events(&mut self, response: &Response) -> Changed {
+        let (context, mount, report) = (self.context, self.mount, &self.report);
+        // Normal events are published only after a success, or if the last reconcile had them.
+        let last = self.state.events.as_deref();
+        let is_told = |event: &&Event| {
+            event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
+        };
+        let published = self.active.program.events;
+        let is_published = |event: &&Event| published.includes(event.severity) && is_told(event);
+        let mut events: Vec<Event> = response.events.iter().filter(is_published).cloned().collect();
+        events.extend(report.host_events.iter().cloned());
+        events.extend(report.refusals.reported().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+        events.extend(report.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
+        if let Some(problem) = &report.problem
+            && mount.retries(&context.retries).parks(problem.retry(), report.failures)
+        {
+            let message =
+                format!("failed {} times, and is not retried until the object changes: {problem}", report.failures + 1);
+            events.push(warning("RetriesExhausted", &message));
+        }
+        let wrote = report.changed == Changed::Yes || !to_publish(&events, last, report.changed).is_empty();
+        let kind = &self.active.program.manifest().parent;
+        if wrote && self.cause == Cause::Time {
+            self.state.pace.spend(context.services.queue.now());
+            if self.state.pace.held_until(context.services.queue.now()).is_some() {
+                context.services.metrics.problem(&mount.name, SLOWED_DOWN);
+                events.push(slowed_down());
+            }
+        }
+        let news = to_publish(&events, last, report.changed);
+        if let Some(slowed_down) = news.iter().find(|event| event.reason == SLOWED_DOWN) {
+            warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
+        }
+        // Nor can Events be created in a namespace that is being deleted.
+        let is_terminating = |namespace: &str| mount.terminating.lock().contains(namespace);
+        let can_publish = !self.observed.parent.namespace().is_some_and(is_terminating);
+        for event in news.iter().filter(|_| can_publish) {
+            context.services.events.add(&mount.name, Arc::clone(mount) as _, kind, &self.observed.parent, event);
+        }
+        let published = if news.is_empty() { Changed::No } else { Changed::Yes };
+        self.state.events = Some(events);
+        published
+    }
+
+    /// Records what the next reconcile is compared with, if this one wrote or a recent one did.
+    fn leave_trail(&mut self, published: Changed) {
+        let now = self.context.services.queue.now();
+        let wrote = self.report.changed == Changed::Yes || published == Changed::Yes;
+        let last = if wrote { Some(now) } else { self.state.trail.as_ref().map(|trail| trail.wrote) };
+        // By then the whole budget has been restored.
+        let last = last.filter(|last| now.saturating_since(*last) < pace::INTERVAL * pace::BURST);
+        let trail = last.map(|last| Arc::new(Trail::new(&self.seen(), &self.written, self.reads, last)));
+        self.state.trail = trail;
+    }
+
+    fn count_problems(&self) {
+        for (reason, count) in self.report.refusals.counts() {
+            self.context.services.metrics.problems_of(&self.mount.name, reason.as_str(), count);
+        }
+        if let Some(problem) = self.report.problem.as_ref().filter(|problem| problem.is_failure()) {
+            self.context.services.metrics.problem(&self.mount.name, problem.reason());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Takes the host's finalizer off a parent.
+
+use gyre_core::outcome::{Changed, Outcome};
+
+use super::Run;
+use crate::mounts::unreachable;
+use crate::writes::finalizers::{self, List};
+
+impl Run<'_> {
+    /// Releases a parent that no longer matches the mount's selector; its children stay.
+    pub(super) async fn release_parent(mut self) -> Outcome {
+        self.remove_finalizer(List::Keep).await;
+        self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
+        self.report.outcome(None)
+    }
+
+    /// Removes the finalizer if no child needs it. A child that the caches do not show yet restores
+    /// it.
+    pub(super) async fn remove_finalizer_if_not_needed(&mut self) {
+        if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
+            return;
+        }
+        let (client, parent) = (&self.active.reads, &self.observed.parent);
+        let (resources, namespaces) = self.where_children_are();
+        match unreachable::children(client, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
+            Ok(_) => {}
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    pub(super) async fn remove_finalizer(&mut self, list: List) {
+        if !finalizers::has_finalizer(&self.observed.parent, &self.active.program.manifest().name) {
+            return;
+        }
+        match finalizers::remove_finalizer(&self.writer(), &self.observed.parent, list).await {
+            Ok(released) => {
+                self.report.changed = Changed::Yes;
+                self.report.released = true;
+                if let Some(released) = released {
+                    self.observed.parent = released;
+                }
+            }
+            Err(problem) => self.report.fail(problem),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The cluster is restored from a backup while the host runs, so that resource versions go back.
+
+use std::time::Duration;
+
+use gyre_devcluster::faults::Plan;
+use gyre_devcluster::store::Backup;
+use gyre_sim::script::{self, Author};
+use gyre_sim::{Plugins, World, simulate};
+
+use crate::faults::{QUIET, late_caches};
+use crate::seeds::{Tried, try_seeds};
+use crate::storms::settle;
+
+const ACTIONS: u64 = 15;
+const BACKUPS: u64 = 2;
+
+async fn act(world: &World, author: &mut Author) {
+    for _ in 0..ACTIONS {
+        let action = author.action();
+        world.people.act(&action).await;
+        tokio::time::sleep(Duration::from_millis(author.random().below(5_000))).await;
+    }
+}
+
+fn restored(plugins: &Plugins, seed: u64) -> Tried {
+    simulate(async {
+        let plan = if seed.is_multiple_of(2) { late_caches() } else { Plan::default() };
+        let world = World::new(plugins, seed, plan).await;
+        let mut author = Author::new(seed);
+        for action in script::set_up().iter().chain(&author.beginning().actions) {
+            world.people.act(action).await;
+        }
+        let host = world.host(plugins);
+        let mut went_back = 0;
+        for _ in 0..BACKUPS {
+            act(&world, &mut author).await;
+            let backup: Backup = world.cluster().with_server(|server| server.backup());
+            act(&world, &mut author).await;
+            world.rest(QUIET).await;
+            let before = world.cluster().revision();
+            world.cluster().with_server(|server| server.restore_backup(&backup));
+            went_back += before - world.cluster().revision();
+            act(&world, &mut author).await;
+        }
+        let mut wrongs = settle(&world, None).await.wrongs;
+        wrongs.extend(world.record.wrongs());
+        host.kill().await;
+        Tried { wrongs, counts: vec![("revisions lost", went_back)] }
+    })
+}
+
+#[test]
+fn the_host_converges_after_its_cluster_was_restored_from_a_backup() {
+    let plugins = Plugins::all();
+    try_seeds("restores from a backup", 20, |seed| restored(&plugins, seed));
+}
