@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::ownership::{Ownership, has_controller_reference, ownership};
@@ -9,6 +11,7 @@ use super::{
     ChildList, DIGEST_ANNOTATION, Desired, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal,
     RefusalReason, digest_of, is_out_of_reach,
 };
+use crate::contains::{RepeatedElement, first_repeated_element};
 use crate::grants::{Outside, Scope};
 use crate::manifest::{Propagation, Strategy};
 use crate::names::{is_dns_label, is_object_name};
@@ -291,7 +294,12 @@ fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String
         let message = kind_not_granted(&child.kind);
         return Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message }));
     };
-    let mut object = match normalised(&child, object) {
+    let checked = normalised(&child, object).and_then(|object| match child_kind.strategy {
+        // It is never applied.
+        Strategy::CreateOnly => Ok(object),
+        Strategy::Apply | Strategy::Recreate => check_keys(&child, &object).map(|()| object),
+    });
+    let mut object = match checked {
         Ok(object) => object,
         Err(message) => return Err(invalid(Some(child), message)),
     };
@@ -334,7 +342,50 @@ fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<Stri
             metadata.insert(field.to_owned(), Value::Object(texts));
         }
     }
+    if child.kind.group.is_empty() && child.kind.kind == "Secret" {
+        store_string_data(child, &mut object)?;
+    }
     Ok(object)
+}
+
+/// Checks what the API server would create, and could then not change: it refuses every apply.
+fn check_keys(child: &ObjectRef, object: &Map<String, Value>) -> Result<(), String> {
+    let Some(RepeatedElement { path, first, key }) = first_repeated_element(object) else { return Ok(()) };
+    Err(format!(
+        "{child} has two elements with the same key in a list: {path} has {key}, and so has element {first}: remove one"
+    ))
+}
+
+/// Moves the texts of `stringData` into `data`, as the API server does. It is the only write-only
+/// field of a built-in kind: the API server keeps no manager of it, so an apply without a key would
+/// leave the key in the Secret.
+fn store_string_data(child: &ObjectRef, object: &mut Map<String, Value>) -> Result<(), String> {
+    let texts = match object.remove("stringData") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Object(texts)) => texts,
+        Some(_) => return Err(format!("{child} has stringData that is not an object: return an object of strings")),
+    };
+    if texts.is_empty() {
+        return Ok(());
+    }
+    if object.get("data").is_none_or(Value::is_null) {
+        object.insert("data".to_owned(), json!({}));
+    }
+    let Some(Value::Object(data)) = object.get_mut("data") else {
+        return Err(format!("{child} has data that is not an object: return an object of strings"));
+    };
+    for (key, text) in texts {
+        match text {
+            Value::String(text) => data.insert(key, Value::String(STANDARD.encode(text))),
+            // As in every other map, a null is no entry.
+            Value::Null => None,
+            _ => {
+                let what = "a value in stringData that is not a string";
+                return Err(format!("{child} has {what}, for {key:?}: write it in quotes"));
+            }
+        };
+    }
+    Ok(())
 }
 
 fn mark(input: &Input<'_>, child: &ObjectRef, scope: Scope, digest: &str, object: &mut Map<String, Value>) {

@@ -92,7 +92,7 @@ impl Fence {
     /// In a Pod, a person or an autoscaler may start more hosts than the operator meant. Elsewhere,
     /// only a name can say that two hosts are the same.
     pub(crate) fn of(name: Option<&str>) -> Self {
-        let _ = (name, is_in_pod()); Self::WithHa
+        if name.is_some() || is_in_pod() { Self::Always } else { Self::WithHa }
     }
 }
 
