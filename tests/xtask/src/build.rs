@@ -79,13 +79,18 @@ pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
 /// Compiles the host, and says where its program is.
 pub(crate) fn host(profile: Profile) -> anyhow::Result<PathBuf> {
     let mut command = cargo(&["build", "--locked", "--package", "gyre", "--bin", "gyre"]);
+    if profile == Profile::Release {
+        command.arg("--release");
+    }
+    steps::run(&mut command)?;
+    host_program(profile)
+}
+
+/// Says where the program of the host is, once it is built.
+pub(crate) fn host_program(profile: Profile) -> anyhow::Result<PathBuf> {
     let folder = match profile {
         Profile::Debug => "debug",
-        Profile::Release => {
-            command.arg("--release");
-            "release"
-        }
+        Profile::Release => "release",
     };
-    steps::run(&mut command)?;
     Ok(target_folder()?.join(folder).join("gyre"))
 }

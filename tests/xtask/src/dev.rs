@@ -13,6 +13,10 @@ use crate::steps::{self, Steps};
 /// The plugins, by package: their samples are applied too.
 const PLUGINS: [&str; 2] = ["echo", "scheduled-echo"];
 
+/// The time is that of two slow cores.
+const FIRST_BUILD: &str = "The first build compiles about 400 crates, nearly all of them for the host. It takes up to 15 minutes on two cores, \
+                           and Cargo shows how many crates are left. Later builds take seconds.";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Exit once the samples are reconciled, instead of running until Ctrl-C.
@@ -28,9 +32,12 @@ pub(crate) struct Arguments {
 
 /// Builds, and becomes `gyre dev`.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Infallible> {
+    let profile = if arguments.release { Profile::Release } else { Profile::Debug };
+    if !build::host_program(profile)?.exists() {
+        eprintln!("{FIRST_BUILD}");
+    }
     let mut steps = Steps::new(3);
     let plugins = steps.step("build the plugins", || build::plugins(&PLUGINS))?;
-    let profile = if arguments.release { Profile::Release } else { Profile::Debug };
     let gyre = steps.step("build the host", || build::host(profile))?;
     let command = steps.step("run it", || Ok(command(&gyre, &plugins, arguments)))?;
     eprintln!("  $ {}", steps::line(&command));
