@@ -61,7 +61,7 @@ impl Cluster {
     /// Returns the cluster for a test, or `None` if the test was skipped. Namespaces begin with the
     /// test's name.
     pub(crate) fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
-        let plane = Plane::shared(Server::of_this_target()).expect("a cluster")?;
+        let plane = Plane::shared(Server::of_this_run()).expect("a cluster")?;
         let home = namespaces.first().unwrap_or(&"default").to_string();
         let cluster = Self::on(plane, test, home);
         cluster.install_common_crds();
@@ -75,7 +75,7 @@ impl Cluster {
 
     /// A cluster in which nobody else acts, without namespaces and CRDs; see [`Plane::quiet`].
     pub(crate) fn quiet(test: &str) -> Option<Self> {
-        let plane = Plane::quiet(Server::of_this_target()).expect("a cluster")?;
+        let plane = Plane::quiet(Server::of_this_run()).expect("a cluster")?;
         Some(Self::on(plane, test, "default".to_owned()))
     }
 

@@ -21,12 +21,16 @@ pub(crate) enum Server {
     Devcluster,
 }
 
+/// The variable that names the server of a run.
+const SERVER: &str = "GYRE_E2E_SERVER";
+
 impl Server {
-    /// Returns the server of this test target, by the name of the target.
-    pub(crate) fn of_this_target() -> Self {
-        match env!("CARGO_CRATE_NAME") {
-            "e2e_devcluster" => Self::Devcluster,
-            _ => Self::ControlPlane,
+    /// Returns the server of this run. The default is the control plane.
+    pub(crate) fn of_this_run() -> Self {
+        match std::env::var(SERVER).as_deref() {
+            Ok("devcluster") => Self::Devcluster,
+            Ok("control-plane") | Err(_) => Self::ControlPlane,
+            Ok(other) => panic!("{SERVER} is {other:?}: set it to devcluster or control-plane"),
         }
     }
 }

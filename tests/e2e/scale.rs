@@ -73,7 +73,7 @@ fn a_thousand_echos_need_one_write_each_and_then_none() {
 
     let quiet = cluster.audit_mark().unwrap();
     // For devcluster, a simulation tests an hour of silence: tests/sim/tests/simulation/silence.rs.
-    if Server::of_this_target() == Server::ControlPlane {
+    if Server::of_this_run() == Server::ControlPlane {
         std::thread::sleep(QUIET);
     }
     let noise: Vec<_> = cluster.requests(quiet).iter().filter(|event| event.resource != "leases").map(describe).collect();

@@ -35,8 +35,8 @@ use crate::steps::{self, Steps};
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
 /// Suites that wait for processes and clusters more than they compute. They run one after another,
-/// beside all others. `gyre e2e` is not one of them: beside `gyre e2e-devcluster` on two cores,
-/// plugins missed the deadlines of their calls.
+/// beside all others. `gyre e2e` is not one of them: beside another suite on two cores, plugins
+/// missed the deadlines of their calls.
 const WAITING: [&str; 1] = ["gyre-chart-tests chart"];
 
 /// The name of the suite of the examples in the documentation, which `cargo test --doc` compiles

@@ -18,8 +18,29 @@ pub(crate) enum Extent {
     All,
 }
 
-/// The scenarios that run on devcluster and on the real API server.
-const REAL: &str = "gyre e2e";
+/// The scenarios on the real API server.
+pub(super) const ON_CONTROL_PLANE: &str = "gyre e2e";
+
+/// The same program on devcluster.
+pub(super) const ON_DEVCLUSTER: &str = "gyre e2e-devcluster";
+
+/// Modules of `tests/e2e` that do not run on devcluster: they need permissions, certificates or
+/// several replicas, or no cluster at all.
+const NOT_ON_DEVCLUSTER: [&str; 13] = [
+    "author",
+    "check",
+    "command_line",
+    "dev",
+    "documents",
+    "election",
+    "errors",
+    "impersonation",
+    "offline",
+    "permissions",
+    "replicas",
+    "secure",
+    "shares",
+];
 
 /// Modules of `tests/e2e` whose scenarios an ordinary run leaves to devcluster: what they show does
 /// not depend on the API server. `tests/contract` compares the two servers, so a difference is
@@ -78,7 +99,7 @@ const QUICK: &[Quick] = &[
     },
     Quick::whole("gyre-contract contract"),
     Quick {
-        suite: "gyre e2e-devcluster",
+        suite: ON_DEVCLUSTER,
         only: &[
             "echo::the_sample_echo_gets_its_job_in_its_namespace",
             "failures::each_kind_of_failure_is_retried_in_its_own_way",
@@ -99,6 +120,9 @@ const QUICK: &[Quick] = &[
         except: &[],
     },
 ];
+
+/// The variable that chooses the server of `tests/e2e`.
+const E2E_ON_DEVCLUSTER: (&str, &str) = ("GYRE_E2E_SERVER", "devcluster");
 
 /// The variable that keeps the contract suite from the real API server.
 const CONTRACT_ON_DEVCLUSTER: (&str, &str) = ("GYRE_CONTRACT_SERVERS", "devcluster");
@@ -121,9 +145,7 @@ impl Extent {
         let mut selection = Selection::default();
         match self {
             Self::All => selection.environment.push(PREVIEWS_EVERYWHERE),
-            Self::Ordinary if suite == REAL => {
-                selection.arguments = skips(BRIDGED.iter().map(|module| format!("{module}::")));
-            }
+            Self::Ordinary if suite == ON_CONTROL_PLANE => selection.arguments = without_modules(&BRIDGED),
             Self::Ordinary => {}
             Self::Quick => {
                 let quick = QUICK.iter().find(|quick| quick.suite == suite)?;
@@ -131,6 +153,10 @@ impl Extent {
                 selection.arguments.extend(skips(quick.except.iter().map(|part| (*part).to_owned())));
                 selection.environment.push(CONTRACT_ON_DEVCLUSTER);
             }
+        }
+        if suite == ON_DEVCLUSTER {
+            selection.arguments.extend(without_modules(&NOT_ON_DEVCLUSTER));
+            selection.environment.push(E2E_ON_DEVCLUSTER);
         }
         Some(selection)
     }
@@ -142,7 +168,9 @@ impl Extent {
             Self::Ordinary | Self::All => vec!["--tests"],
             Self::Quick => {
                 // A suite is named after its package, or after its package and its target.
-                let targets = QUICK.iter().filter_map(|quick| quick.suite.split_once(' '));
+                let programs =
+                    QUICK.iter().map(|quick| if quick.suite == ON_DEVCLUSTER { ON_CONTROL_PLANE } else { quick.suite });
+                let targets = programs.filter_map(|program| program.split_once(' '));
                 let tests = targets.flat_map(|(_, target)| ["--test", target]);
                 ["--lib", "--bins"].into_iter().chain(tests).collect()
             }
@@ -164,6 +192,10 @@ impl Extent {
     }
 }
 
+fn without_modules(modules: &[&str]) -> Vec<String> {
+    skips(modules.iter().map(|module| format!("{module}::")))
+}
+
 fn skips(parts: impl Iterator<Item = String>) -> Vec<String> {
     parts.flat_map(|part| ["--skip".to_owned(), part]).collect()
 }
@@ -180,18 +212,12 @@ mod tests {
     use crate::build;
 
     #[test]
-    fn a_scenario_is_left_to_devcluster_only_if_it_runs_there() {
-        let folder = build::root().join("tests/e2e");
-        let modules = |file: &str| {
-            let text = std::fs::read_to_string(folder.join(file)).unwrap();
-            let names = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-            names.map(str::to_owned).collect::<Vec<_>>()
-        };
-        let (real, devcluster) = (modules("main.rs"), modules("devcluster.rs"));
-        for module in BRIDGED {
-            assert!(real.iter().any(|name| name == module), "tests/e2e/main.rs has no module {module}");
-            assert!(devcluster.iter().any(|name| name == module), "tests/e2e/devcluster.rs has no module {module}");
+    fn modules_that_run_on_one_server_exist() {
+        let text = std::fs::read_to_string(build::root().join("tests/e2e/main.rs")).unwrap();
+        for module in BRIDGED.iter().chain(&NOT_ON_DEVCLUSTER) {
+            assert!(text.contains(&format!("\nmod {module};\n")), "tests/e2e/main.rs has no module {module}");
         }
+        assert!(!BRIDGED.iter().any(|module| NOT_ON_DEVCLUSTER.contains(module)), "a module must run on one of the servers");
     }
 
     #[test]
@@ -210,10 +236,13 @@ mod tests {
     #[test]
     fn an_ordinary_run_leaves_out_bridged_modules_on_the_real_server_alone() {
         assert_eq!(Extent::Ordinary.select("gyre-core"), Some(Selection::default()));
-        let real = Extent::Ordinary.select(REAL).unwrap();
+        let real = Extent::Ordinary.select(ON_CONTROL_PLANE).unwrap();
         assert_eq!(real.arguments[..2], ["--skip", "composed::"]);
         assert_eq!(real.arguments.len(), 2 * BRIDGED.len());
-        assert_eq!(Extent::All.select(REAL).unwrap().arguments, [""; 0]);
-        assert_eq!(Extent::Quick.select(REAL), None);
+        assert_eq!(Extent::All.select(ON_CONTROL_PLANE).unwrap().arguments, [""; 0]);
+        assert_eq!(Extent::Quick.select(ON_CONTROL_PLANE), None);
+        let devcluster = Extent::Ordinary.select(ON_DEVCLUSTER).unwrap();
+        assert_eq!(devcluster.arguments.len(), 2 * NOT_ON_DEVCLUSTER.len());
+        assert!(devcluster.environment.contains(&E2E_ON_DEVCLUSTER));
     }
 }

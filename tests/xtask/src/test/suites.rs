@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use super::selection::Extent;
+use super::selection::{Extent, ON_CONTROL_PLANE, ON_DEVCLUSTER};
 use super::times::{self, Ended};
 use crate::build;
 use crate::steps;
@@ -56,7 +56,10 @@ pub(super) fn build(extent: Extent) -> anyhow::Result<Vec<Suite>> {
     let status = child.wait()?;
     ensure!(status.success(), "`{line}` failed ({status})");
     let packages = build::metadata()?;
-    Ok(suites(&packages, &messages))
+    let mut suites = suites(&packages, &messages);
+    let on_devcluster = suites.iter().find(|suite| suite.name == ON_CONTROL_PLANE).cloned();
+    suites.extend(on_devcluster.map(|suite| Suite { name: ON_DEVCLUSTER.to_owned(), ..suite }));
+    Ok(suites)
 }
 
 /// The test programs that Cargo's messages name.
