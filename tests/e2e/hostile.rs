@@ -109,7 +109,9 @@ fn ends_as(cluster: &Cluster, host: &Host, guest: &str, reason: &str) {
     assert_eq!(ready["status"], "False", "{guest}: {ready}");
     let plugin = format!("plugin=\"{}\"", guest.replace('_', "-"));
     let label = format!("reason=\"{reason}\"");
-    assert!(host.metric("gyre_plugin_problems_total", &[&plugin, &label]) >= 1.0, "{guest}: no metric {plugin} {label}");
+    cluster.eventually(&format!("a metric {plugin} {label}"), || {
+        (host.metric("gyre_plugin_problems_total", &[&plugin, &label]) >= 1.0).then_some(())
+    });
     let about = |event: &Value| event["involvedObject"]["kind"] == kind(guest).as_str() && event["reason"] == reason;
     let event = cluster.eventually("the event", || cluster.list("hostile", "events").into_iter().find(about));
     assert_eq!(event["type"], "Warning", "{guest}");
