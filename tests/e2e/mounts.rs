@@ -143,6 +143,7 @@ fn a_selector_decides_which_parents_a_mount_has() {
     };
     let_go("moves");
     assert_exist(&cluster, namespace, &["moves-a", "moves-b"]);
+    cluster.settled(&host);
     let Some(quiet) = cluster.audit_mark() else { return };
     cluster.kubectl(&["patch", "-n", namespace, "finalizing", "moves", "--type=merge", "-p", r#"{"spec":{"new":1}}"#]);
     cluster.delete(namespace, "configmap", "moves-a");
