@@ -436,6 +436,7 @@ fn each_strategy_brings_its_children_to_the_desired_state() {
     assert!(child("configmap").is_none(), "keep: what does not exist is not created");
     parent(json!({ "text": "third", "image": "busybox:2" }));
     cluster.eventually("the ConfigMap", || child("configmap").filter(|map| map["data"]["text"] == "third"));
+    cluster.settled(&host);
     assert_eq!(uid(&child("job").unwrap()), uid(&another), "what does not change is not made anew");
 }
 

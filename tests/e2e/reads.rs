@@ -100,9 +100,10 @@ fn a_change_of_a_list_calls_only_its_readers() {
     cluster.settled(&host);
     let web = plans(&host, "lists", &["web"]);
 
-    // The changed object matches neither before nor after; the next one is the fence.
+    // The changed object and the new one match neither before nor after.
     cluster.touch("lists", "configmap", "a", "unseen");
     cluster.apply(&config_map("lists", "c", json!({})).to_string());
+    cluster.settled(&host);
     assert_eq!(plans(&host, "lists", &["web"]), web);
     label("b", "app-");
     await_copied_value(&cluster, "lists", "web", "list", "");
