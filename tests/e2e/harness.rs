@@ -116,6 +116,8 @@ impl Cluster {
         self.kubectl(&["apply", "--server-side", "-f", &path]);
         // Others may be on their way out.
         self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &path]);
+        // A definition is established before all parts of the API server serve its kind.
+        self.client().forget_kinds();
     }
 
     /// Starts a host that mounts `plugins` and watches `namespaces` (all if there are none).
