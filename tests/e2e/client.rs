@@ -133,6 +133,12 @@ impl Client {
         self.succeed(Method::GET, uri, None)
     }
 
+    /// Forgets all kinds, so that requests for a kind wait until it is served, even if it was
+    /// deleted meanwhile.
+    pub(crate) fn forget_kinds(&self) {
+        self.kinds.lock().clear();
+    }
+
     fn path(&self, namespace: &str, kind: &str, name: Option<&str>, subresource: &str) -> anyhow::Result<String> {
         Ok(self.resolve(kind)?.path(namespace, name) + subresource)
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, guest, with_kind};
+use crate::harness::{Cluster, Folder, GYRE, guest, guest_crds, with_kind};
 
 const NAMESPACE: &str = "diff";
 const PARENTS: usize = 200;
@@ -152,6 +152,7 @@ fn a_diff_previews_the_deletion_of_children_of_an_undeclared_kind() {
 fn a_diff_reports_failed_calls_and_refused_children() {
     let namespace = "diff-failing";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let _guests = guest_crds();
     let wide = gyre_artifacts::probes::WIDENED;
     cluster.install_crds(&[wide, gyre_artifacts::guests::TRAP]);
     let foreign = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": namespace } });

@@ -91,6 +91,7 @@ fn a_parked_object_is_visible_everywhere_and_is_retried_after_a_change() {
     cluster.ready("shelved", "fickle", "a");
     cluster.touch("shelved", "fickle", "b", "again");
     cluster.eventually("three more tries", || (failures(&host, "shelved/b") == 6).then_some(()));
+    cluster.eventually("two to be parked", || (gauge(&host, "gyre_parked_objects") == 2.0).then_some(()));
     cluster.delete("shelved", "fickle", "b");
     cluster.eventually("one to be parked", || (gauge(&host, "gyre_parked_objects") == 1.0).then_some(()));
     assert_eq!(host.state_of("fickle")["queue"]["parkedCount"], 1);

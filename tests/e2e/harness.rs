@@ -116,6 +116,8 @@ impl Cluster {
         self.kubectl(&["apply", "--server-side", "-f", &path]);
         // Others may be on their way out.
         self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &path]);
+        // A definition is established before all parts of the API server serve its kind.
+        self.client().forget_kinds();
     }
 
     /// Starts a host that mounts `plugins` and watches `namespaces` (all if there are none).
@@ -535,9 +537,15 @@ impl Host {
 
     /// Returns the part of `/debug/state` about a mount.
     pub(crate) fn state_of(&self, mount: &str) -> Value {
+        self.find_state_of(mount).unwrap_or_else(|| panic!("{mount} is not in {}", self.http("/debug/state").1))
+    }
+
+    /// As [`Host::state_of`], or `None` if the mount is not listed: a host that starts lists its
+    /// mounts only once it has reached the API server.
+    pub(crate) fn find_state_of(&self, mount: &str) -> Option<Value> {
         let state: Value = serde_json::from_str(&self.http("/debug/state").1).expect("JSON");
         let mounts = state["mounts"].as_array().expect("mounts");
-        mounts.iter().find(|state| state["name"] == mount).unwrap_or_else(|| panic!("{mount} is not in {state}")).clone()
+        mounts.iter().find(|state| state["name"] == mount).cloned()
     }
 
     /// Returns the number of calls of a plugin.

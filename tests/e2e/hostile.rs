@@ -109,7 +109,9 @@ fn ends_as(cluster: &Cluster, host: &Host, guest: &str, reason: &str) {
     assert_eq!(ready["status"], "False", "{guest}: {ready}");
     let plugin = format!("plugin=\"{}\"", guest.replace('_', "-"));
     let label = format!("reason=\"{reason}\"");
-    assert!(host.metric("gyre_plugin_problems_total", &[&plugin, &label]) >= 1.0, "{guest}: no metric {plugin} {label}");
+    cluster.eventually(&format!("a metric {plugin} {label}"), || {
+        (host.metric("gyre_plugin_problems_total", &[&plugin, &label]) >= 1.0).then_some(())
+    });
     let about = |event: &Value| event["involvedObject"]["kind"] == kind(guest).as_str() && event["reason"] == reason;
     let event = cluster.eventually("the event", || cluster.list("hostile", "events").into_iter().find(about));
     assert_eq!(event["type"], "Warning", "{guest}");
@@ -216,7 +218,7 @@ fn messages_of_a_plugin_are_truncated_everywhere() {
     let of_refusals = ["plugin=\"many-refusals\"", "reason=\"UndeclaredKind\""];
     assert!(host.metric("gyre_plugin_problems_total", &of_refusals) >= 9_900.0);
     // The length of a line is limited; the backoff limits the number of lines.
-    let log = host.log();
+    let log = cluster.eventually("a line about refusals", || Some(host.log()).filter(|log| log.contains("refused: ")));
     let longest = log.lines().map(str::len).max().unwrap_or_default();
     assert!(longest < 8 << 10, "a line of the log has {longest} bytes");
     assert!(log.lines().filter(|line| line.contains("refused: ")).count() < 20, "each refusal is logged");

@@ -79,6 +79,7 @@ fn a_plugin_is_called_again_when_it_asked_to_be_and_nothing_is_written() {
     let parent = guest("Clockwork", "requeue", "it", json!({ "blind": true, "requeueMilliseconds": DELAY_MILLISECONDS }));
     cluster.apply(&parent.to_string());
     cluster.ready("requeue", "clockwork", "it");
+    cluster.settled(&host);
     let before = host.calls("clockwork");
     let Some(quiet) = cluster.audit_mark() else { return };
     let calls = cluster.eventually("five more calls", || Some(host.calls("clockwork")).filter(|calls| *calls >= before + 5.0));

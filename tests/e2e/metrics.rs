@@ -57,6 +57,8 @@ fn host_of_all_sorts(cluster: &Cluster, namespace: &str) -> (MutexGuard<'static,
     cluster.eventually("a trap", || {
         (host.metric("gyre_plugin_problems_total", &["plugin=\"trap\"", "reason=\"Trapped\""]) > 0.0).then_some(())
     });
+    // Reconciles and events are counted after the status is written.
+    cluster.settled(&host);
     (guests, host)
 }
 

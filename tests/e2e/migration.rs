@@ -135,6 +135,9 @@ fn children_of_echoperator_are_adopted_and_nothing_runs_again() {
     drop(host);
     let mark = cluster.audit_mark().unwrap();
     let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["legacy"]);
+    cluster.eventually("all to be looked at again", || {
+        (host.calls("echo") >= 3.0 && host.calls("scheduled-echo") >= 1.0).then_some(())
+    });
     cluster.settled(&host);
     assert_eq!(writes(&cluster.requests(mark)), Vec::<String>::new());
 

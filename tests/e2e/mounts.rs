@@ -35,12 +35,16 @@ fn reloads(host: &Host, result: &str) -> f64 {
 
 /// Makes a change that the host refuses, and returns the logged problems.
 fn refused_problems(cluster: &Cluster, host: &Host, change: impl FnOnce()) -> String {
-    let said = || host.log().lines().filter(|line| line.contains("configuration is refused")).map(str::to_owned).collect();
-    let (count, lines): (f64, Vec<String>) = (reloads(host, "refused"), said());
+    let said = || -> Vec<String> {
+        host.log().lines().filter(|line| line.contains("configuration is refused")).map(str::to_owned).collect()
+    };
+    let (count, lines) = (reloads(host, "refused"), said().len());
     change();
     cluster.eventually("the change to be refused", || (reloads(host, "refused") > count).then_some(()));
+    // The problems are logged after the refusal is counted.
+    let problems = cluster.eventually("the problems", || Some(said().split_off(lines)).filter(|lines| !lines.is_empty()));
     assert_eq!(host.metric("gyre_config_refused", &[]), 1.0);
-    said().split_off(lines.len()).join("\n")
+    problems.join("\n")
 }
 
 fn label(cluster: &Cluster, namespace: &str, kind: &str, name: &str, label: &str) {
@@ -89,7 +93,9 @@ fn each_mount_has_settings_workers_grants_and_adoption_of_its_own() {
     let map = await_data(&cluster, two, "it", "greeting", "two");
     assert_eq!(map["data"]["count"], "1", "as the plugin's schema has it");
     let workers = |mount: &str| host.metric("controller_runtime_max_concurrent_reconciles", &[&format!("\"{mount}\"")]);
-    assert_eq!(["choosy-one", "choosy-two", "narrow"].map(workers), [3.0, 1.0, 3.0]);
+    cluster.eventually("the workers of each mount", || {
+        (["choosy-one", "choosy-two", "narrow"].map(workers) == [3.0, 1.0, 3.0]).then_some(())
+    });
 
     let adopted = await_data(&cluster, one, "foreign", "greeting", "one");
     assert_eq!(adopted["metadata"]["ownerReferences"][0]["kind"], "Choosy");
@@ -137,6 +143,7 @@ fn a_selector_decides_which_parents_a_mount_has() {
     };
     let_go("moves");
     assert_exist(&cluster, namespace, &["moves-a", "moves-b"]);
+    cluster.settled(&host);
     let Some(quiet) = cluster.audit_mark() else { return };
     cluster.kubectl(&["patch", "-n", namespace, "finalizing", "moves", "--type=merge", "-p", r#"{"spec":{"new":1}}"#]);
     cluster.delete(namespace, "configmap", "moves-a");
@@ -358,8 +365,10 @@ fn mounts_come_and_go_while_the_host_runs() {
         (!state.contains("finalizing")).then_some(())
     });
     assert_exist(&cluster, namespace, &["f-a", "f-b", "v-one", "v-two"]);
-    let inventory = cluster.get(namespace, "configmap", &format!("{namespace}-inventory")).expect("an inventory");
-    assert!(inventory["data"]["finalizing"].is_null() && inventory["data"]["versioned"].is_string(), "{inventory}");
+    cluster.eventually("the inventory to have only the other mount", || {
+        let inventory = cluster.get(namespace, "configmap", &format!("{namespace}-inventory"))?;
+        (inventory["data"]["finalizing"].is_null() && inventory["data"]["versioned"].is_string()).then_some(())
+    });
     assert_eq!(host.calls("versioned"), calls, "the other mount has had no part in it");
 
     cluster.delete(namespace, "finalizing", "f");

@@ -160,6 +160,7 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
         (cluster.list("permitted", "echo").iter().filter(|echo| outdated(echo)).count() == ECHOS - 9).then_some(())
     });
     // JobCreated happens again, so the host patches the series of the first Event.
+    cluster.settled(&host);
     cluster.apply_all(&all("first")[2 * 9..]);
     cluster.eventually("the Echos to say that their Jobs run their message", || {
         let created = |echo: &Value| condition(echo, "Ready").is_some_and(|ready| ready["reason"] == "JobCreated");

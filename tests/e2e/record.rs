@@ -120,8 +120,8 @@ fn a_replica_that_does_not_lead_names_the_one_that_does() {
         };
         let hosts: Vec<_> = names.iter().map(|name| (start(name), name)).collect();
         let (leads, follows) = cluster.eventually("one to lead and one to follow", || {
-            let (leads, follows): (Vec<_>, Vec<_>) =
-                hosts.iter().partition(|(host, _)| host.state_of("echo")["leads"] == Value::Bool(true));
+            let leads = |host: &Host| host.find_state_of("echo").is_some_and(|state| state["leads"] == true);
+            let (leads, follows): (Vec<_>, Vec<_>) = hosts.iter().partition(|(host, _)| leads(host));
             Some((*leads.first()?, *follows.first()?))
         });
         for command in ["record", "shadow"] {

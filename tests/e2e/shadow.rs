@@ -234,6 +234,7 @@ fn a_shadow_has_the_grants_of_its_mount_and_its_reads_call_no_plugin() {
     let host = host(&cluster, &folder, &protean(namespace, narrow, &settings, Some(&other)));
     cluster.apply_all(&parents(namespace, 3));
     cluster.all_ready(namespace, "protean", 3);
+    cluster.settled(&host);
     let shadowed = compared(&cluster, &host, 3, |_| true);
     assert_eq!(
         shadowed["summary"], "3 of 3 parents change: 6 children changed, 3 statuses written; 3 changes would be refused",
@@ -267,6 +268,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     let host = host(&cluster, &folder, &config(json!({ "end": "fail" })));
     cluster.apply_all(&parents(namespace, PARENTS));
     cluster.all_ready(namespace, "protean", PARENTS);
+    cluster.settled(&host);
     let shadowed = compared(&cluster, &host, PARENTS, |_| true);
     assert_eq!(shadowed["summary"], "12 of 12 parents change: 12 statuses written, 12 calls fail");
     let (_, said) = gyre(&["shadow", "--from", &host.url()]);
@@ -293,6 +295,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
         cluster.ready(namespace, "protean", &name);
         assert_eq!(host.metric("gyre_plugin_quarantined", &["protean"]), 0.0);
     }
+    cluster.settled(&host);
     let calls = |parts: &[&str]| host.metric("gyre_plugin_calls_total", parts);
     assert_eq!(calls(&[]), calls(&["\"Success\""]));
     assert_eq!(host.metric("gyre_plugin_problems_total", &[]), host.metric("gyre_plugin_problems_total", &["\"Stale\""]));

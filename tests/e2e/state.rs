@@ -45,6 +45,7 @@ fn the_state_of_a_host_shows_mounts_claims_queues_and_watches() {
 fn a_host_without_election_always_has_its_claims() {
     let Some(cluster) = Cluster::for_test("state-alone", &["state-alone"]) else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO], &["state-alone"]);
-    let claim = cluster.eventually("a claim", || Some(host.state_of("echo")["claim"].clone()).filter(|claim| !claim.is_null()));
+    let claim =
+        cluster.eventually("a claim", || Some(host.find_state_of("echo")?["claim"].clone()).filter(|claim| !claim.is_null()));
     assert_eq!(claim, json!({ "isOf": "a host without leader election", "isHeld": true, "heldForMilliseconds": null }));
 }
