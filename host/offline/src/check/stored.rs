@@ -141,8 +141,8 @@ impl CheckSetup {
         self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, subject))
     }
 
-    /// Describes how the answer differs from the one about the same parent when it was stored as the
-    /// version that the plugin reads; `None` if a difference is to be expected.
+    /// Describes how the answer differs from the one about the same parent, when it was stored as
+    /// the version that the plugin reads; `None` if a difference is to be expected.
     fn different_answer(
         &self,
         stored: &Stored,
