@@ -73,7 +73,7 @@ impl Waiting {
     }
 
     /// Makes the unproven objects of a scope suspects, after a fault in it.
-    pub(super) fn suspect(&mut self, scope: &QuarantineScope) {
+    pub(super) fn move_to_suspects(&mut self, scope: &QuarantineScope) {
         self.unproven.last_objects.remove(scope);
         if let Some((scope, objects)) = self.unproven.objects.remove_entry(scope) {
             self.suspects.objects.entry(scope).or_default().extend(objects);
@@ -86,7 +86,7 @@ impl Waiting {
     }
 
     /// Takes the objects that may ask for the lane now, until `due` has [`NEXT_OBJECTS`].
-    pub(super) fn next(&mut self, now: Time, due: &mut Vec<ObjectKey>) {
+    pub(super) fn take_next(&mut self, now: Time, due: &mut Vec<ObjectKey>) {
         let queues = if now <= self.unproven_until {
             [&mut self.unproven, &mut self.suspects]
         } else {

@@ -41,7 +41,7 @@ pub(super) fn id(object: &ObjectKey) -> u64 {
 
 /// The last call about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub(super) enum LastCall {
     Answered,
     /// It faulted, and so did all calls before it.
     Faulted,
@@ -49,7 +49,7 @@ pub(super) enum Record {
     Relapsed,
 }
 
-impl Record {
+impl LastCall {
     pub(super) fn is_fault(self) -> bool {
         self != Self::Answered
     }
@@ -61,8 +61,8 @@ impl Record {
 
 /// The history of a scope. Its objects are identified by [`id`].
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scoped {
-    objects: BTreeMap<u64, Record>,
+pub(super) struct ScopeHistory {
+    objects: BTreeMap<u64, LastCall>,
     /// The number of objects about which any call has answered.
     answered_objects: usize,
     last_answer: Option<Time>,
@@ -92,8 +92,8 @@ struct Suspicion {
     duration: Duration,
 }
 
-impl Scoped {
-    pub(super) fn record(&self, id: u64) -> Option<Record> {
+impl ScopeHistory {
+    pub(super) fn last_call(&self, id: u64) -> Option<LastCall> {
         self.objects.get(&id).copied()
     }
 
@@ -135,21 +135,21 @@ impl Scoped {
         [of_suspicion, of_hold, of_fault].into_iter().flatten().max().unwrap_or_default()
     }
 
-    pub(super) fn answered(&mut self, id: u64, now: Time) {
+    pub(super) fn record_answer(&mut self, id: u64, now: Time) {
         self.last_answer = Some(now);
         self.has_relapsed = false;
         self.culprits.clear();
         self.faults = 0;
-        self.record_call(id, Record::Answered);
+        self.record_call(id, LastCall::Answered);
     }
 
     /// Returns until when the scope is suspect, if it is.
-    pub(super) fn faulted(&mut self, scope: &QuarantineScope, id: u64, now: Time) -> Option<Time> {
+    pub(super) fn record_fault(&mut self, scope: &QuarantineScope, id: u64, now: Time) -> Option<Time> {
         self.faults = self.faults.saturating_add(1);
-        let last_call = self.record(id);
-        self.has_relapsed |= last_call == Some(Record::Answered);
-        let has_answered = last_call.is_some_and(Record::has_answered);
-        self.record_call(id, if has_answered { Record::Relapsed } else { Record::Faulted });
+        let last_call = self.last_call(id);
+        self.has_relapsed |= last_call == Some(LastCall::Answered);
+        let has_answered = last_call.is_some_and(LastCall::has_answered);
+        self.record_call(id, if has_answered { LastCall::Relapsed } else { LastCall::Faulted });
         let last_fault = self.last_fault.replace(Fault { object: id, at: now });
         let has_two_culprits = last_fault.is_some_and(|fault| fault.object != id && now < fault.at + SUSPECT_FOR);
         let duration = match self.suspicion {
@@ -167,7 +167,7 @@ impl Scoped {
 
     /// Adds an object to the culprits. Returns their number, or the number of consecutive faults if
     /// the scope is one object.
-    pub(super) fn count(&mut self, scope: &QuarantineScope, id: u64) -> usize {
+    pub(super) fn count_culprit(&mut self, scope: &QuarantineScope, id: u64) -> usize {
         self.culprits.insert(id);
         match scope {
             QuarantineScope::Namespace(_) => self.culprits.len(),
@@ -177,12 +177,12 @@ impl Scoped {
 
     pub(super) fn forget(&mut self, id: u64) {
         let before = self.objects.remove(&id);
-        self.answered_objects -= usize::from(before.is_some_and(Record::has_answered));
+        self.answered_objects -= usize::from(before.is_some_and(LastCall::has_answered));
     }
 
-    fn record_call(&mut self, id: u64, call: Record) {
+    fn record_call(&mut self, id: u64, call: LastCall) {
         let before = self.objects.insert(id, call);
-        let counts = |call: Option<Record>| usize::from(call.is_some_and(Record::has_answered));
+        let counts = |call: Option<LastCall>| usize::from(call.is_some_and(LastCall::has_answered));
         self.answered_objects = self.answered_objects + counts(Some(call)) - counts(before);
     }
 }

@@ -214,9 +214,9 @@ proptest! {
         let world = World::after_operations(limit, &operations);
         for object in objects() {
             let history = world.quarantine.scopes.get(&QuarantineScope::of(&object));
-            let last_call = history.and_then(|history| history.record(scope::id(&object)));
+            let last_call = history.and_then(|history| history.last_call(scope::id(&object)));
             let held = world.quarantine.holds(&object).map(|(extent, _)| extent);
-            prop_assert!(last_call != Some(Record::Answered) || held != Some(Extent::Scope));
+            prop_assert!(last_call != Some(LastCall::Answered) || held != Some(Extent::Scope));
         }
     }
 
