@@ -15,7 +15,7 @@ use tracing::info;
 use crate::plugins::apart::{Compiled, Compiler};
 use crate::plugins::files::Files;
 
-/// The largest plugin, in bytes. Components with an interpreter have about 20 MiB.
+/// The largest plugin, in bytes. Those with an interpreter (JavaScript, Python) have some 20 MiB.
 pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
 /// The reason why a plugin of a mount cannot be loaded.
@@ -53,6 +53,7 @@ pub(crate) fn load_file(sandbox: &Sandbox, path: &Path, bytes: &[u8], compiler: 
 
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
 
+/// Reads, compiles and loads a plugin, for commands.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
     let bytes = read(path)?;
     let _shown = compiling::announce(sandbox, path, &bytes);
@@ -68,6 +69,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         .map_err(|error| anyhow!("cannot read the plugin {}: {}; {GIVE_A_COMPONENT}", path.display(), error_chain(&error)))
 }
 
+/// Loads a plugin, and compiles it if its code is not in the cache.
 pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Plugin, gyre_sandbox::load::Error> {
     let plugin = sandbox.load(bytes)?;
     let manifest = plugin.manifest();

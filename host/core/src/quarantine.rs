@@ -47,7 +47,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use self::lane::{Rank, Waiting};
-use self::scope::{Record, Scoped};
+use self::scope::{LastCall, ScopeHistory};
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
@@ -81,7 +81,7 @@ const MOST_EMPTY: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct Quarantine {
     after: Option<u32>,
-    scopes: BTreeMap<QuarantineScope, Scoped>,
+    scopes: BTreeMap<QuarantineScope, ScopeHistory>,
     suspects: BTreeMap<QuarantineScope, Time>,
     empty: BTreeSet<(Time, QuarantineScope)>,
     answered_objects: usize,
@@ -240,9 +240,9 @@ impl Quarantine {
         let (scope, id) = (QuarantineScope::of(object), scope::id(object));
         let has_turn = self.reserved_for.contains(object) || self.reserved_for.is_empty() || self.reserved_until <= now;
         self.waits_no_longer(&scope, object);
-        let record = self.scopes.get(&scope).and_then(|scoped| scoped.record(id));
+        let last_call = self.scopes.get(&scope).and_then(|history| history.last_call(id));
         let hold = self.holds(object).map(|(extent, held)| {
-            let has_answered = record.is_some_and(Record::has_answered);
+            let has_answered = last_call.is_some_and(LastCall::has_answered);
             let yields = extent == Extent::Mount && !has_answered && self.answered_objects > 0;
             (extent, if yields { held.until + PREFERENCE } else { held.until })
         });
@@ -251,9 +251,9 @@ impl Quarantine {
                 self.held.entry(scope).or_default().insert(object.clone());
                 Admission::Held { until, extent }
             }
-            Some((extent, _)) => self.take_lane(scope, object, record, has_turn, (Admission::Probe(extent), now)),
-            None if self.is_suspect(&scope, record, now) => {
-                self.take_lane(scope, object, record, has_turn, (Admission::Call(Lane::Suspects), now))
+            Some((extent, _)) => self.take_lane(scope, object, last_call, has_turn, (Admission::Probe(extent), now)),
+            None if self.is_suspect(&scope, last_call, now) => {
+                self.take_lane(scope, object, last_call, has_turn, (Admission::Call(Lane::Suspects), now))
             }
             None => Admission::Call(Lane::Usual),
         }
@@ -272,13 +272,13 @@ impl Quarantine {
             Admission::Call(Lane::Usual) => {}
         }
         match end {
-            CallEnd::Answered => self.answered(object, now, &mut ended),
-            CallEnd::PluginFault { reason } => self.faulted(object, admission, reason, now, &mut ended),
+            CallEnd::Answered => self.record_answer(object, now, &mut ended),
+            CallEnd::PluginFault { reason } => self.record_fault(object, admission, reason, now, &mut ended),
             CallEnd::HostFault => {}
         }
         let is_reserved = !self.reserved_for.is_empty() && now < self.reserved_until;
         if !self.is_lane_taken && !is_reserved {
-            self.waiting.next(now, &mut ended.next);
+            self.waiting.take_next(now, &mut ended.next);
             (self.reserved_for, self.reserved_until) = (ended.next.clone(), now + RESERVED_FOR);
         }
         ended
@@ -288,12 +288,12 @@ impl Quarantine {
     pub fn forget(&mut self, object: &ObjectKey, now: Time) {
         let scope = QuarantineScope::of(object);
         self.waits_no_longer(&scope, object);
-        if let Some(scoped) = self.scopes.get_mut(&scope) {
-            let answered = scoped.answered_objects();
-            scoped.forget(scope::id(object));
-            self.answered_objects = self.answered_objects + scoped.answered_objects() - answered;
-            if scoped.is_empty() && !std::mem::replace(&mut scoped.is_listed_as_empty, true) {
-                self.empty.insert((scoped.counts_until(), scope));
+        if let Some(history) = self.scopes.get_mut(&scope) {
+            let answered = history.answered_objects();
+            history.forget(scope::id(object));
+            self.answered_objects = self.answered_objects + history.answered_objects() - answered;
+            if history.is_empty() && !std::mem::replace(&mut history.is_listed_as_empty, true) {
+                self.empty.insert((history.counts_until(), scope));
             }
         }
         self.tidy(now);
@@ -306,7 +306,7 @@ impl Quarantine {
 
     /// The quarantines of scopes.
     pub fn held_scopes(&self) -> impl Iterator<Item = (&QuarantineScope, Held)> {
-        self.scopes.iter().filter_map(|(scope, scoped)| Some((scope, scoped.hold.held?)))
+        self.scopes.iter().filter_map(|(scope, history)| Some((scope, history.hold.held?)))
     }
 
     /// The number of quarantined scopes.
@@ -316,11 +316,11 @@ impl Quarantine {
 
     /// The quarantine that holds an object, except for probes.
     pub fn holds(&self, object: &ObjectKey) -> Option<(Extent, Held)> {
-        let scoped = self.scopes.get(&QuarantineScope::of(object))?;
+        let history = self.scopes.get(&QuarantineScope::of(object))?;
         match self.hold.held {
-            Some(held) if scoped.is_in_doubt() => Some((Extent::Mount, held)),
-            _ if scoped.record(scope::id(object)) == Some(Record::Answered) => None,
-            _ => scoped.hold.held.map(|held| (Extent::Scope, held)),
+            Some(held) if history.is_in_doubt() => Some((Extent::Mount, held)),
+            _ if history.last_call(scope::id(object)) == Some(LastCall::Answered) => None,
+            _ => history.hold.held.map(|held| (Extent::Scope, held)),
         }
     }
 
@@ -331,7 +331,7 @@ impl Quarantine {
 
     /// The number of known objects and scopes.
     pub fn len(&self) -> (usize, usize) {
-        (self.scopes.values().map(Scoped::len).sum(), self.scopes.len())
+        (self.scopes.values().map(ScopeHistory::len).sum(), self.scopes.len())
     }
 
     /// Returns whether no object is known.
@@ -354,13 +354,13 @@ impl Quarantine {
         &mut self,
         scope: QuarantineScope,
         object: &ObjectKey,
-        record: Option<Record>,
+        last_call: Option<LastCall>,
         has_turn: bool,
         (admission, now): (Admission, Time),
     ) -> Admission {
-        let has_faults = record.is_some_and(Record::is_fault)
+        let has_faults = last_call.is_some_and(LastCall::is_fault)
             || self.suspects.get(&scope).is_some_and(|until| now < *until)
-            || self.scopes.get(&scope).is_some_and(Scoped::ended_in_fault);
+            || self.scopes.get(&scope).is_some_and(ScopeHistory::ended_in_fault);
         let rank = if has_faults { Rank::Suspect } else { Rank::Unproven };
         if self.is_lane_taken || !has_turn {
             self.waiting.add(scope, object.clone(), rank);
@@ -372,17 +372,17 @@ impl Quarantine {
         admission
     }
 
-    fn is_suspect(&self, scope: &QuarantineScope, record: Option<Record>, now: Time) -> bool {
+    fn is_suspect(&self, scope: &QuarantineScope, last_call: Option<LastCall>, now: Time) -> bool {
         let is_one = |until: &Time| now < *until;
-        let has_answered = self.scopes.get(scope).is_some_and(Scoped::has_answered);
+        let has_answered = self.scopes.get(scope).is_some_and(ScopeHistory::has_answered);
         let are_many = || self.suspects.values().filter(|until| is_one(until)).take(MANY_SUSPECTS).count() == MANY_SUSPECTS;
         !self.has_answered
-            || record.is_some_and(Record::is_fault)
+            || last_call.is_some_and(LastCall::is_fault)
             || self.suspects.get(scope).is_some_and(is_one)
             || (!has_answered && are_many())
     }
 
-    fn answered(&mut self, object: &ObjectKey, now: Time, ended: &mut Ended) {
+    fn record_answer(&mut self, object: &ObjectKey, now: Time, ended: &mut Ended) {
         let (scope, id) = (QuarantineScope::of(object), scope::id(object));
         self.culprits.clear();
         self.faults = 0;
@@ -390,11 +390,11 @@ impl Quarantine {
             // Most waiting objects are no longer suspects.
             self.waiting.take_all(&mut ended.released);
         }
-        let scoped = self.scopes.entry(scope.clone()).or_default();
-        let answered = scoped.answered_objects();
-        scoped.answered(id, now);
-        self.answered_objects = self.answered_objects + scoped.answered_objects() - answered;
-        if scoped.hold.end() {
+        let history = self.scopes.entry(scope.clone()).or_default();
+        let answered = history.answered_objects();
+        history.record_answer(id, now);
+        self.answered_objects = self.answered_objects + history.answered_objects() - answered;
+        if history.hold.end() {
             self.held_scopes -= 1;
             ended.changes.push(Change::Recovered(Extent::Scope));
         }
@@ -406,23 +406,23 @@ impl Quarantine {
         }
     }
 
-    fn faulted(&mut self, object: &ObjectKey, admission: Admission, reason: &'static str, now: Time, ended: &mut Ended) {
+    fn record_fault(&mut self, object: &ObjectKey, admission: Admission, reason: &'static str, now: Time, ended: &mut Ended) {
         let (scope, id) = (QuarantineScope::of(object), scope::id(object));
         self.suspects.retain(|_, until| now < *until);
-        self.waiting.suspect(&scope);
-        let scoped = self.scopes.entry(scope.clone()).or_default();
-        let answered = scoped.answered_objects();
-        if let Some(until) = scoped.faulted(&scope, id, now) {
+        self.waiting.move_to_suspects(&scope);
+        let history = self.scopes.entry(scope.clone()).or_default();
+        let answered = history.answered_objects();
+        if let Some(until) = history.record_fault(&scope, id, now) {
             self.suspects.insert(scope.clone(), until);
         }
-        self.answered_objects = self.answered_objects + scoped.answered_objects() - answered;
+        self.answered_objects = self.answered_objects + history.answered_objects() - answered;
         let after = self.after.map(|after| after.max(1) as usize);
-        match (admission, scoped.hold.held) {
-            (Admission::Probe(Extent::Scope), Some(_)) => scoped.hold.extend(reason, now),
+        match (admission, history.hold.held) {
+            (Admission::Probe(Extent::Scope), Some(_)) => history.hold.extend(reason, now),
             (_, Some(_)) => {}
             (_, None) => {
-                if after.is_some_and(|after| scoped.count(&scope, id) >= after) {
-                    scoped.hold.begin(scoped.faults, reason, now);
+                if after.is_some_and(|after| history.count_culprit(&scope, id) >= after) {
+                    history.hold.begin(history.faults, reason, now);
                     self.held_scopes += 1;
                     ended.changes.push(Change::Quarantined(Extent::Scope));
                 }
@@ -446,8 +446,8 @@ impl Quarantine {
     }
 
     fn may_answer_elsewhere(&self, now: Time) -> bool {
-        let is_bad = |scope: &QuarantineScope| self.scopes.get(scope).is_some_and(Scoped::is_in_doubt);
-        self.scopes.values().any(|scoped| scoped.answered_lately(now) && !scoped.is_in_doubt())
+        let is_bad = |scope: &QuarantineScope| self.scopes.get(scope).is_some_and(ScopeHistory::is_in_doubt);
+        self.scopes.values().any(|history| history.answered_lately(now) && !history.is_in_doubt())
             || self.waiting.scopes().any(|scope| !is_bad(scope))
             || self.reserved_for.iter().any(|object| !is_bad(&QuarantineScope::of(object)))
     }
@@ -458,13 +458,13 @@ impl Quarantine {
             && (*until <= now || self.empty.len() > MOST_EMPTY)
             && let Some((until, scope)) = self.empty.pop_first()
         {
-            let Some(scoped) = self.scopes.get_mut(&scope) else { continue };
-            let counts_until = scoped.counts_until();
-            scoped.is_listed_as_empty = scoped.is_empty() && until < counts_until && now < counts_until;
-            if scoped.is_listed_as_empty {
+            let Some(history) = self.scopes.get_mut(&scope) else { continue };
+            let counts_until = history.counts_until();
+            history.is_listed_as_empty = history.is_empty() && until < counts_until && now < counts_until;
+            if history.is_listed_as_empty {
                 self.empty.insert((counts_until, scope));
-            } else if scoped.is_empty() {
-                self.held_scopes -= usize::from(scoped.hold.held.is_some());
+            } else if history.is_empty() {
+                self.held_scopes -= usize::from(history.hold.held.is_some());
                 self.scopes.remove(&scope);
                 self.suspects.remove(&scope);
                 self.held.remove(&scope);

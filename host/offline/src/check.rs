@@ -168,7 +168,7 @@ fn experiments(
             .notes
             .push(format!("The specs of {alone} of {all} parents were not changed: no other valid spec is known for them."));
     }
-    let stored = stored::all(setup, converged, options.seed, options.cases);
+    let stored = stored::experiments(setup, converged, options.seed, options.cases);
     experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
     let drawn = drawn::worlds(setup, &converged.parents, options.seed, options.cases, results)?;
     experiments.extend(drawn.into_iter().map(Experiment::Drawn));

@@ -11,26 +11,29 @@
 //! ```
 //!
 //! A [`Sandbox`] turns bytes into a [`Plugin`]. A [`Plugin`] turns an [`Input`] into a [`Call`]:
-//! the answer or a [`call::Error`], the usage, and the [`HostImports`] that the host provided.
-//! Functions are synchronous: call them from threads that may block.
+//! the answer or a [`call::Error`], the usage, and the host's [`HostImports`], which recorded the
+//! reads and the log. Functions are synchronous: call them from threads that may block.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `sandbox`, `options` | loads plugins; how the sandbox is configured |
-//! | `engine`, `shared` | shared by all plugins: wasmtime's engine, and the limit on calls |
-//! | `load`, `cache` | from bytes to a plugin; compiled code on disk |
+//! | `engine`, `shared` | shared by all plugins: wasmtime's engine, the gate and idle instances |
+//! | `load`, `cache`, `digest` | bytes become a plugin; compiled code on disk; hash of the bytes |
 //! | `plugin`, `execution` | a plugin, component or native; the context and result of its calls |
 //! | `component`, `idle` | calls of components; instances that are reused if a mount allows it |
+//! | [`call`], `limits`, [`settings`] | input, result, errors and limits of calls; setting errors |
+//! | `host_imports` | what the host provides to a call: reads and a log |
 //! | [`native`] | plugins as native code, for tests: the same calls without WebAssembly |
 //! | `gate` | how many calls run at a time; the thread that enforces deadlines |
 //! | `state`, `limiter`, `console`, `random`, `handles` | the state of a call |
 //! | `wit` | one module per version of the contract; no other module knows its types |
+//! | `json` | parses untrusted JSON |
 //! | `wasi` | WASI without files, sockets or environment |
 //! | `classify` | the meaning of a trap |
 //!
-//! A call is a pure function of its input and its reads: clocks stand still, random numbers follow
-//! from a seed, there are no files, sockets, arguments or environment, and instances are not reused
-//! unless a mount allows it.
+//! A call is a pure function of its input and the objects that it reads: clocks stand still, random
+//! numbers follow from a seed, there are no files, sockets, arguments or environment, and instances
+//! are not reused unless a mount allows it.
 //!
 //! Every call ends soon after its deadline at the latest, with an error that names the cause, and
 //! releases its resources.

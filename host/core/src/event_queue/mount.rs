@@ -14,27 +14,42 @@ use crate::token_bucket::TokenBucket;
 /// The estimated bytes of a waiting Event without its texts.
 const OVERHEAD: usize = 256;
 
-/// The objects of one generation; only two are kept. Their series take at most 4 MB per mount.
+/// The most objects of a generation. A full one replaces the one before, so the series of idle
+/// objects take at most 4 MB per mount.
 const GENERATION: usize = 512;
 
+/// The Events of a mount. `T` is the host's type of a time; objects have the key of their
+/// [`Subject`].
 #[derive(Debug)]
 pub(super) struct Mount<T> {
     tokens: TokenBucket,
-    taken: Option<(u64, String)>,
+    /// The Event that is being published.
+    taken: Option<Taken>,
+    /// The size of all waiting Events.
     bytes: usize,
+    /// The number of all waiting Events.
     waiting: usize,
     /// The objects with Events that wait or are being published.
     objects: HashMap<String, Object<T>>,
-    /// This generation, and the one before.
+    /// The other objects, for their series and tokens: this generation, and the one before.
     remembered: [HashMap<String, Object<T>>; 2],
-    /// By namespace; that of cluster-scoped objects is empty.
+    /// By namespace, which is empty for cluster-scoped objects.
     lanes: BTreeMap<String, Lane>,
+    /// The namespace that had the last turn.
     last_turn: Option<String>,
 }
 
+#[derive(Debug)]
+struct Taken {
+    ticket: u64,
+    object: String,
+}
+
+/// The waiting Events of a namespace.
 #[derive(Debug, Default)]
 struct Lane {
-    /// Each once, without the object whose Event is being published.
+    /// The objects with waiting Events, each once. An object is missing while an Event of it is
+    /// being published, so that its Events stay in order.
     turns: VecDeque<String>,
     bytes: usize,
 }
@@ -56,12 +71,14 @@ struct Waiting<T> {
 
 #[derive(Debug)]
 struct Series<T> {
-    /// A hash of its severity, reason and message.
+    /// A hash of its severity, reason and message, or of its group if it is combined.
     id: u64,
+    /// A hash of its severity and reason: the Events of a group differ only in their message.
     group: u64,
     first: T,
     last: T,
     count: u32,
+    /// The name of the published Event.
     name: Option<String>,
     ends: Time,
 }
@@ -93,13 +110,14 @@ impl<T: Copy> Mount<T> {
         let added = match self.recall(&key).count(event, at, now) {
             Counted::Merged => AddResult::Merged,
             Counted::ObjectLimit => AddResult::ObjectLimit,
-            Counted::Publish { event, series } => self.wait(&key, Waiting { subject, event, series, added: at }),
+            Counted::Publish { event, series } => self.enqueue(&key, Waiting { subject, event, series, added: at }),
         };
         self.settle(&key);
         added
     }
 
-    fn wait(&mut self, key: &str, waiting: Waiting<T>) -> AddResult {
+    /// Makes room by dropping Events of larger namespaces, and lets an Event wait.
+    fn enqueue(&mut self, key: &str, waiting: Waiting<T>) -> AddResult {
         let (bytes, namespace) = (waiting.bytes(), waiting.namespace().to_owned());
         let mut displaced = 0;
         while self.bytes + bytes > MOST_BYTES {
@@ -142,19 +160,29 @@ impl<T: Copy> Mount<T> {
         self.last_turn = Some(namespace);
         let waiting = self.objects.get_mut(&key)?.waiting.pop_front()?;
         self.tokens.spend(MOUNT_LIMIT, now);
-        self.taken = Some((ticket, key.clone()));
+        self.taken = Some(Taken { ticket, object: key.clone() });
         self.subtract_size(&waiting);
         let Waiting { subject, event, series: id, added } = waiting;
-        // A series stays while one of its Events waits.
+        // It is known, because a series stays while one of its Events waits.
         let series = self.objects.get(&key).and_then(|object| object.series.iter().find(|series| series.id == id));
-        let known = series.map(|series| (series.first, series.last, series.count, series.name.clone()));
-        let (first, last, count, name) = known.unwrap_or((added, added, 1, None));
-        Some(Publication { mount: mount.clone(), subject, event, added, first, last, count, name, series: id, ticket })
+        Some(Publication {
+            mount: mount.clone(),
+            subject,
+            event,
+            added,
+            first: series.map_or(added, |series| series.first),
+            last: series.map_or(added, |series| series.last),
+            count: series.map_or(1, |series| series.count),
+            name: series.and_then(|series| series.name.clone()),
+            series: id,
+            ticket,
+        })
     }
 
     pub(super) fn done<M>(&mut self, publication: &Publication<M, T>, name: Option<String>) {
         // A mount of the same name may have been removed and added again.
-        let Some((_, key)) = self.taken.take_if(|(ticket, _)| *ticket == publication.ticket) else { return };
+        let Some(taken) = self.taken.take_if(|taken| taken.ticket == publication.ticket) else { return };
+        let key = taken.object;
         if let Some(object) = self.objects.get_mut(&key) {
             let series = object.series.iter_mut().find(|series| series.id == publication.series);
             if let (Some(series), Some(name)) = (series, name) {
@@ -218,9 +246,10 @@ impl<T: Copy> Mount<T> {
     }
 
     fn is_taken(&self, key: &str) -> bool {
-        self.taken.as_ref().is_some_and(|(_, taken)| taken == key)
+        self.taken.as_ref().is_some_and(|taken| taken.object == key)
     }
 
+    /// Returns an object, with its series if it is remembered.
     fn recall(&mut self, key: &str) -> &mut Object<T> {
         let remembered = self.remembered.iter_mut().find_map(|generation| generation.remove(key));
         let object = self.objects.entry(key.to_owned());
@@ -230,6 +259,7 @@ impl<T: Copy> Mount<T> {
         }
     }
 
+    /// Moves an object without waiting or taken Events to the remembered ones.
     fn settle(&mut self, key: &str) {
         if self.is_taken(key) || self.objects.get(key).is_none_or(|object| !object.waiting.is_empty()) {
             return;
@@ -244,6 +274,7 @@ impl<T: Copy> Mount<T> {
     }
 }
 
+/// What an object's limits and series make of a new Event.
 enum Counted {
     /// It is counted in a waiting or published Event.
     Merged,
@@ -255,6 +286,7 @@ enum Counted {
 }
 
 impl<T: Copy> Object<T> {
+    /// Counts a new Event in its series, and takes a token if it is to be published.
     fn count(&mut self, mut event: Event, at: T, now: Time) -> Counted {
         let Self { tokens, waiting, series: known } = self;
         known.retain(|series| series.ends > now || waiting.iter().any(|waiting| waiting.series == series.id));

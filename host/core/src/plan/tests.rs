@@ -20,7 +20,8 @@ fn gvk(text: &str) -> GroupVersionKind {
     GroupVersionKind::from_api_version(api_version, kind)
 }
 
-/// All inputs of a plan, owned, so that tests can change one at a time.
+/// The inputs of a plan, owned, so that tests can change one at a time, and records of its
+/// executions by [`model`].
 #[derive(Clone, Debug)]
 struct World {
     plugin: &'static str,
@@ -29,12 +30,15 @@ struct World {
     scopes: BTreeMap<GroupVersionKind, Scope>,
     desired: Option<Vec<Child>>,
     observed: Vec<Live>,
+    /// The number of created objects, for unique UIDs.
     created: usize,
+    /// How often each object was created and deleted.
     counts: BTreeMap<String, model::Count>,
     /// The children that the last execution held back.
     held: Vec<ObjectRef>,
 }
 
+/// An object in the cluster.
 #[derive(Clone, Debug, PartialEq)]
 struct Live {
     kind: GroupVersionKind,
@@ -42,8 +46,14 @@ struct Live {
     uid: String,
     resource_version: String,
     json: String,
-    /// The memory of each plugin's mount: mounts share none.
-    accepted: Option<(&'static str, AcceptedForm)>,
+    accepted: Option<Remembered>,
+}
+
+/// The accepted form in the memory of a plugin's mount. Mounts do not share their memory.
+#[derive(Clone, Debug, PartialEq)]
+struct Remembered {
+    plugin: &'static str,
+    form: AcceptedForm,
 }
 
 impl Live {
@@ -125,7 +135,7 @@ impl World {
                 uid: &live.uid,
                 resource_version: &live.resource_version,
                 json: live.json.as_bytes(),
-                accepted: live.accepted.as_ref().filter(|(plugin, _)| *plugin == self.plugin).map(|(_, accepted)| accepted),
+                accepted: live.accepted.as_ref().filter(|known| known.plugin == self.plugin).map(|known| &known.form),
             })
             .collect();
         use_input(&Input {
@@ -153,6 +163,7 @@ impl World {
         self
     }
 
+    /// Puts all observed children in the list that the parent stores.
     fn lists_all(mut self) -> Self {
         for live in &self.observed {
             self.parent.children.insert(&live.kind, &live.key);
@@ -172,6 +183,7 @@ fn job(name: &str, image: &str) -> Value {
     })
 }
 
+/// The child as the API server stores it after a plan has created it.
 fn created(world: &World, child: Value) -> Value {
     let plan = world.clone().wants([child]).plan();
     let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };

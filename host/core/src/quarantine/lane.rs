@@ -10,22 +10,24 @@ use crate::queue::Time;
 /// The objects that are queued when the lane is free: some may be deleted, or need no call.
 const NEXT_OBJECTS: usize = 4;
 
-/// The time for which the unproven go first, as a multiple of the last suspect's turn: a call that
-/// ends at its deadline takes a thousand times as long as an answer.
+/// The time for which the unproven go first, as a multiple of the last suspect's turn. So suspects
+/// get about a quarter of the time. Turns are not counted, because a call that ends at its deadline
+/// takes a thousand times as long as an answer.
 const UNPROVEN_SHARE: u32 = 3;
 
 /// The waiting objects. Scopes take turns, so that many objects of one do not delay another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
-    /// These go first.
-    unproven: Line,
-    /// These have a turn from time to time, or they would wait for ever.
-    suspects: Line,
-    turn: Option<(Rank, Time)>,
+    unproven: RankQueue,
+    /// Suspects go first after [`Self::unproven_until`], or they might wait for ever.
+    suspects: RankQueue,
+    /// The turn of the call that is in the lane.
+    turn: Option<Turn>,
+    /// The unproven go first until this time.
     unproven_until: Time,
 }
 
-/// Why an object waits. [`Self::Unproven`] goes first.
+/// The reason why an object waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// Nothing speaks against its scope, but it has not answered yet.
@@ -34,26 +36,35 @@ pub(super) enum Rank {
     Suspect,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    rank: Rank,
+    since: Time,
+}
+
+/// The waiting objects of a rank.
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct RankQueue {
     objects: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
+    /// The scope that had the last turn.
     last: Option<QuarantineScope>,
-    /// Otherwise an object that changes all the time would be ahead of the others of its scope.
+    /// The object of each scope that was taken last. Without it, an object that changes all the
+    /// time would be ahead of the others of its scope.
     last_objects: BTreeMap<QuarantineScope, ObjectKey>,
 }
 
 impl Waiting {
     pub(super) fn add(&mut self, scope: QuarantineScope, object: ObjectKey, rank: Rank) {
-        self.line(rank).objects.entry(scope).or_default().insert(object);
+        self.queue(rank).objects.entry(scope).or_default().insert(object);
     }
 
     pub(super) fn begin_turn(&mut self, scope: QuarantineScope, rank: Rank, now: Time) {
-        self.turn = Some((rank, now));
-        self.line(rank).last = Some(scope);
+        self.turn = Some(Turn { rank, since: now });
+        self.queue(rank).last = Some(scope);
     }
 
     pub(super) fn end_turn(&mut self, is_fault: bool, now: Time) {
-        let Some((rank, since)) = self.turn.take() else { return };
+        let Some(Turn { rank, since }) = self.turn.take() else { return };
         // A fault of an unproven counts as a suspect's turn, unless it was in the time of the
         // unproven. Otherwise suspects would wait for ever behind new scopes.
         if rank == Rank::Suspect || (is_fault && self.unproven_until <= since) {
@@ -61,7 +72,8 @@ impl Waiting {
         }
     }
 
-    pub(super) fn suspect(&mut self, scope: &QuarantineScope) {
+    /// Makes the unproven objects of a scope suspects, after a fault in it.
+    pub(super) fn move_to_suspects(&mut self, scope: &QuarantineScope) {
         self.unproven.last_objects.remove(scope);
         if let Some((scope, objects)) = self.unproven.objects.remove_entry(scope) {
             self.suspects.objects.entry(scope).or_default().extend(objects);
@@ -73,19 +85,21 @@ impl Waiting {
         self.suspects.remove(scope, object);
     }
 
-    pub(super) fn next(&mut self, now: Time, due: &mut Vec<ObjectKey>) {
-        let lines = match now <= self.unproven_until {
-            true => [&mut self.unproven, &mut self.suspects],
-            false => [&mut self.suspects, &mut self.unproven],
+    /// Takes the objects that may ask for the lane now, until `due` has [`NEXT_OBJECTS`].
+    pub(super) fn take_next(&mut self, now: Time, due: &mut Vec<ObjectKey>) {
+        let queues = if now <= self.unproven_until {
+            [&mut self.unproven, &mut self.suspects]
+        } else {
+            [&mut self.suspects, &mut self.unproven]
         };
-        for line in lines {
-            line.next(NEXT_OBJECTS.saturating_sub(due.len()), due);
+        for queue in queues {
+            queue.take(NEXT_OBJECTS.saturating_sub(due.len()), due);
         }
     }
 
     pub(super) fn take_all(&mut self, due: &mut Vec<ObjectKey>) {
-        for line in [&mut self.unproven, &mut self.suspects] {
-            due.extend(std::mem::take(&mut line.objects).into_values().flatten());
+        for queue in [&mut self.unproven, &mut self.suspects] {
+            due.extend(std::mem::take(&mut queue.objects).into_values().flatten());
         }
     }
 
@@ -93,19 +107,19 @@ impl Waiting {
         self.unproven.objects.keys().chain(self.suspects.objects.keys())
     }
 
-    fn line(&mut self, rank: Rank) -> &mut Line {
+    pub(super) fn objects(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.unproven.objects.values().chain(self.suspects.objects.values()).flatten()
+    }
+
+    fn queue(&mut self, rank: Rank) -> &mut RankQueue {
         match rank {
             Rank::Unproven => &mut self.unproven,
             Rank::Suspect => &mut self.suspects,
         }
     }
-
-    pub(super) fn objects(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.unproven.objects.values().chain(self.suspects.objects.values()).flatten()
-    }
 }
 
-impl Line {
+impl RankQueue {
     fn remove(&mut self, scope: &QuarantineScope, object: &ObjectKey) {
         if let Some(objects) = self.objects.get_mut(scope) {
             objects.remove(object);
@@ -116,11 +130,12 @@ impl Line {
         }
     }
 
-    /// Takes objects of one scope after the other. Only the first scope has had its turn then.
-    fn next(&mut self, most: usize, due: &mut Vec<ObjectKey>) {
+    /// Takes an object of each scope in turn, at most `most`. Only the first scope has had its turn
+    /// then: the other objects ask in case the first needs no call.
+    fn take(&mut self, most: usize, due: &mut Vec<ObjectKey>) {
         let mut last = self.last.clone();
         for turn in 0..most {
-            let Some((scope, object)) = self.after(last.as_ref()) else { return };
+            let Some((scope, object)) = self.next_after(last.as_ref()) else { return };
             self.last_objects.insert(scope.clone(), object.clone());
             self.remove(&scope, &object);
             due.push(object);
@@ -131,12 +146,12 @@ impl Line {
         }
     }
 
-    fn after(&self, last: Option<&QuarantineScope>) -> Option<(QuarantineScope, ObjectKey)> {
-        let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+    fn next_after(&self, last: Option<&QuarantineScope>) -> Option<(QuarantineScope, ObjectKey)> {
+        let after_last = last.map_or(Bound::Unbounded, Bound::Excluded);
         let (scope, objects) =
-            self.objects.range::<QuarantineScope, _>((after, Bound::Unbounded)).chain(&self.objects).next()?;
-        let after = self.last_objects.get(scope).map_or(Bound::Unbounded, Bound::Excluded);
-        let object = objects.range::<ObjectKey, _>((after, Bound::Unbounded)).chain(objects).next()?;
+            self.objects.range::<QuarantineScope, _>((after_last, Bound::Unbounded)).chain(&self.objects).next()?;
+        let after_last_object = self.last_objects.get(scope).map_or(Bound::Unbounded, Bound::Excluded);
+        let object = objects.range::<ObjectKey, _>((after_last_object, Bound::Unbounded)).chain(objects).next()?;
         Some((scope.clone(), object.clone()))
     }
 }

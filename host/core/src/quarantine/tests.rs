@@ -30,10 +30,10 @@ fn namespaced(namespace: &str, number: u8) -> ObjectKey {
 
 #[derive(Clone, Debug)]
 enum Operation {
-    Ask(u8, u8),
-    End(usize, CallEnd),
-    Forget(u8, u8),
-    Pass(Duration),
+    Ask { scope: u8, number: u8 },
+    End { index: usize, end: CallEnd },
+    Forget { scope: u8, number: u8 },
+    PassTime(Duration),
 }
 
 fn ends() -> impl Strategy<Value = CallEnd> {
@@ -47,13 +47,14 @@ fn ends() -> impl Strategy<Value = CallEnd> {
 
 fn operations() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        6 => (0..4_u8, 0..4_u8).prop_map(|(scope, number)| Operation::Ask(scope, number)),
-        6 => (0..8_usize, ends()).prop_map(|(index, end)| Operation::End(index, end)),
-        1 => (0..4_u8, 0..4_u8).prop_map(|(scope, number)| Operation::Forget(scope, number)),
-        2 => (0..400_u64).prop_map(|seconds| Operation::Pass(Duration::from_secs(seconds))),
+        6 => (0..4_u8, 0..4_u8).prop_map(|(scope, number)| Operation::Ask { scope, number }),
+        6 => (0..8_usize, ends()).prop_map(|(index, end)| Operation::End { index, end }),
+        1 => (0..4_u8, 0..4_u8).prop_map(|(scope, number)| Operation::Forget { scope, number }),
+        2 => (0..400_u64).prop_map(|seconds| Operation::PassTime(Duration::from_secs(seconds))),
     ]
 }
 
+/// Values for [`Quarantine::new`].
 fn limits() -> impl Strategy<Value = Option<u32>> {
     proptest::option::weighted(0.9, 0..5_u32)
 }
@@ -64,19 +65,23 @@ struct Past {
     answers: usize,
 }
 
+/// A quarantine, and what the laws need to know about the calls.
 struct World {
     quarantine: Quarantine,
+    /// The calls in progress.
     calls: Vec<(ObjectKey, Admission)>,
     past: BTreeMap<QuarantineScope, Past>,
+    /// The objects whose last call answered.
     answered: BTreeSet<ObjectKey>,
+    /// The scopes in which such an object has faulted since the last answer.
     relapsed: BTreeSet<QuarantineScope>,
     now: Time,
 }
 
 impl World {
-    fn new(after: Option<u32>) -> Self {
+    fn new(limit: Option<u32>) -> Self {
         Self {
-            quarantine: Quarantine::new(after),
+            quarantine: Quarantine::new(limit),
             calls: Vec::new(),
             past: BTreeMap::new(),
             answered: BTreeSet::new(),
@@ -85,6 +90,7 @@ impl World {
         }
     }
 
+    /// Asks for a call, and begins it if it is admitted.
     fn ask(&mut self, object: &ObjectKey) -> Admission {
         let admission = self.quarantine.admit(object, self.now);
         if matches!(admission, Admission::Call(_) | Admission::Probe(_)) {
@@ -93,6 +99,7 @@ impl World {
         admission
     }
 
+    /// Ends one of the calls in progress.
     fn end(&mut self, index: usize, end: CallEnd) -> Option<(ObjectKey, Ended)> {
         let index = (!self.calls.is_empty()).then(|| index % self.calls.len())?;
         let (object, admission) = self.calls.remove(index);
@@ -117,35 +124,36 @@ impl World {
 
     fn apply(&mut self, operation: &Operation) {
         match operation {
-            Operation::Ask(scope, number) => {
+            Operation::Ask { scope, number } => {
                 // The queue processes no object twice at once.
                 let object = object(*scope, *number);
                 if !self.calls.iter().any(|(other, _)| *other == object) {
                     self.ask(&object);
                 }
             }
-            Operation::End(index, end) => _ = self.end(*index, *end),
-            Operation::Forget(scope, number) => {
+            Operation::End { index, end } => _ = self.end(*index, *end),
+            Operation::Forget { scope, number } => {
                 let object = object(*scope, *number);
                 if !self.calls.iter().any(|(other, _)| *other == object) {
                     self.quarantine.forget(&object, self.now);
                     self.answered.remove(&object);
                 }
             }
-            Operation::Pass(duration) => self.now = self.now + *duration,
+            Operation::PassTime(duration) => self.now = self.now + *duration,
         }
     }
 
-    fn after(after: Option<u32>, operations: &[Operation]) -> Self {
-        let mut world = Self::new(after);
+    fn after_operations(limit: Option<u32>, operations: &[Operation]) -> Self {
+        let mut world = Self::new(limit);
         operations.iter().for_each(|operation| world.apply(operation));
         world
     }
 
-    fn past(&self, object: &ObjectKey) -> Past {
+    fn past_of_scope(&self, object: &ObjectKey) -> Past {
         self.past.get(&QuarantineScope::of(object)).copied().unwrap_or_default()
     }
 
+    /// Makes a whole call, which must be admitted.
     fn call(&mut self, object: &ObjectKey, end: CallEnd) -> Ended {
         let admission = self.quarantine.admit(object, self.now);
         assert!(matches!(admission, Admission::Call(_) | Admission::Probe(_)), "{object}: {admission:?}");
@@ -165,8 +173,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn there_is_never_more_than_one_call_of_suspects(after in limits(), operations in vec(operations(), 1..150)) {
-        let mut world = World::new(after);
+    fn there_is_never_more_than_one_call_of_suspects(limit in limits(), operations in vec(operations(), 1..150)) {
+        let mut world = World::new(limit);
         for operation in operations {
             world.apply(&operation);
             prop_assert!(world.calls.iter().filter(|(_, admission)| is_of_suspects(*admission)).count() <= 1);
@@ -175,15 +183,15 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_held_back_by_the_faults_of_another_scope(after in limits(), operations in vec(operations(), 1..150)) {
-        let world = World::after(after, &operations);
+    fn nobody_is_held_back_by_the_faults_of_another_scope(limit in limits(), operations in vec(operations(), 1..150)) {
+        let world = World::after_operations(limit, &operations);
         for object in objects() {
-            let past = world.past(&object);
+            let past = world.past_of_scope(&object);
             let admission = world.quarantine.clone().admit(&object, world.now);
             if past.faults == 0 {
                 prop_assert!(!matches!(admission, Admission::Held { .. }), "{} {:?}", object, admission);
             }
-            if past.faults == 0 && past.answers > 0 && world.quarantine.len().1 > 0 {
+            if past.faults == 0 && past.answers > 0 && !world.quarantine.is_empty() {
                 let is_forgotten = !world.quarantine.scopes.contains_key(&QuarantineScope::of(&object));
                 prop_assert!(is_forgotten || admission == Admission::Call(Lane::Usual), "{} {:?}", object, admission);
             }
@@ -191,26 +199,34 @@ proptest! {
     }
 
     #[test]
-    fn a_new_object_in_a_scope_does_not_hold_back_objects_that_were_answered(after in limits(), operations in vec(operations(), 1..150)) {
-        let world = World::after(after, &operations);
+    fn a_new_object_in_a_scope_does_not_hold_back_objects_that_were_answered(
+        limit in limits(),
+        operations in vec(operations(), 1..150),
+    ) {
+        let world = World::after_operations(limit, &operations);
         for object in world.answered.iter().filter(|object| !world.relapsed.contains(&QuarantineScope::of(object))) {
             prop_assert_eq!(world.quarantine.holds(object), None, "{}", object);
         }
     }
 
     #[test]
-    fn an_object_that_answered_last_is_held_only_with_the_mount(after in limits(), operations in vec(operations(), 1..150)) {
-        let world = World::after(after, &operations);
+    fn an_object_that_answered_last_is_held_only_with_the_mount(limit in limits(), operations in vec(operations(), 1..150)) {
+        let world = World::after_operations(limit, &operations);
         for object in objects() {
-            let record = world.quarantine.scopes.get(&QuarantineScope::of(&object)).and_then(|scoped| scoped.record(scope::id(&object)));
+            let history = world.quarantine.scopes.get(&QuarantineScope::of(&object));
+            let last_call = history.and_then(|history| history.last_call(scope::id(&object)));
             let held = world.quarantine.holds(&object).map(|(extent, _)| extent);
-            prop_assert!(record != Some(Record::Answered) || held != Some(Extent::Scope));
+            prop_assert!(last_call != Some(LastCall::Answered) || held != Some(Extent::Scope));
         }
     }
 
     #[test]
-    fn one_answer_recovers_its_scope_and_the_mount(after in limits(), operations in vec(operations(), 1..100), index in 0..8_usize) {
-        let mut world = World::after(after, &operations);
+    fn one_answer_recovers_its_scope_and_the_mount(
+        limit in limits(),
+        operations in vec(operations(), 1..100),
+        index in 0..8_usize,
+    ) {
+        let mut world = World::after_operations(limit, &operations);
         let was_held = world.quarantine.view().is_some();
         if let Some((object, ended)) = world.end(index, CallEnd::Answered) {
             prop_assert_eq!(ended.changes.contains(&Change::Recovered(Extent::Mount)), was_held);
@@ -222,8 +238,8 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_held_for_ever(after in limits(), operations in vec(operations(), 1..100), ends in vec(ends(), 100)) {
-        let mut world = World::after(after, &operations);
+    fn nobody_is_held_for_ever(limit in limits(), operations in vec(operations(), 1..100), ends in vec(ends(), 100)) {
+        let mut world = World::after_operations(limit, &operations);
         for end in ends.into_iter().take(world.calls.len()) {
             world.end(0, end);
         }
@@ -231,7 +247,7 @@ proptest! {
             let mut quarantine = world.quarantine.clone();
             if let Admission::Held { until, extent } = quarantine.admit(&object, world.now) {
                 prop_assert!(until > world.now && until <= world.now + LONGEST_WAIT + PREFERENCE);
-                // Unless the lane is reserved for an object that needs no call any more.
+                // Until then the lane may be reserved for an object that needs no call any more.
                 let until = until.max(world.now + RESERVED_FOR);
                 prop_assert_eq!(quarantine.admit(&object, until), Admission::Probe(extent));
             }
@@ -239,8 +255,8 @@ proptest! {
     }
 
     #[test]
-    fn host_faults_change_nothing(after in limits(), operations in vec(operations(), 1..100)) {
-        let mut world = World::after(after, &operations);
+    fn host_faults_change_nothing(limit in limits(), operations in vec(operations(), 1..100)) {
+        let mut world = World::after_operations(limit, &operations);
         let state = |world: &World| {
             let quarantine = &world.quarantine;
             let holds: Vec<_> = objects().map(|object| quarantine.holds(&object)).collect();
@@ -255,26 +271,27 @@ proptest! {
 
     #[test]
     fn deleted_objects_are_forgotten_once_their_past_does_not_count(
-        after in limits(),
+        limit in limits(),
         operations in vec(operations(), 1..150),
         ends in vec(ends(), 150),
     ) {
-        let mut world = World::after(after, &operations);
+        let mut world = World::after_operations(limit, &operations);
         for end in ends.into_iter().take(world.calls.len()) {
             world.end(0, end);
         }
         for object in objects() {
             world.quarantine.forget(&object, world.now);
         }
-        prop_assert_eq!((world.quarantine.len().0, world.quarantine.objects().count()), (0, 0));
+        let (objects, _scopes) = world.quarantine.len();
+        prop_assert_eq!((objects, world.quarantine.objects().count()), (0, 0));
         let later = world.now + LONGEST_WAIT * 3;
         world.quarantine.forget(&object(1, 1), later);
         prop_assert!(world.quarantine.is_empty() && world.quarantine.empty.is_empty() && world.quarantine.suspects.is_empty());
     }
 
     #[test]
-    fn a_scope_is_held_after_the_configured_number_of_consecutive_faults(after in limits(), ends in vec(ends(), 1..30)) {
-        let mut quarantine = Quarantine::new(after);
+    fn a_scope_is_held_after_the_configured_number_of_consecutive_faults(limit in limits(), ends in vec(ends(), 1..30)) {
+        let mut quarantine = Quarantine::new(limit);
         let mut in_a_row = 0;
         // Another namespace answers, so that the mount is never held.
         let other = namespaced("other", 0);
@@ -289,7 +306,7 @@ proptest! {
                 CallEnd::PluginFault { .. } => in_a_row += 1,
                 CallEnd::HostFault => {}
             }
-            let enough = after.is_some_and(|after| in_a_row >= after.max(1));
+            let enough = limit.is_some_and(|limit| in_a_row >= limit.max(1));
             prop_assert_eq!(changes.contains(&Change::Quarantined(Extent::Scope)), enough);
             prop_assert_eq!(quarantine.holds(&object).is_some(), enough);
             prop_assert_eq!(quarantine.view(), None);
@@ -302,8 +319,8 @@ proptest! {
 
 #[test]
 fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
-    for (after, scopes, answered) in [(1, 1, 0), (2, 3, 0), (4, 5, 2), (3, 2, 1)] {
-        let mut world = World::new(Some(after));
+    for (limit, scopes, answered) in [(1, 1, 0), (2, 3, 0), (4, 5, 2), (3, 2, 1)] {
+        let mut world = World::new(Some(limit));
         let objects: Vec<ObjectKey> = (0..scopes).flat_map(|scope| (0..6).map(move |number| object(scope, number))).collect();
         for object in objects.iter().take(answered) {
             world.call(object, CallEnd::Answered);
@@ -325,7 +342,7 @@ fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
         let calls: Vec<Time> = calls.into_iter().filter(|call| *call > until).collect();
         for (index, first) in calls.iter().enumerate() {
             let within_the_hour = calls.iter().skip(index).take_while(|call| call.saturating_since(*first) < HOUR).count();
-            assert!(within_the_hour <= PROBES_AN_HOUR, "{after} {scopes} {answered}: {calls:?}");
+            assert!(within_the_hour <= PROBES_AN_HOUR, "{limit} {scopes} {answered}: {calls:?}");
         }
     }
 }
@@ -394,7 +411,7 @@ fn an_object_that_answered_before_is_the_probe_of_a_mount() {
 }
 
 #[test]
-fn one_bad_object_of_a_namespace_does_not_have_it_held_because_of_another_one() {
+fn a_namespace_with_one_bad_object_is_not_held_because_of_the_faults_of_another() {
     let mut world = World::new(Some(5));
     for number in 0..10 {
         world.call(&namespaced("quiet", number), CallEnd::Answered);
@@ -484,7 +501,9 @@ fn a_namespace_that_answers_keeps_the_mount_from_being_held_until_that_is_long_a
     let mut world = World::new(Some(2));
     world.call(&namespaced("quiet", 0), CallEnd::Answered);
     let bad = [0, 1].map(|number| namespaced("team", number));
-    bad.iter().for_each(|object| _ = world.call(object, TRAP));
+    for object in &bad {
+        world.call(object, TRAP);
+    }
     assert_eq!(world.quarantine.view(), None);
     assert!(matches!(world.ask(&bad[0]), Admission::Held { extent: Extent::Scope, .. }));
     world.now = world.now + SUSPECT_FOR;
@@ -501,10 +520,10 @@ fn a_cluster_scoped_object_is_held_back_by_its_own_faults_only() {
     }
     assert_eq!((world.quarantine.view(), world.quarantine.held_scopes().count()), (None, 0));
     assert_eq!(world.ask(&object(0, 0)), Admission::Call(Lane::Usual));
-    assert_eq!(world.ask(&object(0, 1)), Admission::Call(Lane::Suspects), "its back-off holds it back");
-    assert_eq!(world.ask(&object(0, 9)), Admission::Wait, "nobody knows whose a new one is");
+    assert_eq!(world.ask(&object(0, 1)), Admission::Call(Lane::Suspects), "it is not held: its back-off delays it");
+    assert_eq!(world.ask(&object(0, 9)), Admission::Wait, "a new one is suspect while others are");
     let (_, ended) = world.end(1, TRAP).unwrap();
-    assert_eq!(ended.changes, [Change::Quarantined(Extent::Scope)], "it has ended in so many faults in a row");
+    assert_eq!(ended.changes, [Change::Quarantined(Extent::Scope)], "two of its calls in a row have faulted");
     assert!(matches!(world.ask(&object(0, 1)), Admission::Held { extent: Extent::Scope, .. }));
 }
 

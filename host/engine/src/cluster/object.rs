@@ -232,6 +232,7 @@ impl Object {
         self.around_resource_version() == other.around_resource_version()
     }
 
+    /// The JSON text before and after the resource version.
     pub(crate) fn around_resource_version(&self) -> (&str, &str) {
         let Range { start, end } = self.version.range();
         match (self.json.get(..start), self.json.get(end..)) {

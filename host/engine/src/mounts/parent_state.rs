@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::cluster::object::{Object, SharedObject};
 use crate::mounts::trail::Trail;
+use crate::writes::status::AcceptedStatus;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ParentState {
@@ -26,14 +27,15 @@ pub(crate) struct ParentState {
     pub(crate) requeue_at: Option<Instant>,
     /// The events of the last reconcile; `None` if unknown, as after a restart.
     pub(crate) events: Option<Vec<Event>>,
-    /// The stored form of a child, if the API server changed the desired one.
+    /// The stored form of a child, by its UID, if the API server changed the desired one.
     pub(crate) accepted: BTreeMap<String, AcceptedForm>,
+    /// By the UID of a child.
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
-    /// Fingerprints of the sent and the stored status, if the API server dropped fields.
-    pub(crate) accepted_status: Option<(u64, u64)>,
+    /// The last written status, if the API server dropped fields of it.
+    pub(crate) accepted_status: Option<AcceptedStatus>,
     pub(crate) pace: Pace,
-    /// The traces of the last reconcile, to tell others' changes from our own writes; `None` if no
-    /// reconcile wrote recently.
+    /// The inputs of the last reconcile without its own writes, to detect changes by others;
+    /// `None` if no reconcile wrote recently.
     pub(crate) trail: Option<Arc<Trail>>,
 }
 
@@ -42,7 +44,8 @@ pub(crate) struct ParentState {
 pub(crate) struct Inputs(u64, u64);
 
 impl Inputs {
-    /// Ignores the parent's resource version, which changes with every write.
+    /// Ignores the parent's resource version, which changes with every write. `answers` are the
+    /// results of reads.
     pub(crate) fn of<'a>(
         program_id: u64,
         parent: &Object,

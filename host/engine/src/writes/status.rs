@@ -19,6 +19,13 @@ pub(crate) enum Written {
     PluginStatus,
 }
 
+/// Hashes of a status that was sent, without transition times, and of what the API server stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AcceptedStatus {
+    desired: u64,
+    stored: u64,
+}
+
 /// Writes the desired status. Returns the new parent, too, if a request was answered with it.
 ///
 /// # Guarantees
@@ -36,7 +43,7 @@ pub(crate) async fn write(
     parent: &Object,
     response: &Response,
     (readiness, execution): (Readiness<'_>, Execution),
-    accepted: &mut Option<(u64, u64)>,
+    accepted: &mut Option<AcceptedStatus>,
 ) -> Result<(Written, Option<SharedObject>), kube::Error> {
     let live = status_of(parent);
     let Some(desired) =
@@ -46,7 +53,7 @@ pub(crate) async fn write(
     };
     let live = live.as_ref().and_then(Value::as_object);
     let without_times = without_transition_times(&desired);
-    let attempt = (status_hash(Some(&without_times)), status_hash(live));
+    let attempt = AcceptedStatus { desired: status_hash(Some(&without_times)), stored: status_hash(live) };
     if *accepted == Some(attempt) {
         return Ok((Written::No, None));
     }
@@ -56,7 +63,7 @@ pub(crate) async fn write(
     };
     let made = status_of(&answer);
     let made = made.as_ref().and_then(Value::as_object);
-    *accepted = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
+    *accepted = (made != Some(&desired)).then(|| AcceptedStatus { desired: attempt.desired, stored: status_hash(made) });
     let written = match (made == live, plugins_part(made) == plugins_part(live)) {
         (true, _) => Written::No,
         (false, true) => Written::Conditions,

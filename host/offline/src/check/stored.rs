@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::slice::from_ref;
 use std::sync::Arc;
 
+use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
@@ -26,11 +27,14 @@ use crate::simulation::Simulation;
 const MOST_DRAWN: usize = 10;
 const MOST_SHOWN: usize = 10;
 
+/// An experiment: parents are stored as another version, and then the plugin reads them.
 pub(super) struct Stored {
     program: Program,
+    /// The CRD of the parents.
     definition: Value,
-    /// The version in which they were stored.
+    /// The other version.
     version: String,
+    /// Parents of this version that are generated from its schema.
     drawn: Vec<Value>,
     /// The last calls about the unchanged parents of the files.
     calls: BTreeMap<Subject, Arc<CallRecord>>,
@@ -42,12 +46,12 @@ impl Stored {
     }
 }
 
-/// An experiment for each other version in the CRD of the parents.
-pub(super) fn all(setup: &CheckSetup, converged: &ConvergedState, seed: u64, cases: usize) -> Vec<Stored> {
-    setup.programs.iter().flat_map(|program| all_of(program, setup, converged, seed, cases)).collect()
+/// Returns an experiment for each version in the CRD of the parents that the plugin does not read.
+pub(super) fn experiments(setup: &CheckSetup, converged: &ConvergedState, seed: u64, cases: usize) -> Vec<Stored> {
+    setup.programs.iter().flat_map(|program| experiments_of(program, setup, converged, seed, cases)).collect()
 }
 
-fn all_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, seed: u64, cases: usize) -> Vec<Stored> {
+fn experiments_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, seed: u64, cases: usize) -> Vec<Stored> {
     let Some(definition) = drawn::definition(setup, program) else { return Vec::new() };
     let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy.is_some_and(|strategy| strategy != "None") {
@@ -59,7 +63,7 @@ fn all_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, see
     let parent = &program.manifest().parent;
     let samples: Vec<&Value> = converged.parents.iter().filter(|parent| program.reconciles(parent)).collect();
     let mut dice = Dice::new(seed);
-    let stored = |version: &str| {
+    let experiment = |version: &str| {
         let drawn = (0..cases.min(MOST_DRAWN)).zip(samples.iter().cycle()).filter_map(|(number, sample)| {
             let spec = drawn::spec(drawn::schema_of(definition, version)?, sample, &mut dice)?;
             Some(drawn::parent(sample, &format!("{}/{version}", parent.group), number, spec))
@@ -72,7 +76,7 @@ fn all_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, see
             calls: converged.calls.clone(),
         }
     };
-    versions.filter(|version| *version != parent.version).map(stored).collect()
+    versions.filter(|version| *version != parent.version).map(experiment).collect()
 }
 
 impl CheckSetup {
@@ -85,26 +89,27 @@ impl CheckSetup {
         self.write(&simulation, stored, &mut results).await?;
         simulation.put(definition.clone())?;
 
-        let read: BTreeMap<Subject, Value> =
+        let read_objects: BTreeMap<Subject, Value> =
             simulation.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
         let log = CallLog::new(MOST_CALLS);
         let end = simulation.with_host(&self.programs, log.recordings.clone(), simulation.until_converged()).await?;
         results.judge_end(end, &stored.name(), &simulation.actions(), || self.all());
         let all = log.calls();
         for (subject, call) in last(&all) {
-            let Some(object) = read.get(&subject) else { continue };
-            let of_it: Vec<Arc<CallRecord>> = all.iter().filter(|call| parent_of(call) == subject).map(Arc::clone).collect();
+            let Some(object) = read_objects.get(&subject) else { continue };
+            let calls_about_it: Vec<Arc<CallRecord>> =
+                all.iter().filter(|call| parent_of(call) == subject).map(Arc::clone).collect();
             let case = format!("{subject}, stored as {}/{}, is read as {}", parent.group, stored.version, brief(object));
-            // If the object can be written like this today, findings are not about versions.
-            let is_old = simulation.put(object.clone()).is_err();
+            // If the object can still be written like this, findings are not about versions.
+            let is_invalid_now = simulation.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
-            let remarks = calls::remarks(&of_it, &mut results.tally);
+            let remarks = calls::remarks(&calls_about_it, &mut results.tally);
             for remark in remarks {
-                let flaw = if remark.flaw.is_fault() && is_old { Flaw::OldVersion } else { remark.flaw };
+                let flaw = if remark.flaw.is_fault() && is_invalid_now { Flaw::OldVersion } else { remark.flaw };
                 results.add(flaw, &case, remark.what, objects().collect());
             }
-            if let Some(what) = self.other(stored, &subject, object, is_old, call) {
+            if let Some(what) = self.different_answer(stored, &subject, object, is_invalid_now, call) {
                 results.add(Flaw::OldVersion, &case, what, objects().collect());
             }
         }
@@ -117,10 +122,10 @@ impl CheckSetup {
         let mut objects = Vec::new();
         for mut object in simulation.parents(from_ref(&stored.program)).await?.into_iter().take(MOST_PARENTS) {
             let subject = Subject::of(&object);
-            let written = self.written(&subject).and_then(|written| written.get("spec"));
+            let written = self.object_of_files(&subject).and_then(|written| written.get("spec"));
             if let Some(fields) = object.as_object_mut() {
                 fields.insert("apiVersion".to_owned(), json!(version));
-                // The spec of the files lacks the defaults of the version in which it is read.
+                // Not the spec as it was read, which has the defaults of the plugin's version.
                 fields.extend(written.map(|spec| ("spec".to_owned(), spec.clone())));
             }
             objects.push(object);
@@ -132,29 +137,39 @@ impl CheckSetup {
         Ok(())
     }
 
-    fn written(&self, subject: &Subject) -> Option<&Value> {
+    fn object_of_files(&self, subject: &Subject) -> Option<&Value> {
         self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, subject))
     }
 
-    /// Describes how the answer differs from that about the same parent, stored as it is read.
-    fn other(&self, stored: &Stored, subject: &Subject, object: &Value, is_old: bool, call: &CallRecord) -> Option<String> {
+    /// Describes how the answer differs from the one about the same parent, when it was stored as
+    /// the version that the plugin reads; `None` if a difference is to be expected.
+    fn different_answer(
+        &self,
+        stored: &Stored,
+        subject: &Subject,
+        object: &Value,
+        is_invalid_now: bool,
+        call: &CallRecord,
+    ) -> Option<String> {
         let before = stored.calls.get(subject)?;
         if before.answer.result.is_err() {
             return None;
         }
         if let Err(error) = &call.answer.result {
-            let is_reported = !is_old || calls::fault(call).is_some();
-            return (!is_reported).then(|| format!("The plugin cannot reconcile it: {error}."));
+            // A fault is already a remark about the call.
+            let is_of_version = is_invalid_now && calls::fault(call).is_none();
+            return is_of_version.then(|| format!("The plugin cannot reconcile it: {error}."));
         }
-        let spec = self.written(subject)?.get("spec").unwrap_or(&Value::Null);
+        let spec = self.object_of_files(subject)?.get("spec").unwrap_or(&Value::Null);
         let read = object.get("spec").unwrap_or(&Value::Null);
         // If fields were lost, other children are to be expected.
         if !compare::lost(spec, spec, read).is_empty() || wanted(before) == wanted(call) {
             return None;
         }
-        let [one, two] = [before, call].map(|call| json!(wanted(call).iter().map(desired).collect::<Vec<_>>()));
+        let [children_before, children_now] =
+            [before, call].map(|call| json!(wanted(call).iter().map(child_json).collect::<Vec<_>>()));
         let mut fields = Vec::new();
-        compare::differences(&one, &two, "", &mut fields);
+        compare::differences(&children_before, &children_now, "", &mut fields);
         fields.truncate(MOST_SHOWN);
         let version = subject.api_version.as_str();
         Some(format!(
@@ -164,10 +179,10 @@ impl CheckSetup {
     }
 }
 
-fn desired(child: &gyre_core::response::Child) -> Value {
+fn child_json(child: &Child) -> Value {
     match child {
-        gyre_core::response::Child::Apply(object) => Value::Object(object.clone()),
-        gyre_core::response::Child::Keep(kept) => json!({ "keep": kept.key.to_string() }),
+        Child::Apply(object) => Value::Object(object.clone()),
+        Child::Keep(kept) => json!({ "keep": kept.key.to_string() }),
     }
 }
 

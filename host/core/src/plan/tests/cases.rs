@@ -178,7 +178,7 @@ fn an_answer_of_the_api_server_is_remembered_until_something_changes() {
     let accepted = AcceptedForm::of(&digest, &live);
     let plan_for = |live: &Value, wanted: Value| {
         let mut world = base.clone().sees([live.clone()]).wants([wanted]);
-        world.observed[0].accepted = Some((PLUGIN, accepted.clone()));
+        world.observed[0].accepted = Some(Remembered { plugin: PLUGIN, form: accepted.clone() });
         steps(&world.plan()).len()
     };
     assert_eq!(plan_for(&live, config_map("a", "1000m")), 0);

@@ -207,7 +207,7 @@ impl World {
         }
         let mut live = Live::new(&object);
         if fate != Fate::AnswerLost {
-            live.accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &object)));
+            live.accepted = Some(Remembered { plugin: self.plugin, form: AcceptedForm::of(&desired.digest, &object) });
         }
         self.observed.retain(|other| Some(other.uid.as_str()) != uid);
         self.observed.push(live);
@@ -218,7 +218,8 @@ impl World {
         let live = parsed(&self.observed[index]);
         let unchanged = fingerprint(&self.applied(desired, Some(uid))) == fingerprint(&live);
         if unchanged && fate != Fate::AnswerLost {
-            self.observed[index].accepted = Some((self.plugin, AcceptedForm::of(&desired.digest, &live)));
+            self.observed[index].accepted =
+                Some(Remembered { plugin: self.plugin, form: AcceptedForm::of(&desired.digest, &live) });
         }
         unchanged
     }

@@ -15,7 +15,7 @@ fn entry(namespaces: Option<&[&str]>, except: &[&str]) -> Entry {
     }
 }
 
-/// The answers to writes.
+/// How the server answers writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writes {
     Unanswered,
@@ -23,6 +23,7 @@ enum Writes {
     Accepted,
 }
 
+/// An API server without an inventory.
 #[derive(Clone)]
 struct Server(watch::Receiver<Writes>);
 
@@ -41,7 +42,9 @@ impl Server {
         let writes = *self.0.wait_for(|writes| *writes != Writes::Unanswered).await.unwrap();
         match writes {
             Writes::Refused => answer(422, &Self::status(422, "it is immutable")),
-            _ => answer(201, &json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": { "name": "inventory" } })),
+            Writes::Accepted | Writes::Unanswered => {
+                answer(201, &json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": { "name": "inventory" } }))
+            }
         }
     }
 }
@@ -60,7 +63,8 @@ impl tower_service::Service<http::Request<Body>> for Server {
     }
 }
 
-fn kept() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
+/// An inventory whose changes are being written, and control of the server's answers.
+fn written_inventory() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
     let (writes, receiver) = watch::channel(Writes::Unanswered);
     let place = Place { namespace: "home".to_owned(), name: "it-inventory".to_owned() };
     let inventory = std::sync::Arc::new(Inventory::new(Client::new(Server(receiver), "default"), Some(place)));
@@ -72,8 +76,8 @@ fn kept() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mount_waits_for_an_attempt_to_write_only_its_own_entry() {
-    let (inventory, writes) = kept();
+async fn a_mount_waits_only_for_an_attempt_to_write_its_own_entry() {
+    let (inventory, writes) = written_inventory();
     let claim = Claim::always();
     let a_while = Duration::from_secs(30);
     inventory.record_entry("new", entry(None, &[]));
@@ -92,10 +96,10 @@ async fn a_mount_waits_for_an_attempt_to_write_only_its_own_entry() {
 
     // A new entry is attempted at once, despite the back-off that has grown.
     tokio::time::sleep(TRY_AGAIN_AT_MOST_AFTER * 5).await;
-    let noted_at = tokio::time::Instant::now();
+    let recorded_at = tokio::time::Instant::now();
     inventory.record_entry("newer", entry(None, &[]));
     assert_eq!(inventory.tried("newer", &claim).await, Going::On);
-    assert_eq!(noted_at.elapsed(), Duration::ZERO);
+    assert_eq!(recorded_at.elapsed(), Duration::ZERO);
 
     writes.send_replace(Writes::Accepted);
     // Twice the delay, because at one delay this and the next attempt would wake together.
@@ -105,7 +109,7 @@ async fn a_mount_waits_for_an_attempt_to_write_only_its_own_entry() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_inventory_ends_when_the_host_stops_or_loses_its_claim() {
-    let (inventory, _writes) = kept();
+    let (inventory, _writes) = written_inventory();
     inventory.record_entry("new", entry(None, &[]));
     assert_eq!(inventory.tried("new", &Claim::never()).await, Going::On);
     let claim = Claim::always();
@@ -114,17 +118,17 @@ async fn waiting_for_the_inventory_ends_when_the_host_stops_or_loses_its_claim()
 }
 
 #[test]
-fn entries_without_and_with_others_are_their_difference_and_union() {
+fn without_is_the_difference_of_entries_and_with_the_union() {
     let sets: &[&[&str]] = &[&[], &["a"], &["b"], &["a", "b"], &["b", "c"], &["a", "b", "c"]];
     let some = sets.iter().map(|names| entry(Some(names), &[]));
     let all = sets.iter().map(|except| entry(None, except));
     let entries: Vec<Entry> = some.chain(all).collect();
     // A name in no entry represents all others.
-    let everywhere = ["a", "b", "c", "elsewhere"];
+    let namespaces = ["a", "b", "c", "elsewhere"];
     for one in &entries {
         for other in &entries {
             let (left, both) = (one.clone().without(other), one.clone().with(other.clone()));
-            for name in everywhere {
+            for name in namespaces {
                 let is_left = left.as_ref().is_some_and(|left| left.covers(name));
                 assert_eq!(is_left, one.covers(name) && !other.covers(name), "{name}: {one:?} without {other:?}: {left:?}");
                 assert_eq!(
@@ -133,7 +137,7 @@ fn entries_without_and_with_others_are_their_difference_and_union() {
                     "{name}: {one:?} with {other:?}: {both:?}"
                 );
             }
-            assert_eq!(left.is_some(), everywhere.iter().any(|name| left.as_ref().is_some_and(|left| left.covers(name))));
+            assert_eq!(left.is_some(), namespaces.iter().any(|name| left.as_ref().is_some_and(|left| left.covers(name))));
         }
         let another = Entry { plugin: "another".to_owned(), ..entry(None, &[]) };
         assert_eq!(one.clone().without(&another).as_ref(), Some(one), "another plugin's");
