@@ -248,6 +248,15 @@ fn is_linked(object: &Value, adopts: bool) -> bool {
     is_referenced || (plugin == PLUGIN && owner == PARENT_UID) || (adopts && plugin.is_null() && owner.is_null())
 }
 
+/// Returns whether an object is labelled as a child of another parent of the plugin, and has no
+/// controller.
+fn is_orphaned(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let references = metadata["ownerReferences"].as_array();
+    let is_controlled = references.is_some_and(|references| references.iter().any(|reference| reference["controller"] == true));
+    !is_controlled && metadata["labels"][PLUGIN_LABEL] == PLUGIN && metadata["labels"][OWNER_UID_LABEL].is_string()
+}
+
 /// Checks that a written object names its owner, and has no fields of the API server.
 fn check_marks(world: &World, desired: &Desired, uid: Option<&str>) -> Result<(), Failure> {
     let Desired { child, object, digest } = desired;
@@ -284,7 +293,8 @@ fn check_existing(random: &mut Random, world: &World, children: Option<&[Child]>
     if live["metadata"].is_object() {
         mutate::structure(random, &mut live["metadata"]);
     }
-    let decide = || world.with_input(children, |input| on_existing(input, desired, &live));
+    let other_parent_exists = random.chance(0.5);
+    let decide = || world.with_input(children, |input| on_existing(input, desired, &live, |_| other_parent_exists));
     let decided = decide();
     law(decided == decide(), || format!("two decisions about {live}"))?;
     law(fingerprint(&live) == fingerprint(&live.clone()), || format!("two fingerprints of {live}"))?;
@@ -292,7 +302,9 @@ fn check_existing(random: &mut Random, world: &World, children: Option<&[Child]>
     check_grants(world, &step)?;
     law(step.uid() == live["metadata"]["uid"].as_str(), || format!("{step:?} is about another object than {live}"))?;
     let adopts = world.grants.adoption() == Adoption::Allowed;
-    law(is_linked(&live, adopts), || format!("{step:?} takes what is not the parent's: {live}"))
+    law(is_linked(&live, adopts) || (adopts && !other_parent_exists && is_orphaned(&live)), || {
+        format!("{step:?} takes what is not the parent's: {live}")
+    })
 }
 
 fn check_deterministic(world: &mut World, children: Option<&[Child]>, decided: &Plan) -> Result<(), Failure> {

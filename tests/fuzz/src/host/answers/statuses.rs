@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use gyre_core::plan::Refusal;
 use gyre_core::response::{Condition, ConditionStatus, Response};
-use gyre_core::status::{Fields, MESSAGE_LIMIT, NextAttempt, Readiness, StatusCapabilities, StatusInput, desired_status};
+use gyre_core::status::{
+    Execution, Fields, MESSAGE_LIMIT, NextAttempt, Readiness, StatusCapabilities, StatusInput, desired_status,
+};
 use gyre_devcluster::random::Random;
 use gyre_sandbox::call;
 use serde_json::{Map, Value, json};
@@ -78,6 +80,7 @@ fn check(
         generation,
         status,
         conditions,
+        execution: *random.pick(&[Execution::Complete, Execution::Incomplete]),
         readiness,
         capabilities,
         now: "2026-02-02T00:00:00Z",
