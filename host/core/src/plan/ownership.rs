@@ -108,9 +108,9 @@ impl Metadata {
     }
 
     /// A controller reference decides or, for kinds without one, the reference that the host wrote;
-    /// without either, both labels do, together with any reference to the parent. What another plugin has labelled is that plugin's, because
-    /// two may reconcile the same parent. Where no reference is allowed, the parent has to list the
-    /// object.
+    /// without either, both labels do, together with any reference to the parent. What another
+    /// plugin has labelled is that plugin's, because two may reconcile the same parent. Where no
+    /// reference is allowed, the parent has to list the object.
     pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind, key: &ObjectKey) -> Owner<'_> {
         let (plugin, uid) = (self.label(PLUGIN_LABEL), self.label(OWNER_UID_LABEL));
         let parent = input.parent;
