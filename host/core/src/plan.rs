@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What is absent: requests. Where only the API server knows the answer (e.g. whether a foreign
-//! object has the name), a step says what to ask, and [`on_existing`] and [`AcceptedForm`] take it.
+//! object has the name), a step says what to ask, and [`on_existing`] and [`AcceptedForm`] take the
+//! answer.
 
 mod deletion;
 mod desired;
@@ -63,8 +64,9 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Returns whether an object with the labels of this parent is its child: where no
-    /// ownerReference is possible, the parent has to list it.
+    /// Returns whether an object with the labels of this parent is its child. Where no
+    /// ownerReference is possible, the parent has to list it; if the list is missing, the labels
+    /// are enough.
     pub fn claims(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
         ownership(self.key.namespace.as_deref(), key.namespace.as_deref()) == Ownership::Reference
             || self.children.is_missing()
@@ -276,7 +278,8 @@ pub enum RefusalReason {
     NamespaceTerminating,
     /// The parent's list of children that no ownerReference can name is full.
     ChildListFull,
-    /// Its Namespace or CustomResourceDefinition is among the same children, and is not the parent's.
+    /// Its Namespace or CustomResourceDefinition is among the same children, and is not the
+    /// parent's.
     PrerequisiteRefused,
 }
 
@@ -323,8 +326,9 @@ pub struct Waiting {
 /// The plan for one parent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
-    /// The writes: first Namespaces and CustomResourceDefinitions, then other creations and changes,
-    /// each in the plugin's order, then deletions by kind and key. Ask [`Holds`] before each.
+    /// The writes: first Namespaces and CustomResourceDefinitions, then other creations and
+    /// changes, each in the plugin's order, then deletions by kind and key. Ask [`Holds`] before
+    /// each.
     pub steps: Vec<Step>,
     /// The refusals: in the plugin's order, then deletions by kind and key.
     pub refusals: Vec<Refusal>,
@@ -359,8 +363,8 @@ pub enum Existing {
 /// - A bad output loses nothing: a refused child is not pruned, nor any object of its kind if its
 ///   name is unknown, nor any object at all if its kind is unknown.
 /// - A child that is as desired gets no step.
-/// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that is
-///   the parent's, or is created by an earlier step: see [`Holds`].
+/// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that
+///   is the parent's, or is created by an earlier step: see [`Holds`].
 ///
 /// # Assumptions
 ///
@@ -378,6 +382,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
             ChildAction::Nothing => {}
         }
     }
+    // A step is held back if its Namespace or CustomResourceDefinition is not the parent's.
     Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
     prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
@@ -390,8 +395,8 @@ pub fn desired(input: &Input<'_>) -> Vec<Desired> {
 }
 
 /// Decides about a live object that has the name of a child to create. It may be ours: the cache
-/// may be late, or its labels were removed. `parent_exists` says whether a parent of the plugin has
-/// this UID; if that is unknown, it has.
+/// may be late, or its labels were removed. `parent_exists` returns whether a parent of the plugin
+/// has this UID, and true if that is unknown.
 pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value, parent_exists: impl Fn(&str) -> bool) -> Existing {
     existing::decide(input, desired, live, parent_exists)
 }
@@ -477,8 +482,8 @@ enum ChildAction {
 }
 
 impl ChildAction {
-    /// The same for an object that had no owner: it is only changed in place, because consent to
-    /// adopt it is not consent to delete it.
+    /// Returns the action for an object that had no owner: it is only changed in place, because
+    /// consent to adopt it is not consent to delete it.
     fn adopting(self) -> Self {
         match self {
             Self::Step(step) => Self::Step(Box::new(match *step {
@@ -503,17 +508,20 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ch
         let Some(metadata) = ours_if_wanted(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
         let action = step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
-        let is_owned = matches!(metadata.owner(input, object.kind, object.key), Owner::Us);
-        return if is_owned { action } else { action.adopting() };
+        let has_owner = matches!(metadata.owner(input, object.kind, object.key), Owner::Us);
+        return if has_owner { action } else { action.adopting() };
     }
     ChildAction::Step(Box::new(Step::Create { desired: target.desired.clone() }))
 }
 
+/// Returns the metadata of an object if the parent owns it.
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
     ours_if_wanted(input, object, metadata)
         .filter(|metadata| matches!(metadata.owner(input, object.kind, object.key), Owner::Us))
 }
 
+/// As [`owned`], but also for an object without an owner that has the labels of a child of the
+/// parent: it is a child if the plugin wants its name.
 fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
     let is_ours = |owner: &Owner<'_>| matches!(owner, Owner::Us | Owner::Labelled);
     metadata.filter(|metadata| {
@@ -521,7 +529,8 @@ fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Met
     })
 }
 
-fn is_out_of_reach(input: &Input<'_>, child: &ObjectKey) -> bool {
+/// Returns whether a child cannot have an ownerReference to the parent.
+fn cannot_refer(input: &Input<'_>, child: &ObjectKey) -> bool {
     ownership(input.parent.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Labels
 }
 
@@ -580,6 +589,7 @@ fn apply(desired: &Desired, uid: &str, cause: Cause) -> Step {
     Step::Apply { desired, uid: uid.to_owned(), cause }
 }
 
+/// Plans to delete the owned objects for which `must_go` is true.
 fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observed<'_>) -> bool, plan: &mut Plan) {
     let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
     for same in observed.objects.values() {

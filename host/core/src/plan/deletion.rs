@@ -14,7 +14,7 @@
 //! stay.
 
 use super::{
-    ByIdentity, Cause, ChildAction, DesiredSet, Holds, Input, Observed, Plan, Step, is_out_of_reach, is_owned, plan, prune,
+    ByIdentity, Cause, ChildAction, DesiredSet, Holds, Input, Observed, Plan, Step, cannot_refer, is_owned, plan, prune,
     step_for,
 };
 use crate::object::ObjectRef;
@@ -40,8 +40,8 @@ pub fn is_released(annotation: Option<&str>) -> bool {
 /// Returns whether the parent needs the finalizer first: if the plugin finalizes, or a child that
 /// the garbage collector does not reach exists or will be written.
 pub fn needs_finalizer(input: &Input<'_>, plan: &Plan, finalizes: bool) -> bool {
-    let written = || plan.steps.iter().any(|step| is_out_of_reach(input, &step.child().key));
-    let there = || input.observed.iter().any(|object| is_out_of_reach(input, object.key) && is_owned(input, object));
+    let written = || plan.steps.iter().any(|step| cannot_refer(input, &step.child().key));
+    let there = || input.observed.iter().any(|object| cannot_refer(input, object.key) && is_owned(input, object));
     finalizes || written() || there()
 }
 
@@ -99,7 +99,7 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
     let mut plan = Plan::default();
     if let Some(wanted) = &wanted {
         plan.refusals.clone_from(&wanted.refusals);
-        let stays = wanted.targets.iter().filter(|target| !is_out_of_reach(input, &target.desired.child.key));
+        let stays = wanted.targets.iter().filter(|target| !cannot_refer(input, &target.desired.child.key));
         plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
             ChildAction::Step(step) => match *step {
                 Step::Apply { cause: Cause::Adopted, .. } => None,
@@ -115,7 +115,7 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
     }
     let wanted_refusals = plan.refusals.len();
     let is_unwanted = |object: &Observed<'_>| wanted.as_ref().is_some_and(|wanted| !wanted.retains(object.kind, object.key));
-    prune(input, &observed, |object| is_out_of_reach(input, object.key) || is_unwanted(object), &mut plan);
+    prune(input, &observed, |object| cannot_refer(input, object.key) || is_unwanted(object), &mut plan);
     let refused: Vec<&str> = plan.refusals.iter().skip(wanted_refusals).map(|refusal| refusal.message.as_str()).collect();
     let finalizer = finalizer_action(input, &plan, &refused);
     DeletionPlan { plan, finalizer }
@@ -133,7 +133,7 @@ fn finalizer_action(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> Finaliz
         _ => None,
     });
     // If the parent has no list, a child with a finalizer may be forged to keep the parent.
-    let is_waited_for = |child: &&ObjectRef| !(input.parent.children.is_missing() && is_out_of_reach(input, &child.key));
+    let is_waited_for = |child: &&ObjectRef| !(input.parent.children.is_missing() && cannot_refer(input, &child.key));
     let going: Vec<&ObjectRef> = deleted.chain(plan.leaving.iter().filter(is_waited_for)).collect();
     if going.is_empty() {
         return FinalizerAction::Remove;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::ownership::{Ownership, has_controller_reference, ownership};
 use super::{
     ChildList, DIGEST_ANNOTATION, Desired, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal,
-    RefusalReason, digest_of, is_out_of_reach,
+    RefusalReason, cannot_refer, digest_of,
 };
 use crate::contains::{RepeatedElement, first_repeated_element};
 use crate::grants::{Outside, Scope};
@@ -87,7 +87,7 @@ impl DesiredSet {
     }
 
     fn add_to_list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
-        if !is_out_of_reach(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
+        if !cannot_refer(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
             return Ok(());
         }
         let message = format!(

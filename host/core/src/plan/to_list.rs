@@ -2,7 +2,7 @@
 
 use super::desired::DesiredSet;
 use super::listed::ChildList;
-use super::{Input, Observed, Plan, Step, is_out_of_reach, is_owned};
+use super::{Input, Observed, Plan, Step, cannot_refer, is_owned};
 
 /// The children that no ownerReference can name and that exist or will be written. The parent has
 /// to list them before the steps of its plan are executed.
@@ -14,14 +14,14 @@ pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
     let is_missing = input.parent.children.is_missing();
     let wanted = is_missing.then(|| DesiredSet::new(input, input.desired.unwrap_or_default()));
     let stays = |object: &Observed<'_>| wanted.as_ref().is_none_or(|wanted| wanted.retains(object.kind, object.key));
-    for object in input.observed.iter().filter(|object| is_out_of_reach(input, object.key)) {
+    for object in input.observed.iter().filter(|object| cannot_refer(input, object.key)) {
         if stays(object) && is_owned(input, object) {
             list.insert(object.kind, object.key);
         }
     }
     let written = plan.steps.iter().filter(|step| !matches!(step, Step::Delete { .. })).map(Step::child);
     for child in
-        written.chain(plan.waiting.iter().map(|waiting| &waiting.child)).filter(|child| is_out_of_reach(input, &child.key))
+        written.chain(plan.waiting.iter().map(|waiting| &waiting.child)).filter(|child| cannot_refer(input, &child.key))
     {
         list.insert(&child.kind, &child.key);
     }
