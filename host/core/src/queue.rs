@@ -19,8 +19,8 @@
 //! - A relist does not delay a fresh change: see [`Priority`].
 //! - Mounts take turns, and none has more keys in progress than its workers.
 //!
-//! Only keys in one of these states take memory. A key whose object is gone leaves when it is taken
-//! and nothing is due; without workers, [`Queue::remove`] removes it.
+//! An absent key takes no memory. A key whose object is gone becomes absent at the end of a run, if
+//! nothing is due. A mount without workers has no runs, so [`Queue::remove`] is needed.
 //!
 //! The semantics are those of client-go's `workqueue` and controller-runtime's `priorityqueue`.
 //! What is absent: threads, locks, timers and waiting. The host takes keys until there are none,
@@ -92,8 +92,8 @@ impl Options {
     }
 
     /// Returns whether `retry` parks a key that had failed `failures` times before, unless it
-    /// changes meanwhile. The status says so before [`Queue::done`]. `self` are the mount's
-    /// options.
+    /// changes meanwhile. The object's status has to report it before [`Queue::done`]. `self` must
+    /// be the mount's options; see [`Self::of_mount`].
     pub fn parks(&self, retry: Retry, failures: u32) -> bool {
         let failed = matches!(retry, Retry::Backoff | Retry::BackoffAtLeast(_));
         failed && self.max_retries.is_some_and(|retries| failures >= retries)
@@ -136,7 +136,7 @@ pub enum Scheduled {
     At(Time),
     /// It is queued already, which is sooner.
     AlreadyQueued,
-    /// It is in progress; the time counts when it is done.
+    /// It is in progress; the time takes effect when it is done.
     WhileProcessing,
     /// It is parked until it changes.
     Parked,
@@ -192,10 +192,10 @@ pub struct Taken<M, K> {
     pub failures: u32,
 }
 
-/// The reason of a delay.
+/// The state of a delayed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delayed {
-    /// The number of consecutive failures; 0 if it does not wait because of a failure.
+    /// The number of consecutive failures so far, even if it waits for another reason.
     pub failures: u32,
     /// The time at which it is due.
     pub until: Time,
@@ -213,13 +213,24 @@ pub struct InProgress {
     pub longest: Duration,
 }
 
+impl InProgress {
+    fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            total: self.total.saturating_add(other.total),
+            longest: self.longest.max(other.longest),
+        }
+    }
+}
+
 /// The work queue of a host: `M` names a mount, `K` one of its keys.
 #[derive(Debug)]
 pub struct Queue<M, K> {
     options: Options,
     mounts: BTreeMap<M, Mount<K>>,
-    /// The mount that had the last turn among the offers ahead. Turns go in the order of `M`.
+    /// The mount that had the last turn of [`Rank::Ahead`]. Turns go in the order of `M`.
     last_ahead: Option<M>,
+    /// The same of [`Rank::Behind`].
     last_behind: Option<M>,
 }
 
@@ -243,6 +254,11 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.drop_if_finished(mount);
     }
 
+    /// Returns whether the mount exists and accepts keys.
+    pub fn has_mount(&self, mount: &M) -> bool {
+        self.mounts.get(mount).is_some_and(Mount::is_open)
+    }
+
     /// Records that a key changed, so that it runs as soon as possible.
     ///
     /// - Queued: keeps its place; [`Priority::Normal`] raises a low one.
@@ -258,8 +274,9 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
 
     /// Requests a run after a time even if the key does not change.
     ///
-    /// The earliest such time counts, and any earlier run cancels it. During a run it counts when
-    /// that is done, unless the key is parked then. A new key gets [`Priority::Normal`].
+    /// Only the earliest requested time counts, and an earlier run cancels it. A request during a
+    /// run takes effect when the run is done, unless the key is parked then. A new key gets
+    /// [`Priority::Normal`].
     pub fn add_after(&mut self, mount: &M, key: K, delay: Duration, now: Time) -> Scheduled {
         match self.open_mount(mount) {
             Some(mount) => mount.add_after(key, delay, now),
@@ -293,10 +310,10 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
 
     /// Ends a run. If the key changed meanwhile, it is queued again at once and not parked.
     pub fn done(&mut self, mount: &M, key: &K, retry: Retry, now: Time) -> Next {
-        let Some(processing) = self.mounts.get_mut(mount) else { return Next::Idle };
+        let Some(keys) = self.mounts.get_mut(mount) else { return Next::Idle };
         let options = &self.options;
         let backoff = |failures| backoff::delay(options, &(mount, key), failures);
-        let next = processing.done(key, retry, options, backoff, now);
+        let next = keys.done(key, retry, options, backoff, now);
         self.drop_if_finished(mount);
         next
     }
@@ -323,7 +340,7 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
 
     /// The time of the earliest delayed key, at least `now`, or `None` if nothing is delayed.
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
-        self.mounts.values().filter_map(Mount::earliest).min().map(|earliest| earliest.max(now))
+        self.mounts.values().filter_map(Mount::earliest_due).min().map(|earliest| earliest.max(now))
     }
 
     /// Returns whether [`Self::take`] would return a key.
@@ -336,14 +353,10 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.get(mount).is_some_and(Mount::has_backlog)
     }
 
-    /// The queued keys of a priority (`workqueue_depth`), and delayed ones once they are promoted.
+    /// The number of queued keys of a priority (`workqueue_depth`). A delayed key that is due
+    /// counts only once [`Self::take`], or another change of its mount, has queued it.
     pub fn depth(&self, priority: Priority) -> usize {
         self.mounts.values().map(|mount| mount.depth(priority)).sum()
-    }
-
-    /// Returns whether the mount exists and accepts keys.
-    pub fn has_mount(&self, mount: &M) -> bool {
-        self.mounts.get(mount).is_some_and(Mount::is_open)
     }
 
     /// The number of queued keys of a mount.
@@ -420,16 +433,6 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
     fn drop_if_finished(&mut self, mount: &M) {
         if self.mounts.get(mount).is_some_and(Mount::is_finished) {
             self.mounts.remove(mount);
-        }
-    }
-}
-
-impl InProgress {
-    fn and(self, other: Self) -> Self {
-        Self {
-            count: self.count + other.count,
-            total: self.total.saturating_add(other.total),
-            longest: self.longest.max(other.longest),
         }
     }
 }

@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use super::{Added, Delayed, InProgress, MountOptions, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Time};
 
-/// Orders entries of the same time by when they came.
+/// A number that grows with each entry. It orders queued keys, and others of the same time.
 type Position = u64;
 
 /// The keys of one mount, with an index for each state, so that nothing is searched.
 #[derive(Debug)]
 pub(super) struct Mount<K> {
     admission: Admission,
-    own: MountOptions,
-    /// The number of times that others were taken while a low key of this mount was ready.
+    options: MountOptions,
+    /// The number of normal keys of all mounts that were taken while a low key of this one was
+    /// ready.
     passed_over: u32,
     next_position: Position,
     entries: BTreeMap<K, Entry>,
-    // The indexes. Only `enter` and `remove_entry` change them and `entries`, except that `close`
-    // empties them and `promote` pops the key that it then removes.
+    // The indexes. Only `insert_entry` and `remove_entry` change them and `entries`, except that
+    // `close` empties them and `promote` pops the key that it then removes.
     normal: BTreeMap<Position, K>,
     low: BTreeMap<Position, K>,
     delayed: BTreeMap<(Time, Position), K>,
@@ -65,6 +66,7 @@ enum Validity {
 #[derive(Clone, Copy, Debug)]
 enum Rerun {
     No,
+    /// The key changed during the run.
     Now {
         priority: Priority,
         since: Time,
@@ -80,6 +82,7 @@ impl Run {
     }
 }
 
+/// The next key of a mount, by its rank among those of other mounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) rank: Rank,
@@ -107,7 +110,7 @@ impl<K> Default for Mount<K> {
     fn default() -> Self {
         Self {
             admission: Admission::Closed,
-            own: MountOptions::workers(0),
+            options: MountOptions::workers(0),
             passed_over: 0,
             next_position: 0,
             entries: BTreeMap::new(),
@@ -121,9 +124,9 @@ impl<K> Default for Mount<K> {
 }
 
 impl<K: Clone + Ord> Mount<K> {
-    pub(super) fn open(&mut self, own: MountOptions) {
+    pub(super) fn open(&mut self, options: MountOptions) {
         self.admission = Admission::Open;
-        self.own = own;
+        self.options = options;
     }
 
     /// Forgets everything but the runs in progress, whose results are then ignored.
@@ -162,7 +165,7 @@ impl<K: Clone + Ord> Mount<K> {
     }
 
     pub(super) fn has_backlog(&self) -> bool {
-        self.own.workers > 0 && !(self.normal.is_empty() && self.low.is_empty())
+        self.options.workers > 0 && !(self.normal.is_empty() && self.low.is_empty())
     }
 
     pub(super) fn entries(&self) -> usize {
@@ -246,6 +249,7 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
+    /// Queues the delayed keys that are due.
     pub(super) fn promote(&mut self, now: Time) {
         while let Some(earliest) = self.delayed.first_entry()
             && earliest.key().0 <= now
@@ -257,6 +261,7 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
+    /// Offers the next key, unless none is queued or all workers are busy.
     pub(super) fn offer(&self) -> Option<Offer> {
         if !self.has_capacity() {
             None
@@ -288,16 +293,18 @@ impl<K: Clone + Ord> Mount<K> {
             self.passed_over = 0;
         }
         let run = Run { priority, validity: Validity::Valid, again: Rerun::No };
-        let position = self.position();
-        self.enter(key.clone(), Entry { failures, state: KeyState::Processing { run, since: now, position } });
+        let position = self.new_position();
+        self.insert_entry(key.clone(), Entry { failures, state: KeyState::Processing { run, since: now, position } });
         Some(Work { key, waited: now.saturating_since(since), failures })
     }
 
+    /// Ends a run, see [`Queue::done`](super::Queue::done). `backoff` returns the delay after a
+    /// number of failures.
     pub(super) fn done(
         &mut self,
         key: &K,
         retry: Retry,
-        options: &Options,
+        host_options: &Options,
         backoff: impl FnOnce(u32) -> Duration,
         now: Time,
     ) -> Next {
@@ -310,7 +317,7 @@ impl<K: Clone + Ord> Mount<K> {
             Validity::Valid => retry,
             Validity::Orphaned => Retry::Forget,
         };
-        let parks = options.of_mount(self.own).parks(retry, failures);
+        let parks = host_options.of_mount(self.options).parks(retry, failures);
         let (failures, delay) = match retry {
             Retry::Forget | Retry::Never => (0, None),
             Retry::After(delay) => (0, Some(delay)),
@@ -330,7 +337,7 @@ impl<K: Clone + Ord> Mount<K> {
                 Next::Queued
             }
             Rerun::No | Rerun::At(_) if parks => {
-                self.enter(key.clone(), Entry { failures, state: KeyState::Parked });
+                self.insert_entry(key.clone(), Entry { failures, state: KeyState::Parked });
                 Next::Parked { failures }
             }
             Rerun::No => self.delay_or_forget(key, failures, run.priority, due),
@@ -339,11 +346,12 @@ impl<K: Clone + Ord> Mount<K> {
     }
 
     pub(super) fn is_ready(&self, now: Time) -> bool {
-        let due = self.earliest().is_some_and(|earliest| earliest <= now);
+        let due = self.earliest_due().is_some_and(|earliest| earliest <= now);
         self.has_capacity() && (due || !self.normal.is_empty() || !self.low.is_empty())
     }
 
-    pub(super) fn earliest(&self) -> Option<Time> {
+    /// The time at which the first delayed key is due.
+    pub(super) fn earliest_due(&self) -> Option<Time> {
         self.delayed.first_key_value().map(|((until, _), _)| *until)
     }
 
@@ -388,7 +396,7 @@ impl<K: Clone + Ord> Mount<K> {
     }
 
     fn has_capacity(&self) -> bool {
-        self.processing.len() < self.own.workers
+        self.processing.len() < self.options.workers
     }
 
     fn queued(&self, priority: Priority) -> &BTreeMap<Position, K> {
@@ -405,22 +413,23 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    fn position(&mut self) -> Position {
+    fn new_position(&mut self) -> Position {
         self.next_position = self.next_position.wrapping_add(1);
         self.next_position
     }
 
     /// The key has no entry; it becomes the last of its priority.
     fn enqueue(&mut self, key: K, failures: u32, priority: Priority, since: Time) {
-        let position = self.position();
-        self.enter(key, Entry { failures, state: KeyState::Queued { priority, since, position } });
+        let position = self.new_position();
+        self.insert_entry(key, Entry { failures, state: KeyState::Queued { priority, since, position } });
     }
 
     fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time) {
-        let position = self.position();
-        self.enter(key, Entry { failures, state: KeyState::Delayed { priority, until, position } });
+        let position = self.new_position();
+        self.insert_entry(key, Entry { failures, state: KeyState::Delayed { priority, until, position } });
     }
 
+    /// Delays a key that has no entry until it is due, or leaves it absent.
     fn delay_or_forget(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
         match due {
             Some(until) => {
@@ -431,7 +440,7 @@ impl<K: Clone + Ord> Mount<K> {
         }
     }
 
-    fn enter(&mut self, key: K, entry: Entry) {
+    fn insert_entry(&mut self, key: K, entry: Entry) {
         match entry.state {
             KeyState::Queued { priority, position, .. } => {
                 self.queued_mut(priority).insert(position, key.clone());
