@@ -28,6 +28,7 @@ struct Span {
 }
 
 impl Span {
+    /// The span of absent and empty texts, and of those that begin or end beyond 4 GiB.
     const EMPTY: Self = Self { start: 0, end: 0 };
 
     fn new(start: usize, length: usize) -> Self {
@@ -47,6 +48,7 @@ impl Span {
     }
 }
 
+/// The maximum length of a UID in an error, in characters: a UID has 36, but any text may be sent.
 const UID_SHOWN: usize = 64;
 
 /// The reason why a text is not an object of the cluster.
@@ -75,15 +77,17 @@ pub struct Object {
     namespace: Span,
     name: Span,
     uid: Span,
-    version: Span,
+    resource_version_text: Span,
     controller: Span,
     owner_label: Span,
     labels: Span,
+    /// The text as a number, or 0 if it is not a number.
     resource_version: u64,
     generation: i64,
-    deleting: bool,
-    typed: bool,
-    update_entry: bool,
+    is_deleting: bool,
+    /// Whether the JSON text has an `apiVersion`.
+    is_typed: bool,
+    has_update_entry: bool,
 }
 
 /// An object as the store shares it.
@@ -130,6 +134,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
+/// Turns JSON strings into spans, and collects those that are escaped.
 struct Texts<'a> {
     json: &'a str,
     unescaped: String,
@@ -156,12 +161,14 @@ impl Object {
     ///
     /// See [`Error`].
     pub fn parse(json: impl AsRef<str>) -> Result<Self, Error> {
-        let (json, update_entry) = without_managed_fields(json.as_ref())?;
+        let WithoutManagedFields { json, has_update_entry } = without_managed_fields(json.as_ref())?;
         let json: Arc<str> = json.into();
-        let (metadata, is_typed) = head(&json)?;
+        let Head { metadata, is_typed } = head(&json)?;
         let metadata = Metadata::read(metadata)?;
         let mut texts = Texts { json: &json, unescaped: String::new() };
-        let [name, uid, version] = [metadata.name, metadata.uid, metadata.resource_version].map(|value| texts.span(value));
+        let name = texts.span(metadata.name);
+        let uid = texts.span(metadata.uid);
+        let resource_version_text = texts.span(metadata.resource_version);
         if name == Span::EMPTY {
             let uid = metadata.uid.and_then(raw::text).unwrap_or_default();
             return Err(Error::NoName { uid: uid.chars().take(UID_SHOWN).collect() });
@@ -170,21 +177,21 @@ impl Object {
         let controller = texts.span(metadata.controller());
         let owner_label = texts.span(metadata.labels.and_then(|labels| raw::member(labels, OWNER_UID_LABEL)));
         let unescaped = Some(texts.unescaped).filter(|texts| !texts.is_empty()).map(String::into_boxed_str);
-        let number = metadata.resource_version.and_then(raw::text).and_then(|version| version.parse().ok());
+        let resource_version = metadata.resource_version.and_then(raw::text).and_then(|version| version.parse().ok());
         Ok(Self {
             namespace,
             name,
             uid,
-            version,
+            resource_version_text,
             controller,
             owner_label,
             labels: metadata.labels.map_or(Span::EMPTY, |labels| Span::of(labels, &json)),
-            resource_version: number.unwrap_or(0),
+            resource_version: resource_version.unwrap_or(0),
             generation: metadata.generation.and_then(|generation| generation.parse().ok()).unwrap_or(0),
-            deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp != "null"),
-            typed: is_typed,
+            is_deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp != "null"),
+            is_typed,
             unescaped,
-            update_entry,
+            has_update_entry,
             json: Arc::clone(&json),
         })
     }
@@ -196,10 +203,10 @@ impl Object {
     /// See [`Error`].
     pub fn with_kind(self, kind: &GroupVersionKind) -> Result<Self, Error> {
         match self.json.strip_prefix('{') {
-            Some(rest) if !self.typed => {
+            Some(rest) if !self.is_typed => {
                 let (api_version, kind) = (Value::from(kind.api_version()), Value::from(kind.kind.as_str()));
                 let with_kind = Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},{rest}"#))?;
-                Ok(Self { update_entry: self.update_entry, ..with_kind })
+                Ok(Self { has_update_entry: self.has_update_entry, ..with_kind })
             }
             _ => Ok(self),
         }
@@ -212,7 +219,7 @@ impl Object {
     ///
     /// See [`Error`].
     pub fn metadata_alone(&self, kind: &GroupVersionKind) -> Result<Self, Error> {
-        let (metadata, _) = head(&self.json)?;
+        let metadata = head(&self.json)?.metadata;
         let (api_version, kind) = (Value::from(kind.api_version()), Value::from(kind.kind.as_str()));
         Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},"metadata":{metadata}}}"#))
     }
@@ -234,7 +241,7 @@ impl Object {
 
     /// The JSON text before and after the resource version.
     pub(crate) fn around_resource_version(&self) -> (&str, &str) {
-        let Range { start, end } = self.version.range();
+        let Range { start, end } = self.resource_version_text.range();
         match (self.json.get(..start), self.json.get(end..)) {
             (Some(before), Some(after)) => (before, after),
             _ => (&self.json, ""),
@@ -244,7 +251,7 @@ impl Object {
     /// Returns whether `metadata.managedFields` has an Update entry of the plugin that created the
     /// object. It must be converted before an apply; see `gyre_core::managed_fields`.
     pub fn has_update_entry(&self) -> bool {
-        self.update_entry
+        self.has_update_entry
     }
 
     /// `metadata.finalizers`.
@@ -332,7 +339,7 @@ impl Object {
 
     /// Returns whether it has a `deletionTimestamp`.
     pub fn is_deleting(&self) -> bool {
-        self.deleting
+        self.is_deleting
     }
 
     /// The value of a label.
@@ -358,16 +365,23 @@ impl Object {
     }
 
     fn text(&self, span: Span) -> Option<&str> {
+        if span == Span::EMPTY {
+            return None;
+        }
         let Range { start, end } = span.range();
-        match (span == Span::EMPTY, start.checked_sub(self.json.len())) {
-            (true, _) => None,
-            (false, None) => self.json.get(start..end),
-            (false, Some(start)) => self.unescaped.as_ref()?.get(start..end - self.json.len()),
+        match start.checked_sub(self.json.len()) {
+            None => self.json.get(start..end),
+            Some(start) => self.unescaped.as_ref()?.get(start..end - self.json.len()),
         }
     }
 }
 
-fn head(json: &str) -> Result<(&str, bool), Error> {
+struct Head<'a> {
+    metadata: &'a str,
+    is_typed: bool,
+}
+
+fn head(json: &str) -> Result<Head<'_>, Error> {
     let (mut metadata, mut is_typed) = (None, false);
     let read = raw::members(json, |key, value| match &*key {
         "metadata" => metadata = Some(value),
@@ -375,12 +389,18 @@ fn head(json: &str) -> Result<(&str, bool), Error> {
         _ => {}
     });
     read.map_err(Error::Syntax)?;
-    Ok((metadata.ok_or(Error::NoMetadata)?, is_typed))
+    Ok(Head { metadata: metadata.ok_or(Error::NoMetadata)?, is_typed })
+}
+
+struct WithoutManagedFields<'a> {
+    json: Cow<'a, str>,
+    /// See [`Object::has_update_entry`].
+    has_update_entry: bool,
 }
 
 /// Removes `metadata.managedFields`, which are about half of a typical object.
-fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
-    let (metadata, _) = head(json)?;
+fn without_managed_fields(json: &str) -> Result<WithoutManagedFields<'_>, Error> {
+    let metadata = head(json)?.metadata;
     let (mut found, mut labels) = (Vec::new(), None);
     let read = raw::members(metadata, |key, value| match &*key {
         MANAGED_FIELDS => found.push(value),
@@ -388,9 +408,9 @@ fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
         _ => {}
     });
     read.map_err(|_| Error::NoMetadata)?;
-    let update_entry = found.last().is_some_and(|entries| has_update_entry(entries, labels));
+    let has_update_entry = found.last().is_some_and(|entries| contains_update_entry(entries, labels));
     let cut = match *found {
-        [] => return Ok((Cow::Borrowed(json), update_entry)),
+        [] => return Ok(WithoutManagedFields { json: Cow::Borrowed(json), has_update_entry }),
         [value] => member_around(json, Span::of(value, json).range()),
         _ => None,
     };
@@ -400,11 +420,11 @@ fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
         None => (Span::of(metadata, json).range(), rebuilt_without_managed_fields(metadata)),
     };
     let (before, after) = (json.get(..cut.start).unwrap_or_default(), json.get(cut.end..).unwrap_or_default());
-    Ok((Cow::Owned([before, &put, after].concat()), update_entry))
+    Ok(WithoutManagedFields { json: Cow::Owned([before, &put, after].concat()), has_update_entry })
 }
 
 /// See [`Object::has_update_entry`]. Without a plugin's label, entries of any plugin count.
-fn has_update_entry(entries: &str, labels: Option<&str>) -> bool {
+fn contains_update_entry(entries: &str, labels: Option<&str>) -> bool {
     if !entries.contains(FIELD_MANAGER_PREFIX) {
         return false;
     }
@@ -458,7 +478,7 @@ impl<'de> Deserialize<'de> for Received {
         let json = Box::<RawValue>::deserialize(deserializer)?;
         let object = Object::parse(json.get());
         let resource_version = match &object {
-            Ok(object) => object.text(object.version).map(str::to_owned),
+            Ok(object) => object.text(object.resource_version_text).map(str::to_owned),
             Err(_) => {
                 let version = raw::member(json.get(), "metadata").and_then(|metadata| raw::member(metadata, "resourceVersion"));
                 version.and_then(raw::text).map(Cow::into_owned)
