@@ -2,8 +2,8 @@
 //!
 //! Three indexes point to the same objects and compare keys inside their JSON.
 //!
-//! A reader holds the lock only to clone an index: plugins read at the idle priority, and may
-//! lose the CPU meanwhile.
+//! A reader holds the lock only to clone an index, which copies no objects: the threads of plugins
+//! have the idle priority, and may lose the CPU while they read.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -38,10 +38,13 @@ struct StoreState {
     by_uid: ObjectIndex,
     /// By owner UID, namespace and name; only objects with an owner.
     by_owner: ObjectIndex,
+    /// The highest version that the watch or its list has brought since the last list began.
     seen: u64,
     changes: u64,
-    /// Answers to writes that were sent before a list are older than the list.
+    /// Grows when a list begins and when it ends: the answer to a write that was sent before may be
+    /// older than the list.
     lists: u64,
+    /// The objects of the current list.
     listing: Option<Vec<SharedObject>>,
 }
 
@@ -178,7 +181,7 @@ impl Store {
     ///
     /// # Assumptions
     ///
-    /// The list shows a state after its request, and since then no answer to a write was stored.
+    /// The list shows a state after its request, and no answer to a write was stored since then.
     pub fn list_item(&self, object: SharedObject) -> Change {
         let mut state = self.write();
         state.seen = state.seen.max(object.resource_version());
@@ -196,7 +199,8 @@ impl Store {
             let Some(listing) = state.listing.as_mut().map(std::mem::take) else { return Vec::new() };
             (listing, state.by_key.clone())
         };
-        // Only the calling watch can change the store here.
+        // Compared without the lock: `listing` is still `Some`, so `insert_written` changes
+        // nothing, and only the calling watch could change the store.
         let listed: HashSet<Key<'_>> = listing.iter().map(|object| key(object)).collect();
         let gone: Vec<_> = by_key.iter().filter(|object| !listed.contains(&key(object))).cloned().collect();
         drop(by_key);
@@ -245,9 +249,9 @@ impl Store {
 impl StoreState {
     fn put(&mut self, object: SharedObject) -> Change {
         let is_newer = |previous: &SharedObject| {
-            // A server without comparable versions (none of Kubernetes' own).
-            let is_uncounted = object.resource_version() == 0;
-            is_uncounted || previous.resource_version() < object.resource_version()
+            // 0 is a version that is not a number. Kubernetes' own servers send no such version.
+            let is_incomparable = object.resource_version() == 0;
+            is_incomparable || previous.resource_version() < object.resource_version()
         };
         if self.by_key.get(key(&object)).is_none_or(is_newer) { self.replace(object) } else { Change::Nothing }
     }
@@ -284,6 +288,7 @@ impl StoreState {
     }
 }
 
+/// Counts the objects that a list in a namespace visits, but only in tests.
 mod visits {
     #[cfg(test)]
     thread_local! {
