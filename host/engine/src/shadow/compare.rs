@@ -31,12 +31,14 @@ use crate::writes::status::{decide, status_of};
 /// The factor of deadlines: on a busy machine, idle threads would exceed the usual ones.
 const PATIENCE: u32 = 10;
 
+/// One of the two plugins, and what its caches show of the parent and its children.
 pub(super) struct Side {
     pub(super) active: Arc<ActiveProgram>,
     pub(super) observed: ObservedState,
     pub(super) span: Option<Span>,
 }
 
+/// The inputs of a comparison.
 pub(super) struct Pair {
     pub(super) ask: Ask,
     pub(super) has_finalizer: bool,
@@ -50,10 +52,12 @@ pub(super) struct Pair {
 }
 
 pub(super) struct Comparison {
+    /// The end of the shadow's call; `None` if there was no call.
     pub(super) end: Option<CallEnd>,
     pub(super) outcome: ComparisonResult,
 }
 
+/// A call of one plugin.
 struct Asked {
     result: Result<Response, call::Error>,
     /// Whether it exceeded the deadline of a mount.
@@ -66,22 +70,24 @@ impl Pair {
         let mounted = match &self.held {
             Some(problem) => self.intent(&self.mounted, Some(Err(problem.clone()))),
             None => {
-                let asked = self.asked(&self.mounted);
-                if end(asked.as_ref()) == Some(CallEnd::HostFault) {
+                let asked = self.call_plugin(&self.mounted);
+                if call_end(asked.as_ref()) == Some(CallEnd::HostFault) {
                     return None;
                 }
                 self.intent(&self.mounted, asked.map(|asked| asked.result.map_err(problem)))
             }
         };
-        let asked = self.asked(&self.shadow);
-        let (end, is_late) = (end(asked.as_ref()), asked.as_ref().is_some_and(|asked| asked.is_late));
+        let asked = self.call_plugin(&self.shadow);
+        let end = call_end(asked.as_ref());
+        let is_late = asked.as_ref().is_some_and(|asked| asked.is_late);
         if end == Some(CallEnd::HostFault) {
             return None;
         }
         let shadow = self.intent(&self.shadow, asked.map(|asked| asked.result.map_err(problem)));
         let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| side.observed.children.iter());
-        let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), whole(kind, child))).collect();
-        let parent = Subject::of(&whole(&self.mounted.active.program.manifest().parent, &self.mounted.observed.parent));
+        let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), json_with_kind(kind, child))).collect();
+        let parent =
+            Subject::of(&json_with_kind(&self.mounted.active.program.manifest().parent, &self.mounted.observed.parent));
         let changes = changes(&parent, &observed, &mounted, &shadow);
         // Redacted now, because changes are kept longer than Secrets exist.
         let changes =
@@ -89,7 +95,8 @@ impl Pair {
         Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late) })
     }
 
-    fn asked(&self, side: &Side) -> Option<Asked> {
+    /// Calls the plugin of a side; `None` if it has nothing to do when a parent is finalized.
+    fn call_plugin(&self, side: &Side) -> Option<Asked> {
         let Side { active, observed, span } = side;
         let program = &active.program;
         if self.ask == Ask::Finalize && !program.manifest().finalizes {
@@ -106,6 +113,7 @@ impl Pair {
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }
 
+    /// Returns the actions that an answer leads to. It is `None` if the plugin was not called.
     fn intent(&self, side: &Side, answer: Option<Result<Response, Problem>>) -> Intent {
         let Side { active, observed, .. } = side;
         let plan_inputs = PlanInputs::of(active, observed, &self.state);
@@ -158,7 +166,7 @@ impl Pair {
     }
 }
 
-fn end(asked: Option<&Asked>) -> Option<CallEnd> {
+fn call_end(asked: Option<&Asked>) -> Option<CallEnd> {
     Some(match &asked?.result {
         Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
         Err(error) if error.fault() == gyre_sandbox::Fault::Host => CallEnd::HostFault,
@@ -188,7 +196,8 @@ fn identity_of(child: &ObjectRef) -> Identity {
     identity(&child.kind, &child.key)
 }
 
-fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
+/// Returns an object with `apiVersion` and `kind`, which items of lists lack.
+fn json_with_kind(kind: &GroupVersionKind, object: &Object) -> Value {
     let mut object: Value = serde_json::from_str(object.json()).unwrap_or_default();
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
@@ -197,12 +206,16 @@ fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     object
 }
 
-/// The action on a child.
+/// The state of a child after the actions for its parent.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
+    /// It does not exist.
     Absent,
+    /// It exists and is not written.
     AsIs,
+    /// It is created, or changed in place.
     Written(&'a Desired),
+    /// It is deleted and created again.
     Replaced(&'a Desired),
 }
 
@@ -248,8 +261,9 @@ impl<'a> Fate<'a> {
 
 /// Returns what the shadow would change in the state that the mount leads to.
 fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Intent, shadow: &Intent) -> Vec<Change> {
-    let (own, fates) = (mounted.fates(), shadow.fates());
-    let children: BTreeSet<&Identity> = observed.keys().chain(own.keys()).chain(fates.keys()).collect();
+    let mounted_fates = mounted.fates();
+    let shadow_fates = shadow.fates();
+    let children: BTreeSet<&Identity> = observed.keys().chain(mounted_fates.keys()).chain(shadow_fates.keys()).collect();
     let mut changes = Vec::new();
     let change = |verb, subject, before, after| Change {
         verb,
@@ -262,18 +276,19 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
     };
     for child in children {
         let otherwise = if observed.contains_key(child) { Fate::AsIs } else { Fate::Absent };
-        let [own, fate] = [&own, &fates].map(|fates| fates.get(child).copied().unwrap_or(otherwise));
-        if own.is_same(fate) {
-            if let (Fate::AsIs, Some([was, now])) = (own, made_anew(child, mounted, shadow)) {
-                let [was, now] = [was, now].map(|desired| plain(Value::Object(desired.object.clone())));
-                changes.push(change(Verb::WouldRecreate, Subject::of(&now), was, now));
+        let mounted_fate = mounted_fates.get(child).copied().unwrap_or(otherwise);
+        let shadow_fate = shadow_fates.get(child).copied().unwrap_or(otherwise);
+        if mounted_fate.is_same(shadow_fate) {
+            if let (Fate::AsIs, Some(desired)) = (mounted_fate, different_if_recreated(child, mounted, shadow)) {
+                let [before, after] = desired.map(|desired| plain(Value::Object(desired.object.clone())));
+                changes.push(change(Verb::WouldRecreate, Subject::of(&after), before, after));
             }
             continue;
         }
-        let before = state(own, child, observed, mounted, &Value::Null);
-        let after = state(fate, child, observed, shadow, &before);
-        let subject = Subject::of(if own.exists() { &before } else { &after });
-        match (own.exists(), fate) {
+        let before = state(mounted_fate, child, observed, mounted, &Value::Null);
+        let after = state(shadow_fate, child, observed, shadow, &before);
+        let subject = Subject::of(if mounted_fate.exists() { &before } else { &after });
+        match (mounted_fate.exists(), shadow_fate) {
             (false, Fate::Absent) => {}
             (true, Fate::Absent) => changes.push(change(Verb::Delete, subject, before, Value::Null)),
             (false, _) => changes.push(change(Verb::Create, subject, Value::Null, after)),
@@ -304,11 +319,13 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
     changes
 }
 
-/// Returns both desired states of a child that is created only once, if they differ.
-fn made_anew<'a>(child: &Identity, mounted: &'a Intent, shadow: &'a Intent) -> Option<[&'a Desired; 2]> {
+/// Returns the desired states, of the mount and of the shadow, of a child that is created only
+/// once, if they differ.
+fn different_if_recreated<'a>(child: &Identity, mounted: &'a Intent, shadow: &'a Intent) -> Option<[&'a Desired; 2]> {
     let wanted = |intent: &'a Intent| intent.desired.get(child).filter(|_| !intent.refused.contains(child));
-    let (was, now) = (wanted(mounted)?, wanted(shadow)?);
-    (was.digest != now.digest).then_some([was, now])
+    let before = wanted(mounted)?;
+    let after = wanted(shadow)?;
+    (before.digest != after.digest).then_some([before, after])
 }
 
 fn subject_of(child: &ObjectRef) -> Subject {
@@ -321,16 +338,16 @@ fn subject_of(child: &ObjectRef) -> Subject {
     }
 }
 
-/// A child in the plugin's words, or as observed. Fields of an observed `before` are added, so that
-/// the API server's defaults are no difference.
+/// Returns a child as the plugin wants it, or else as observed. It gets the fields of an observed
+/// `before` that it lacks, so that the API server's defaults are no difference.
 fn state(fate: Fate<'_>, child: &Identity, observed: &BTreeMap<Identity, Value>, intent: &Intent, before: &Value) -> Value {
-    let there = observed.get(child).unwrap_or(&Value::Null);
+    let live = observed.get(child).unwrap_or(&Value::Null);
     let desired = match fate {
         Fate::Absent => return Value::Null,
         Fate::Written(desired) | Fate::Replaced(desired) => Some(desired),
-        Fate::AsIs => intent.desired.get(child).filter(|desired| digest_of(there) == Some(&*desired.digest)),
+        Fate::AsIs => intent.desired.get(child).filter(|desired| digest_of(live) == Some(&*desired.digest)),
     };
-    let Some(desired) = desired else { return plain(there.clone()) };
+    let Some(desired) = desired else { return plain(live.clone()) };
     let object = plain(Value::Object(desired.object.clone()));
     let was_observed = before.get("metadata").is_some_and(|metadata| metadata.get("creationTimestamp").is_some());
     if was_observed { over(before, &object) } else { object }
