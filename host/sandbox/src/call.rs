@@ -26,7 +26,8 @@ pub struct Call<T> {
     pub result: Result<T, Error>,
     /// The resources that the call used.
     pub usage: Usage,
-    /// The imports of the call with their records; see `<dyn HostImports>::downcast`.
+    /// The imports of the call, which may hold records of it. `<dyn HostImports>::downcast` returns
+    /// them as their own type.
     pub imports: Box<dyn HostImports>,
 }
 
@@ -61,7 +62,7 @@ pub struct Usage {
     pub start: Start,
     /// The wait for a free instance.
     pub waited: Duration,
-    /// The time from the start to the answer, with the instantiation.
+    /// The time to the answer, with the instantiation, but without the wait.
     pub duration: Duration,
     /// The bytes of JSON and text in the answer.
     pub output_bytes: usize,
@@ -154,7 +155,7 @@ pub enum Error {
         /// [`crate::Limits::reads`].
         limit: usize,
     },
-    /// The questions of the plugin's reads are too large.
+    /// The plugin's reads name too much in total: kinds, namespaces, names and label selectors.
     #[error("the plugin's reads name more than {limit} bytes in a call: kinds, namespaces, names and label selectors together")]
     ReadsTooLarge {
         /// [`crate::Limits::read_bytes`].
@@ -209,6 +210,7 @@ impl Error {
             Self::TooManyChildren { .. } => "TooManyChildren",
             Self::TooManyConditions { .. } => "TooManyConditions",
             Self::TooManyEvents { .. } => "TooManyEvents",
+            // Both limits of reads have one reason, which is documented.
             Self::TooManyReads { .. } | Self::ReadsTooLarge { .. } => "TooManyReads",
             Self::InvalidOutput { .. } => "InvalidOutput",
             Self::LogFlood { .. } => "LogFlood",
