@@ -5,9 +5,9 @@
 //!
 //! ```text
 //!   a call about an object of a scope ends in a fault
-//!     ├─ of that object once ────────────▶ its next calls use the suspects' lane: one at a time
-//!     ├─ of two objects of the scope ────▶ so do all calls about the scope, for a while
-//!     ├─ of many of its objects in a row ▶ the scope is held, but not objects that answered last
+//!     ├─ once about this object ─────────▶ its next calls use the suspects' lane: one at a time
+//!     ├─ about two objects of the scope ─▶ so do all calls about the scope, for a while
+//!     ├─ about many of these in a row ───▶ the scope is held, but not objects whose last call answered
 //!     └─ … and no active scope answers ──▶ the mount is held, in all scopes that are in doubt
 //!
 //!   held ── after 30 s, 1 min, 2 min … 10 min ──▶ a call: the probe ── an answer ──▶ not held
@@ -17,28 +17,31 @@
 //!
 //! A [`QuarantineScope`] is a namespace, or one cluster-scoped object. A scope is in doubt if its
 //! last call faulted, and either nothing in it has ever answered, or something that had answered
-//! has faulted since: the cause may be the plugin. Otherwise it is what is new in the scope.
+//! has faulted since: then the plugin may be the cause. Otherwise the cause is something new in the
+//! scope.
+//!
+//! There is one [`Quarantine`] for each mount and digest of its plugin. Before the first answer,
+//! all calls use the lane.
 //!
 //! # Guarantees
 //!
 //! - A mount is only held in scopes that are in doubt themselves.
-//! - Calls about a scope with objects, that has answered and not faulted, never wait for the lane.
+//! - Calls about a scope that has objects, has answered and has not faulted never wait for the
+//!   lane.
 //! - An object of a new scope waits in the lane only while several scopes are suspect, or the
 //!   plugin has never answered. It goes ahead of most suspects.
 //! - At most one call at a time is in the suspects' lane: a plugin that always spins takes one CPU.
 //! - Every held object is called again. An answer ends the holds of its scope and of the mount.
 //! - An object that has answered probes the mount, if one asks within two seconds.
-//! - Each known object, and each scope with objects, takes a few bytes. At most a thousand scopes
-//!   without objects are kept while they are suspect, or deleting an object would restore trust.
+//! - Each known object, and each scope with objects, takes a few bytes. A suspect scope is kept
+//!   when its objects are deleted: otherwise deleting them would restore trust. At most a thousand
+//!   of these are kept.
 //!
 //! # What is absent
 //!
 //! - The first calls about a scope may take all free workers for one deadline.
 //! - Faults count for the scope of the object that was called about, whatever the call read.
 //! - A tenant with many namespaces has many turns.
-//!
-//! Each mount and digest of its plugin has a state. Before the first answer, all calls use the
-//! lane.
 
 mod lane;
 mod scope;
@@ -77,31 +80,39 @@ const MANY_SUSPECTS: usize = 2;
 /// The most scopes without objects that are kept, e.g. of deleted cluster-scoped objects.
 const MOST_EMPTY: usize = 1000;
 
-/// Whether the plugin of one mount is called.
+/// The past calls of the plugin of one mount, which decide whether it is called.
 #[derive(Clone, Debug)]
 pub struct Quarantine {
+    /// The number of objects whose consecutive faults begin a quarantine; `None` for no quarantine.
     after: Option<u32>,
     scopes: BTreeMap<QuarantineScope, ScopeHistory>,
+    /// The time until which each scope is suspect, which may have passed.
     suspects: BTreeMap<QuarantineScope, Time>,
+    /// The scopes without objects, each with a time until which its past counts.
     empty: BTreeSet<(Time, QuarantineScope)>,
+    /// The number of known objects of all scopes about which a call has ever answered.
     answered_objects: usize,
     has_answered: bool,
     /// The objects of the last consecutive faults over all scopes, at most `after`.
     culprits: BTreeSet<(QuarantineScope, u64)>,
     faults: u32,
+    /// The quarantine of the mount; each scope has its own.
     hold: Hold,
     is_lane_taken: bool,
     waiting: Waiting,
     /// The objects that were told to ask for the lane: the first that asks gets it.
     reserved_for: Vec<ObjectKey>,
     reserved_until: Time,
-    held: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
-    held_scopes: usize,
+    /// The objects that asked for a call and were told that they are held.
+    held_objects: BTreeMap<QuarantineScope, BTreeSet<ObjectKey>>,
+    held_scope_count: usize,
 }
 
+/// The quarantine of a mount or of a scope, if it is in one.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     held: Option<Held>,
+    /// The wait for a probe after the next fault; it doubles each time, up to [`LONGEST_WAIT`].
     wait: Duration,
 }
 
@@ -230,8 +241,8 @@ impl Quarantine {
             waiting: Waiting::default(),
             reserved_for: Vec::new(),
             reserved_until: Time::default(),
-            held: BTreeMap::new(),
-            held_scopes: 0,
+            held_objects: BTreeMap::new(),
+            held_scope_count: 0,
         }
     }
 
@@ -239,7 +250,7 @@ impl Quarantine {
     pub fn admit(&mut self, object: &ObjectKey, now: Time) -> Admission {
         let (scope, id) = (QuarantineScope::of(object), scope::id(object));
         let has_turn = self.reserved_for.contains(object) || self.reserved_for.is_empty() || self.reserved_until <= now;
-        self.waits_no_longer(&scope, object);
+        self.stop_waiting(&scope, object);
         let last_call = self.scopes.get(&scope).and_then(|history| history.last_call(id));
         let hold = self.holds(object).map(|(extent, held)| {
             let has_answered = last_call.is_some_and(LastCall::has_answered);
@@ -248,12 +259,12 @@ impl Quarantine {
         });
         match hold {
             Some((extent, until)) if now < until => {
-                self.held.entry(scope).or_default().insert(object.clone());
+                self.held_objects.entry(scope).or_default().insert(object.clone());
                 Admission::Held { until, extent }
             }
-            Some((extent, _)) => self.take_lane(scope, object, last_call, has_turn, (Admission::Probe(extent), now)),
+            Some((extent, _)) => self.take_lane(scope, object, last_call, has_turn, Admission::Probe(extent), now),
             None if self.is_suspect(&scope, last_call, now) => {
-                self.take_lane(scope, object, last_call, has_turn, (Admission::Call(Lane::Suspects), now))
+                self.take_lane(scope, object, last_call, has_turn, Admission::Call(Lane::Suspects), now)
             }
             None => Admission::Call(Lane::Usual),
         }
@@ -287,7 +298,7 @@ impl Quarantine {
     /// Forgets a deleted object.
     pub fn forget(&mut self, object: &ObjectKey, now: Time) {
         let scope = QuarantineScope::of(object);
-        self.waits_no_longer(&scope, object);
+        self.stop_waiting(&scope, object);
         if let Some(history) = self.scopes.get_mut(&scope) {
             let answered = history.answered_objects();
             history.forget(scope::id(object));
@@ -311,7 +322,7 @@ impl Quarantine {
 
     /// The number of quarantined scopes.
     pub fn held_scope_count(&self) -> usize {
-        self.held_scopes
+        self.held_scope_count
     }
 
     /// The quarantine that holds an object, except for probes.
@@ -326,7 +337,7 @@ impl Quarantine {
 
     /// The objects that are held or wait for their turn.
     pub fn objects(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.held.values().flatten().chain(self.waiting.objects()).chain(&self.reserved_for)
+        self.held_objects.values().flatten().chain(self.waiting.objects()).chain(&self.reserved_for)
     }
 
     /// The number of known objects and scopes.
@@ -339,24 +350,27 @@ impl Quarantine {
         self.scopes.is_empty()
     }
 
-    fn waits_no_longer(&mut self, scope: &QuarantineScope, object: &ObjectKey) {
+    fn stop_waiting(&mut self, scope: &QuarantineScope, object: &ObjectKey) {
         self.waiting.remove(scope, object);
         self.reserved_for.retain(|other| other != object);
-        if let Some(held) = self.held.get_mut(scope) {
+        if let Some(held) = self.held_objects.get_mut(scope) {
             held.remove(object);
             if held.is_empty() {
-                self.held.remove(scope);
+                self.held_objects.remove(scope);
             }
         }
     }
 
+    /// Returns `admission` if the lane is free and the object has its turn. Otherwise the object
+    /// waits.
     fn take_lane(
         &mut self,
         scope: QuarantineScope,
         object: &ObjectKey,
         last_call: Option<LastCall>,
         has_turn: bool,
-        (admission, now): (Admission, Time),
+        admission: Admission,
+        now: Time,
     ) -> Admission {
         let has_faults = last_call.is_some_and(LastCall::is_fault)
             || self.suspects.get(&scope).is_some_and(|until| now < *until)
@@ -373,12 +387,12 @@ impl Quarantine {
     }
 
     fn is_suspect(&self, scope: &QuarantineScope, last_call: Option<LastCall>, now: Time) -> bool {
-        let is_one = |until: &Time| now < *until;
+        let is_current = |until: &Time| now < *until;
         let has_answered = self.scopes.get(scope).is_some_and(ScopeHistory::has_answered);
-        let are_many = || self.suspects.values().filter(|until| is_one(until)).take(MANY_SUSPECTS).count() == MANY_SUSPECTS;
+        let are_many = || self.suspects.values().filter(|until| is_current(until)).take(MANY_SUSPECTS).count() == MANY_SUSPECTS;
         !self.has_answered
             || last_call.is_some_and(LastCall::is_fault)
-            || self.suspects.get(scope).is_some_and(is_one)
+            || self.suspects.get(scope).is_some_and(is_current)
             || (!has_answered && are_many())
     }
 
@@ -395,14 +409,14 @@ impl Quarantine {
         history.record_answer(id, now);
         self.answered_objects = self.answered_objects + history.answered_objects() - answered;
         if history.hold.end() {
-            self.held_scopes -= 1;
+            self.held_scope_count -= 1;
             ended.changes.push(Change::Recovered(Extent::Scope));
         }
-        ended.released.extend(self.held.remove(&scope).into_iter().flatten());
+        ended.released.extend(self.held_objects.remove(&scope).into_iter().flatten());
         if self.hold.end() {
             ended.changes.push(Change::Recovered(Extent::Mount));
             // Objects whose scope is still held are told so when they ask.
-            ended.released.extend(std::mem::take(&mut self.held).into_values().flatten());
+            ended.released.extend(std::mem::take(&mut self.held_objects).into_values().flatten());
         }
     }
 
@@ -423,7 +437,7 @@ impl Quarantine {
             (_, None) => {
                 if after.is_some_and(|after| history.count_culprit(&scope, id) >= after) {
                     history.hold.begin(history.faults, reason, now);
-                    self.held_scopes += 1;
+                    self.held_scope_count += 1;
                     ended.changes.push(Change::Quarantined(Extent::Scope));
                 }
             }
@@ -445,11 +459,12 @@ impl Quarantine {
         }
     }
 
+    /// Returns whether a scope shows, or may soon show, that the plugin works.
     fn may_answer_elsewhere(&self, now: Time) -> bool {
-        let is_bad = |scope: &QuarantineScope| self.scopes.get(scope).is_some_and(ScopeHistory::is_in_doubt);
+        let is_in_doubt = |scope: &QuarantineScope| self.scopes.get(scope).is_some_and(ScopeHistory::is_in_doubt);
         self.scopes.values().any(|history| history.answered_lately(now) && !history.is_in_doubt())
-            || self.waiting.scopes().any(|scope| !is_bad(scope))
-            || self.reserved_for.iter().any(|object| !is_bad(&QuarantineScope::of(object)))
+            || self.waiting.scopes().any(|scope| !is_in_doubt(scope))
+            || self.reserved_for.iter().any(|object| !is_in_doubt(&QuarantineScope::of(object)))
     }
 
     /// Forgets scopes without objects whose past no longer counts, or that exceed [`MOST_EMPTY`].
@@ -464,10 +479,10 @@ impl Quarantine {
             if history.is_listed_as_empty {
                 self.empty.insert((counts_until, scope));
             } else if history.is_empty() {
-                self.held_scopes -= usize::from(history.hold.held.is_some());
+                self.held_scope_count -= usize::from(history.hold.held.is_some());
                 self.scopes.remove(&scope);
                 self.suspects.remove(&scope);
-                self.held.remove(&scope);
+                self.held_objects.remove(&scope);
             }
         }
     }

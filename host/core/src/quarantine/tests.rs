@@ -231,7 +231,7 @@ proptest! {
         if let Some((object, ended)) = world.end(index, CallEnd::Answered) {
             prop_assert_eq!(ended.changes.contains(&Change::Recovered(Extent::Mount)), was_held);
             prop_assert_eq!((world.quarantine.view(), world.quarantine.holds(&object)), (None, None));
-            let held: BTreeSet<&QuarantineScope> = world.quarantine.held.keys().collect();
+            let held: BTreeSet<&QuarantineScope> = world.quarantine.held_objects.keys().collect();
             let scopes: BTreeSet<&QuarantineScope> = world.quarantine.held_scopes().map(|(scope, _)| scope).collect();
             prop_assert!(held.is_subset(&scopes), "{:?} still wait, and only {:?} are held", held, scopes);
         }
