@@ -1,6 +1,6 @@
 //! The host as a process, with a real API server or devcluster (`GYRE_E2E_SERVER=devcluster`),
-//! controlled through kubectl. Each test has its own namespaces, hosts and users, whose requests the
-//! audit log shows.
+//! controlled through kubectl. Each test has its own namespaces, hosts and users, whose requests
+//! the audit log shows.
 
 #![expect(
     clippy::expect_used,

@@ -464,8 +464,8 @@ impl Store {
         Backup { revision: self.revision, objects }
     }
 
-    /// Restores a backup, as if an older etcd were behind the API server: revisions go back, and the
-    /// history is lost.
+    /// Restores a backup, as if an older etcd were behind the API server: revisions go back, and
+    /// the history is lost.
     ///
     /// # Assumptions
     ///

@@ -109,8 +109,8 @@ impl Holds {
         })
     }
 
-    /// The prerequisites of `children` of which the caches say that they are not the parent's. Those
-    /// that a step will create or adopt are not among them.
+    /// The prerequisites of `children` of which the caches say that they are not the parent's.
+    /// Those that a step will create or adopt are not among them.
     pub(super) fn known(input: &Input<'_>, children: &[Child], observed: &ByIdentity<'_>, steps: &[Step]) -> Self {
         let mut holds = Self::default();
         let written: BTreeSet<&ObjectRef> = steps.iter().map(Step::child).filter(|child| comes_first(&child.kind)).collect();

@@ -50,7 +50,8 @@ impl View {
         self.informers.iter().find_map(|informer| informer.store().by_uid(uid))
     }
 
-    /// Returns whether an object with this UID may exist, here or in a namespace that is not cached.
+    /// Returns whether an object with this UID may exist, here or in a namespace that is not
+    /// cached.
     pub(crate) fn may_exist(&self, uid: &str) -> bool {
         !self.has_all_namespaces || self.by_uid(uid).is_some()
     }

@@ -1,4 +1,5 @@
-//! Writes the children of a plan: lists them on the parent where needed, then carries out the steps.
+//! Writes the children of a plan: lists them on the parent where needed, then carries out the
+//! steps.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;

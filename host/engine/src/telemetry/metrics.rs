@@ -52,7 +52,8 @@ type Seconds = Gauge<f64, AtomicU64>;
 /// All metrics of a host.
 pub struct Metrics {
     registry: Registry,
-    /// Held while gauges are replaced and encoded: otherwise, another scrape could see them cleared.
+    /// Held while gauges are replaced and encoded: otherwise, another scrape could see them
+    /// cleared.
     scrape: Mutex<()>,
     reconciles: Family<ControllerResult, Counter>,
     reconcile_errors: Family<Controller, Counter>,
