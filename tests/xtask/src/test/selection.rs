@@ -167,10 +167,12 @@ impl Extent {
             // Without examples: the guests are examples, and native code of theirs is not run.
             Self::Ordinary | Self::All => vec!["--tests"],
             Self::Quick => {
-                // A suite is named after its package, or after its package and its target.
+                // A suite is named after its package, or after its package and its target. The only
+                // target that is no test is the program of `xtask`.
                 let programs =
                     QUICK.iter().map(|quick| if quick.suite == ON_DEVCLUSTER { ON_CONTROL_PLANE } else { quick.suite });
-                let targets = programs.filter_map(|program| program.split_once(' '));
+                let targets =
+                    programs.filter_map(|program| program.split_once(' ')).filter(|(package, target)| package != target);
                 let tests = targets.flat_map(|(_, target)| ["--test", target]);
                 ["--lib", "--bins"].into_iter().chain(tests).collect()
             }
