@@ -244,7 +244,7 @@ impl Source {
         self.shared.process.name.as_deref().unwrap_or(NAME)
     }
 
-    /// Whether the host holds its Lease also without `--ha`.
+    /// Returns whether the host holds its Lease also without `--ha`.
     pub(crate) fn fence(&self) -> Fence {
         Fence::of(self.shared.process.name.as_deref())
     }

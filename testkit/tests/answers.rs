@@ -1,4 +1,4 @@
-//! What happens to the rest of an answer of which one part cannot be carried out.
+//! Answers of which one part cannot be carried out.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
 mod toy;

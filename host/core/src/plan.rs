@@ -319,7 +319,7 @@ pub struct Refusal {
 pub struct Waiting {
     /// Its kind and name.
     pub child: ObjectRef,
-    /// What it waits for, for people. It names the child.
+    /// The reason, for people. It names the child.
     pub message: String,
 }
 

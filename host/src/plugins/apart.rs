@@ -68,7 +68,7 @@ impl Error {
     }
 }
 
-/// What is known after a child, if the plugin may be loaded.
+/// The result of a child after which the plugin may be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compiled {
     InCache,
@@ -131,7 +131,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// What the child said, without what the host says itself.
+    /// The error of the child, without the words that the host adds itself.
     fn failure(&self, path: &Path) -> Error {
         let text = self.stderr.trim();
         let text = text.strip_prefix("gyre: ").unwrap_or(text);

@@ -274,7 +274,7 @@ impl<T: Copy> Mount<T> {
     }
 }
 
-/// What an object's limits and series make of a new Event.
+/// The decision about a new Event, by the limits and series of its object.
 enum Counted {
     /// It is counted in a waiting or published Event.
     Merged,
