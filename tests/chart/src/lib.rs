@@ -1,7 +1,7 @@
 //! Tests of the Helm chart and of the image, without a container engine.
 //!
 //! ```text
-//! cases/NAME/values.yaml ── helm template ──▶ objects ──▶ expected.yaml, laws, a real API server
+//! cases/NAME/values.yaml ── helm template ──▶ objects ──▶ what is expected, laws, a real API server
 //! wrong/NAME/values.yaml ── helm template ──▶ error  ──▶ expected.txt
 //! charts/gyre/dashboards ──▶ names of metrics ──▶ what /metrics serves
 //! Dockerfile ──▶ stages ──▶ the files that they copy exist, and the commands that they run work
@@ -12,12 +12,18 @@
 //! | [`helm`] | runs helm on the chart |
 //! | [`dashboard`] | finds the metrics that a dashboard queries |
 //! | [`dockerfile`] | reads a Dockerfile and a .dockerignore |
+//! | [`golden`] | compares renderings, and stores their differences |
 //! | [`tree`] | documents whose maps keep their order |
+//!
+//! `cases/default/expected.yaml` has all objects of the default values. The other cases have a
+//! `difference.yaml`, which is added to it. Compared are the data of all objects; not compared are
+//! comments, and the order of objects and of RBAC rules.
 //!
 //! `GYRE_BLESS=1` writes the expected files. Review the difference before you commit it.
 
 pub mod dashboard;
 pub mod dockerfile;
+pub mod golden;
 pub mod helm;
 pub mod tree;
 

@@ -2,8 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gyre_chart_tests::helm::{self, Helm, Release};
-use gyre_chart_tests::{blessing, chart, root};
-use serde_json::Value;
+use gyre_chart_tests::{blessing, chart, golden, root};
 
 use crate::laws;
 
@@ -33,38 +32,34 @@ fn the_chart_is_without_lint() -> anyhow::Result<()> {
 #[test]
 fn values_render_to_what_is_expected() -> anyhow::Result<()> {
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let dashboard = "dashboards/gyre.json";
+    let files = [(dashboard, fs::read_to_string(chart().join(dashboard))?.trim().to_owned() + "\n")];
+    let objects = |rendered: &str| golden::by_name(&helm::documents(rendered)?, &files);
+    let default = root().join("tests/chart/cases/default");
+    if blessing() {
+        fs::write(default.join("expected.yaml"), without_trailing_space(&render(&helm, &default)))?;
+    }
+    let whole = objects(&fs::read_to_string(default.join("expected.yaml"))?)?;
     let mut wrong = Vec::new();
     for case in folders("cases") {
         let rendered = render(&helm, &case);
         for said_by_go in ["<no value>", "<nil>", "%!"] {
             assert!(!rendered.contains(said_by_go), "{}: {said_by_go}", case.display());
         }
-        let path = case.join("expected.yaml");
-        if blessing() {
-            fs::write(&path, without_trailing_space(&rendered))?;
+        let rendered = objects(&rendered)?;
+        let path = case.join("difference.yaml");
+        if blessing() && case != default {
+            fs::write(&path, serde_saphyr::to_string(&golden::difference(&whole, &rendered))?)?;
         }
-        let expected = fs::read_to_string(&path).unwrap_or_default();
-        let (rendered, expected) = (helm::documents(&rendered)?, helm::documents(&expected)?);
-        if let Some(difference) = difference(&rendered, &expected) {
-            wrong.push(format!("{}: {difference}", case.display()));
+        let difference = fs::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());
+        let expected = golden::apply(&serde_saphyr::from_str(&difference)?, &whole);
+        if rendered != expected {
+            let difference = serde_saphyr::to_string(&golden::difference(&expected, &rendered))?;
+            wrong.push(format!("{}: differs from what is expected in\n{difference}", case.display()));
         }
     }
     assert!(wrong.is_empty(), "GYRE_BLESS=1 writes down what comes out:\n{}", wrong.join("\n"));
     Ok(())
-}
-
-fn difference(rendered: &[Value], expected: &[Value]) -> Option<String> {
-    for index in 0..rendered.len().max(expected.len()) {
-        let (rendered, expected) = (rendered.get(index), expected.get(index));
-        if rendered != expected {
-            return Some(format!(
-                "rendered {:#}\nexpected {:#}",
-                rendered.unwrap_or(&Value::Null),
-                expected.unwrap_or(&Value::Null)
-            ));
-        }
-    }
-    None
 }
 
 #[test]
