@@ -227,9 +227,10 @@ fn website(world: &World, name: &Name, parent: &Value) -> Wanted {
     let page = text(&template["data"]["index.html"]);
     let page = page.replace("{{title}}", &text(&spec["title"])).replace("{{host}}", &text(&spec["host"]));
     let labels = json!({ "team": team, "app.kubernetes.io/instance": name.name });
-    let pods = json!({
-        "metadata": { "annotations": { "web.gyre.dev/content": parent["status"]["content"] }, "labels": { "team": team } },
-    });
+    // The status of an answer is held while a child of it is refused.
+    let is_held = [&content, &deployment, &service].into_iter().any(|child| world.get(child).is_some_and(is_foreign));
+    let annotations = if is_held { json!({}) } else { json!({ "web.gyre.dev/content": parent["status"]["content"] }) };
+    let pods = json!({ "metadata": { "annotations": annotations, "labels": { "team": team } } });
     let metadata = json!({ "labels": labels });
     Wanted {
         must: vec![

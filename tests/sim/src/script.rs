@@ -157,6 +157,11 @@ impl Author {
         &mut self.random
     }
 
+    /// Tells whether the namespace that comes and goes is there, after a restore from a backup.
+    pub fn find_doomed(&mut self, is_there: bool) {
+        self.is_doomed_there = is_there;
+    }
+
     /// Returns the unrelated objects that must be unchanged in the end.
     pub fn foreign(&self) -> Vec<Name> {
         self.foreign.iter().cloned().collect()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::store::Backup;
+use gyre_sim::kinds::{self, Name};
 use gyre_sim::script::{self, Author};
 use gyre_sim::{Plugins, World, simulate};
 
@@ -13,6 +14,8 @@ use crate::storms::settle;
 
 const ACTIONS: u64 = 15;
 const BACKUPS: u64 = 2;
+/// Two silent watch connections of 150 s each, after which a host lists again.
+const UNTIL_NOTICED: Duration = Duration::from_secs(2 * 150 + 60);
 
 async fn act(world: &World, author: &mut Author) {
     for _ in 0..ACTIONS {
@@ -40,6 +43,10 @@ fn restored(plugins: &Plugins, seed: u64) -> Tried {
             let before = world.cluster().revision();
             world.cluster().with_server(|server| server.restore_backup(&backup));
             went_back += before - world.cluster().revision();
+            tokio::time::sleep(UNTIL_NOTICED).await;
+            let doomed = Name::cluster(kinds::NAMESPACE, script::DOOMED);
+            world.people.wait_until_gone_if_going(&doomed).await;
+            author.find_doomed(world.people.get(&doomed).await.is_some());
             act(&world, &mut author).await;
         }
         let mut wrongs = settle(&world, None).await.wrongs;

@@ -36,6 +36,10 @@ impl Applier<'_> {
                     let held_for = self.terminating.lock().record(namespace, self.now);
                     return Ok(StepResult::RefusedFor(held_for, namespace_terminates(child)));
                 }
+                // The namespace is gone, so it is no longer being deleted.
+                if status.code == 404 {
+                    namespace.iter().for_each(|namespace| self.terminating.lock().forget(namespace));
+                }
                 return refusal(&status, child).map(StepResult::Refused);
             }
             Err(error) => return Err(problem(&error, child)),
