@@ -50,7 +50,10 @@ pub(crate) fn problems(metrics: &str) -> Option<String> {
 fn host_of_all_sorts(cluster: &Cluster, namespace: &str) -> (MutexGuard<'static, ()>, Host) {
     let guests = guest_crds();
     cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
-    let host = cluster.host_with(&[gyre_artifacts::ECHO, gyre_artifacts::guests::TRAP], &[namespace], &["--ha"]);
+    // One mount waits for its kind.
+    cluster.kubectl(&["delete", "crd", "deepoutputs.guests.gyre.dev", "--ignore-not-found"]);
+    let plugins = [gyre_artifacts::ECHO, gyre_artifacts::guests::TRAP, gyre_artifacts::guests::DEEP_OUTPUT];
+    let host = cluster.host_with(&plugins, &[namespace], &["--ha"]);
     cluster.apply_all(&echos(namespace, 0..2));
     cluster.apply(&guest("Trap", namespace, "it", json!({})).to_string());
     cluster.all_ready(namespace, "echo", 2);
