@@ -24,6 +24,24 @@ pub enum Namespaces {
     Only(BTreeSet<String>),
 }
 
+impl Namespaces {
+    /// The places to look for objects of this scope; `None` is all namespaces, or none.
+    pub fn places(&self, scope: Scope) -> Vec<Option<&str>> {
+        match (self, scope) {
+            (Self::Only(names), Scope::Namespaced) => names.iter().map(|name| Some(name.as_str())).collect(),
+            _ => vec![None],
+        }
+    }
+
+    /// Returns whether they include a namespace.
+    pub fn contain(&self, namespace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.contains(namespace),
+        }
+    }
+}
+
 /// The kinds that the configuration allows a mount to write, whatever their versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kinds {

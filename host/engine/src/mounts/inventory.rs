@@ -125,6 +125,11 @@ impl Entry {
         self.namespaces.as_ref().is_none_or(|names| names.contains(namespace)) && !self.except.contains(namespace)
     }
 
+    /// The namespaces of its parents, without regard to those that are excluded.
+    pub(crate) fn namespaces(&self) -> Namespaces {
+        self.namespaces.clone().map_or(Namespaces::All, Namespaces::Only)
+    }
+
     /// Returns whether the entry is of the program's plugin, in any version.
     pub fn is_of(&self, program: &Program) -> bool {
         self.is_about_the_same(&Self::of(program, std::iter::empty()))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_devcluster::Server;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
@@ -207,4 +208,47 @@ async fn going(world: &World) -> Vec<String> {
     let all = world.people.snapshot(kinds::PARENTS.into_iter().chain(kinds::CHILDREN).chain([kinds::NAMESPACE])).await;
     let going = all.iter().filter(|(_, object)| !object["metadata"]["deletionTimestamp"].is_null());
     going.map(|(name, object)| format!("{name} is stuck in deletion: {}", object["metadata"])).collect()
+}
+
+/// The parents of an unmount: some pages.
+const MANY: usize = 250;
+/// The most parents of a page.
+const PAGE: usize = 100;
+
+/// Also if the API server forgets the state that is listed.
+#[test]
+fn an_unmount_lists_the_metadata_of_one_page_of_parents_after_the_other() {
+    simulate(async {
+        let plugins = Plugins::one(gyre_artifacts::probes::FINALIZING);
+        let world = World::new(&plugins, 0, Plan::default()).await;
+        for number in 0..MANY {
+            let name = Name::new(kinds::FINALIZING, "default", &format!("it-{number}"));
+            world.people.create_in(&name, &json!({ "spec": {} })).await;
+        }
+        let programs: Sender = watch::Sender::new(plugins.programs());
+        let host = start(&world, &programs);
+        assert!(world.rest(IN_BETWEEN).await);
+        assert_eq!(finalizers(&world.people).await.len(), MANY);
+        let mark = world.record.len();
+        let before = world.record.inspect(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
+        let cluster = world.cluster().clone();
+        world.record.before(before + PAGE, move || cluster.with_server(Server::compact));
+        programs.send_replace([].into());
+        assert!(world.rest(IN_BETWEEN).await);
+        assert_eq!(finalizers(&world.people).await, [""; 0]);
+        host.kill().await;
+        world.record.inspect(|sent| {
+            let mut released = Vec::new();
+            for sent in &sent[mark..] {
+                if sent.is_list_of("finalizings") {
+                    assert!(sent.accept.contains("as=PartialObjectMetadataList"), "{sent:?} accepts {}", sent.accept);
+                    released.push(0);
+                } else if let (Some(released), "PATCH") = (released.last_mut(), sent.method.as_str()) {
+                    *released += 1;
+                }
+            }
+            assert!(released.iter().all(|released| *released <= PAGE), "after each list: {released:?}");
+            assert_eq!(released.iter().sum::<usize>(), MANY);
+        });
+    });
 }
