@@ -12,8 +12,8 @@ use gyre_engine::telemetry::time::Took;
 use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
 
-use crate::commands::rbac::Known;
 use crate::config::arguments::mounts::CodeArguments;
+use crate::known_kinds::Known;
 use crate::plugins::open;
 
 pub(crate) const EXAMPLES: &str = "\

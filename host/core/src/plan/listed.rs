@@ -143,6 +143,11 @@ impl ChildList {
         }
     }
 
+    /// Returns whether it lists objects of this kind, in any version.
+    pub fn has_kind(&self, kind: &GroupVersionKind) -> bool {
+        self.names.contains_key(&kind_name(kind))
+    }
+
     /// This list without the objects of this kind.
     #[must_use]
     pub fn without_kind(&self, kind: &GroupVersionKind) -> Self {

@@ -120,7 +120,9 @@ impl Run<'_> {
     }
 
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
-        let (resources, plugin, parent) = (self.child_resources(), self.writer().plugin, &self.observed.parent);
+        let (mut resources, plugin, parent) = (self.child_resources(), self.writer().plugin, &self.observed.parent);
+        // A listed child that cannot be looked for must not be left behind.
+        resources.extend(self.active.unpruned_kinds().into_iter().map(|kind| kind.resource));
         let left = match self.unreachable_children(&child_list(parent, plugin), &resources).await {
             Ok(left) if !left.iter().any(|(_, child)| unreachable::is_waited_for(plugin, parent, child)) => {
                 return self.remove_finalizer(List::Remove).await;

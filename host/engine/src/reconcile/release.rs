@@ -20,6 +20,10 @@ impl Run<'_> {
             return;
         }
         let list = finalizers::child_list(&self.observed.parent, self.writer().plugin);
+        // Children that cannot be listed may still need it.
+        if self.active.unpruned_kinds().iter().any(|kind| list.is_missing() || list.has_kind(&kind.resource.kind())) {
+            return;
+        }
         match self.unreachable_children(&list, &self.child_resources()).await {
             Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
             Ok(_) => {}
