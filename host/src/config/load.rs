@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
+use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, Scope, WriteNamespaces};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
@@ -19,6 +19,7 @@ use super::document::read_document;
 use super::keys::{self, Reach};
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Kind, Label, List, Text};
+use crate::known_kinds::Known;
 use crate::plugins;
 use crate::plugins::apart::Compiler;
 use crate::plugins::files::Files;
@@ -154,6 +155,7 @@ impl<'a> Loader<'a> {
         let Policy { namespaces, limits, workers, max_retries, quarantine_after, requeue_floor, events, adoption: _ } =
             &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
+        self.check_scope(spec, manifest, &namespaces);
         let settings = self.settings(&spec.source, &spec.source.part, &spec.policy.limits, by_flag, &plugin);
         let keys::Grants { children, reads, read_namespaces, write_namespaces } = spec.keys.grants.clone().unwrap_or_default();
         self.check_write_namespaces(spec, write_namespaces.as_ref(), &namespaces);
@@ -275,6 +277,21 @@ impl<'a> Loader<'a> {
                 self.problems.add(place, said, "remove it, or mount a version of the plugin that declares it");
             }
         }
+    }
+
+    /// Reports a mount that is restricted to namespaces, but whose parents have none.
+    fn check_scope(&mut self, spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) {
+        let scope = Known::new(manifest.crds.iter()).scope(&manifest.parent);
+        let (Namespaces::Only(names), Some(Scope::Cluster)) = (namespaces, scope) else { return };
+        let what = format!(
+            "the mount is restricted to {}, but {}, the parent kind of the plugin {}, is cluster-scoped",
+            list(names),
+            manifest.parent,
+            manifest.name
+        );
+        let remedy = "mount it for all namespaces: leave out the key namespaces (here and under defaults) and the flag \
+                      --namespace; selector restricts the parents, and grants.writeNamespaces the children";
+        self.problems.add(spec.source.part.place(), what, remedy);
     }
 
     /// Reports grants of namespaces outside the mount, which would have no effect.
