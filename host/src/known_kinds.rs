@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gyre_core::grants::Scope;
+use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
+use gyre_engine::program::Program;
 use serde_json::Value;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,12 @@ impl Known {
         let custom = self.custom.get(&(kind.group.clone(), kind.kind.clone()));
         custom.cloned().or_else(|| builtin(kind))
     }
+}
+
+/// Returns whether a mount may create Namespaces, in which it may then create other children.
+pub(crate) fn writes_namespaces(program: &Program) -> bool {
+    let mut written = program.grants.children();
+    program.namespaces == Namespaces::All && written.any(|child| child.kind.group.is_empty() && child.kind.kind == "Namespace")
 }
 
 /// One kind per line: apiVersion, kind, plural, `cluster` or `namespaced`, perhaps `status`.

@@ -125,7 +125,7 @@ fn a_mount_that_impersonates_leaves_no_finalizer_behind_under_the_rules_that_are
     assert!(patches.iter().all(|event| event.impersonated.as_deref() == Some(WRITER)), "the host itself writes no parent");
 }
 
-/// Whoever upgrades a plugin applies its rules first, and these no longer permit to list the Secrets.
+/// A person who upgrades a plugin applies its rules first. These no longer permit to list Secrets.
 #[test]
 fn a_former_kind_without_rules_stops_nothing_and_the_inventory_knows_the_rules() {
     let Some(cluster) = Cluster::for_test("former", &["former"]) else { return };

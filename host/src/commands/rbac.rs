@@ -26,6 +26,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_core::grants::{Namespaces, Scope, WriteNamespaces};
+use gyre_core::names::is_dns_label;
 use gyre_core::object::GroupVersionKind;
 use gyre_engine::cluster::kinds;
 use gyre_engine::leadership::election::ElectionScope;
@@ -33,7 +34,7 @@ use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Program, ServiceAccount};
 use serde_json::{Map, Value, json};
 
-use crate::known_kinds::{Known, Served, Status};
+use crate::known_kinds::{Known, Served, Status, writes_namespaces};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
@@ -329,11 +330,16 @@ fn written_places(
     child: Scope,
     cross_namespace_children: CrossNamespaceChildren,
 ) -> Vec<Where> {
-    match (program.grants.write_namespaces(), parent, child, cross_namespace_children) {
-        (WriteNamespaces::Named(names), Scope::Cluster, Scope::Namespaced, CrossNamespaceChildren::Unexpected) => {
+    let is_wide = cross_namespace_children == CrossNamespaceChildren::Expected || writes_namespaces(program);
+    if parent == Scope::Namespaced || child == Scope::Cluster || is_wide {
+        return places(&program.namespaces, child);
+    }
+    match program.grants.write_namespaces() {
+        WriteNamespaces::OfParent => Vec::new(),
+        WriteNamespaces::Named(names) if names.iter().all(|name| is_dns_label(name)) => {
             names.iter().cloned().map(Where::In).collect()
         }
-        _ => places(&program.namespaces, child),
+        WriteNamespaces::Named(_) | WriteNamespaces::All => places(&program.namespaces, child),
     }
 }
 

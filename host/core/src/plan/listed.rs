@@ -25,8 +25,8 @@ use crate::object::{GroupVersionKind, ObjectKey};
 /// `kubectl apply` keeps the whole object in one of the others.
 pub const LARGEST_LIST: usize = 128 * 1024;
 
-/// The most namespaces of a kind that are looked at one by one. For more, one list of all namespaces
-/// is cheaper.
+/// The most namespaces of a kind that are looked at one by one. For more, one list of all
+/// namespaces is cheaper.
 const ONE_BY_ONE: usize = 16;
 
 /// The prefix of the annotation's name. The plugin's name follows it.

@@ -169,8 +169,8 @@ impl ActiveProgram {
             || self.lookup.all_views().iter().any(|view| view.is_outdated())
     }
 
-    /// The kinds of which the mount may have children: those that are declared and served, and those
-    /// that an earlier program declared.
+    /// The kinds of which the mount may have children: those that are declared and served, and
+    /// those that an earlier program declared.
     pub(crate) fn child_kinds(&self) -> BTreeSet<GroupVersionKind> {
         self.children().into_keys().chain(self.unpruned.lock().keys().cloned()).collect()
     }
@@ -224,7 +224,7 @@ impl ActiveProgram {
 
     /// Returns whether one of its tasks has ended before its work was done.
     pub(crate) fn has_ended_task(&self) -> bool {
-        // An awaited or unpruned kind is removed before its task ends, and the other task never ends.
+        // An awaited or unpruned kind is removed before its task ends. The other task never ends.
         let has_ended = |task: &Option<AbortHandle>| task.as_ref().is_some_and(AbortHandle::is_finished);
         has_ended(&self.finding.lock())
             || self.awaited.lock().iter().any(|(_, task)| task.is_finished())
