@@ -20,19 +20,22 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use gyre_engine::client::transport;
+use gyre_engine::cluster::kinds::Resource;
 use gyre_engine::host::{self, Options};
-use gyre_engine::program::ServiceAccount;
+use gyre_engine::mounts::inventory;
+use gyre_engine::program::{Program, ServiceAccount};
 use gyre_engine::record::format::Secrets;
 use gyre_engine::telemetry::metrics::Metrics;
 use gyre_input::manifests;
 use gyre_sandbox::CodeSource;
+use kube::Client;
 use tokio::sync::watch;
 use tracing::{error, info};
 
 use self::exit::{compared, ended};
 use crate::commands::connect::configuration;
 use crate::commands::inspect::{self, InspectArguments};
-use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Known, Leases, Permissions, Reviews};
+use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
 use crate::commands::signals::stop_signal;
@@ -42,6 +45,7 @@ use crate::config::arguments::election::{ElectionArguments, Fence};
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
 use crate::config::values::{MissingArgument, WrongArguments, label};
 use crate::config::{self, HostArguments, Reload, Source};
+use crate::known_kinds::Known;
 use crate::plugins::{open, read};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -127,7 +131,8 @@ Examples:
 const RBAC_EXAMPLES: &str = "\
 Examples:
   gyre rbac --config gyre.yaml --service-account gyre-system/gyre | kubectl apply -f -
-  gyre rbac --plugin echo.wasm --namespace team-a --namespaced";
+  gyre rbac --plugin echo.wasm --namespace team-a --namespaced
+  gyre rbac --config gyre.yaml --from-cluster   # before an upgrade: also what the host needs to delete children of former kinds";
 
 const COMPILE_EXAMPLES: &str = "\
 Examples:
@@ -175,6 +180,18 @@ struct RbacArguments {
     /// longer grants. Needed while parents own such children.
     #[arg(long)]
     cross_namespace: bool,
+    /// Also permit the host to delete children of kinds that the plugins no longer declare. Reads
+    /// these kinds from the inventory of the deployment in the cluster. Needed while there are such
+    /// children.
+    #[arg(long)]
+    from_cluster: bool,
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
+    /// account of the Pod].
+    #[arg(long, value_name = "FILE", requires = "from_cluster")]
+    kubeconfig: Option<PathBuf>,
+    /// Context in the kubeconfig file [default: the current context].
+    #[arg(long, value_name = "NAME", requires = "from_cluster")]
+    context: Option<String>,
     /// YAML file with CustomResourceDefinitions that no plugin contains; the rules need the
     /// resource names of their kinds. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
@@ -317,11 +334,34 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
             CrossNamespaceChildren::Unexpected
         },
     };
-    let permissions = Permissions::of(&programs, &known, &deployment)?;
+    let mut permissions = Permissions::of(&programs, &known, &deployment)?;
+    if arguments.from_cluster {
+        let Some(place) = &deployment.inventory else {
+            bail!(WrongArguments(
+                "a deployment without a name has no inventory: give --name, or leave out --from-cluster".to_owned()
+            ));
+        };
+        for (program, kind) in former_kinds(arguments, place, &programs)? {
+            permissions.add_former(program, &kind, &known)?;
+        }
+    }
     if arguments.namespaced {
         permissions.check_namespaced()?;
     }
     print_documents(&permissions.objects(source.name(), arguments.service_account.as_ref()))
+}
+
+fn former_kinds<'a>(
+    arguments: &RbacArguments,
+    place: &inventory::Place,
+    programs: &'a [Program],
+) -> anyhow::Result<Vec<(&'a Program, Resource)>> {
+    threads()?.block_on(async {
+        let configuration = configuration(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
+        let client = Client::try_from(configuration).context("cannot set up the client")?;
+        let found = inventory::former_kinds(&client, place, programs).await;
+        found.with_context(|| format!("cannot read the inventory, the ConfigMap {} in {}", place.name, place.namespace))
+    })
 }
 
 fn print(text: impl std::fmt::Display) -> anyhow::Result<()> {

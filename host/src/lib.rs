@@ -16,6 +16,7 @@
 //! | [`cli`] | the command line: parses arguments, connects modules, prints errors |
 //! | `commands` | the commands other than `run` |
 //! | [`config`], `plugins` | configuration and arguments; plugin files; the resulting programs |
+//! | `known_kinds` | the resources of kinds, without a cluster |
 //!
 //! The feature `tools`, on by default, adds commands that the program in a cluster does not need.
 //!
@@ -25,4 +26,5 @@
 pub mod cli;
 mod commands;
 pub mod config;
+mod known_kinds;
 mod plugins;

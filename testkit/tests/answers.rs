@@ -57,14 +57,38 @@ impl Reconciler for Finalizing {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        let definition = toy::definition().replace("Namespaced", "Cluster").replace("Toy", "Wide").replace("toys\"", "wides\"");
-        let definition = definition.replace("\"toys.toys.", "\"wides.toys.").replace("\"toy\"", "\"wide\"");
-        Manifest::new("finalizing", "0.1.0", Kind::new("toys.gyre.dev/v1", "Wide")).crd(definition).finalizes()
+        Manifest::new("finalizing", "0.1.0", WIDE).crd(wide_definition()).finalizes()
     }
 
     fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         Ok(Response::children())
     }
+}
+
+/// Has cluster-scoped parents, and answers what they say.
+struct Tenants;
+
+impl Reconciler for Tenants {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        Manifest::new("tenants", "0.1.0", WIDE)
+            .crd(wide_definition())
+            .child(Kind::new("v1", "Namespace"), Strategy::Apply)
+            .child(Kind::new("v1", "ConfigMap"), Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        parent.spec.children.iter().try_fold(Response::children(), |answer, child| answer.apply(child))
+    }
+}
+
+const WIDE: Kind = Kind::new("toys.gyre.dev/v1", "Wide");
+
+fn wide_definition() -> String {
+    let definition = toy::definition().replace("Namespaced", "Cluster").replace("Toy", "Wide").replace("toys\"", "wides\"");
+    definition.replace("\"toys.toys.", "\"wides.toys.").replace("\"toy\"", "\"wide\"")
 }
 
 /// A definition of Toys whose status has a `phase` with few values.
@@ -124,6 +148,25 @@ fn a_tenant_named_as_a_system_namespace_gets_nothing_in_it() {
     world.settle().unwrap();
     assert!(world.find("ConfigMap tenant/rights").unwrap().is_some());
     assert_eq!(condition(&world, "Ready")["status"], "True");
+}
+
+#[test]
+fn a_cluster_scoped_tenant_writes_by_default_only_into_namespaces_that_are_its_children() {
+    let tenant = |name: &str| [config_map(name, "rights"), config_map("default", "far"), namespace(name)];
+    let wide = |name: &str| object("toys.gyre.dev/v1", "Wide", name).spec(json!({"children": tenant(name)}));
+    let tenants = World::of(Plugin::native::<Tenants>()).with(wide("acme")).with(wide("kube-system"));
+    let mut world = tenants.start().unwrap();
+    world.settle().unwrap();
+    assert!(world.find("ConfigMap acme/rights").unwrap().is_some(), "created together with its Namespace");
+    for elsewhere in ["default/far", "kube-system/rights"] {
+        assert!(world.find(&format!("ConfigMap {elsewhere}")).unwrap().is_none(), "{elsewhere}");
+    }
+    let wide = world.get("toys.gyre.dev/v1 Wide acme").unwrap();
+    let is_ready = |condition: &&Value| condition["type"] == "Ready";
+    let ready = wide["status"]["conditions"].as_array().unwrap().iter().find(is_ready).unwrap();
+    assert_eq!(ready["reason"], "NamespaceNotGranted");
+    let message = ready["message"].as_str().unwrap();
+    assert!(message.contains("is in a namespace that is no child of its cluster-scoped parent"), "{message}");
 }
 
 #[test]

@@ -124,3 +124,49 @@ fn a_mount_that_impersonates_leaves_no_finalizer_behind_under_the_rules_that_are
     assert!(refused.is_empty(), "{refused:#?}");
     assert!(patches.iter().all(|event| event.impersonated.as_deref() == Some(WRITER)), "the host itself writes no parent");
 }
+
+/// A person who upgrades a plugin applies its rules first. These no longer permit to list Secrets.
+#[test]
+fn a_former_kind_without_rules_stops_nothing_and_the_inventory_knows_the_rules() {
+    let Some(cluster) = Cluster::for_test("former", &["former"]) else { return };
+    let Plane::Real(plane) = &cluster.plane else { panic!("devcluster authorizes nobody") };
+    let folder = Folder::new();
+    for account in ["host", "writer"] {
+        cluster.kubectl(&["create", "serviceaccount", account, "-n", "former"]);
+    }
+    let plugin = folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::WIDENED);
+    let mount = json!({ "plugin": plugin, "namespaces": ["former"], "impersonate": "former/writer" });
+    let file = folder.put("gyre.yaml", json!({ "name": "former", "mounts": [mount] }).to_string());
+    let arguments = ["--config", &file, "--home-namespace", "former"];
+    let permit = |more: &[&str]| {
+        cluster.apply_all(&rbac(&[&arguments[..], &["--service-account", "former/host"], more].concat()));
+    };
+    permit(&[]);
+    let kubeconfig = plane.kubeconfig_for_service_account("former", "host").expect("a token");
+    let host = cluster.host_as(&kubeconfig, &[], &[], &arguments);
+    cluster.apply(&guest("Narrowing", "former", "it", json!({})).to_string());
+    cluster.ready("former", "narrowing", "it");
+    drop(host);
+
+    folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::NARROWED);
+    permit(&[]);
+    let host = cluster.host_as(&kubeconfig, &[], &[], &arguments);
+    cluster.apply(&guest("Narrowing", "former", "new", json!({})).to_string());
+    cluster.ready("former", "narrowing", "new");
+    assert!(cluster.get("former", "secret", "it").is_some());
+    let state = host.state_of("narrowing");
+    assert_eq!((&state["phase"], &state["unprunedKinds"][0]["kind"]), (&json!("Running"), &json!("Secret.v1")), "{state}");
+    let error = state["unprunedKinds"][0]["error"].as_str().unwrap();
+    assert!(error.contains("cannot list resource \"secrets\""), "{error}");
+    assert_eq!(host.metric("gyre_plugin_unpruned_kinds", &["narrowing"]), 1.0);
+    assert!(host.log().contains("mounted without pruning this kind"));
+    assert!(host.http("/readyz").0.contains("200"), "{}", host.http("/readyz?verbose").1);
+
+    let admin = cluster.kubeconfig().to_str().unwrap().to_owned();
+    permit(&["--from-cluster", "--kubeconfig", &admin]);
+    drop(host);
+    let host = cluster.host_as(&kubeconfig, &[], &[], &arguments);
+    cluster.gone("former", "secret", &["it"]);
+    assert_eq!(host.metric("gyre_plugin_unpruned_kinds", &["narrowing"]), 0.0);
+    assert_eq!(host.state_of("narrowing")["unprunedKinds"], json!([]));
+}

@@ -272,7 +272,7 @@ fn a_plugin_is_inspected() {
         ),
         (
             gyre_artifacts::probes::WORLDWIDE,
-            "all namespaces, because its parents are cluster-scoped; grants.writeNamespaces of the mount restricts them",
+            "namespaces that it creates for a parent, which is cluster-scoped; others only if grants.writeNamespaces of the mount includes them",
         ),
     ] {
         let (_, said) = gyre(&["inspect", plugin]);

@@ -215,7 +215,9 @@ fn children_of_a_version_without_lists_are_listed_and_forged_ones_delay_nothing(
 fn the_garbage_collector_reaches_all_children_of_a_cluster_scoped_parent() {
     let Some(cluster) = Cluster::for_test("worldwide", &["worldwide"]) else { return };
     let _worldwides = worldwides();
-    let host = cluster.host(&[gyre_artifacts::probes::WORLDWIDE], &[]);
+    let folder = Folder::new();
+    let file = writing_to_all(&folder, &[gyre_artifacts::probes::WORLDWIDE], &[]);
+    let host = cluster.host_with(&[], &[], &["--config", &file]);
     let parent = |spec: Value| {
         json!({
             "apiVersion": "guests.gyre.dev/v1", "kind": "Worldwide", "metadata": { "name": "worldwide-it" }, "spec": spec,
@@ -305,7 +307,7 @@ fn children_of_a_cluster_scoped_parent_are_confined_to_the_granted_namespaces() 
     let Some(cluster) = Cluster::for_test("listed", &["listed"]) else { return };
     let _worldwides = worldwides();
     let folder = Folder::new();
-    let mounts = json!([{ "plugin": gyre_artifacts::probes::WORLDWIDE, "grants": { "writeNamespaces": ["listed"] } }]);
+    let mounts = json!([{ "plugin": gyre_artifacts::probes::WORLDWIDE, "grants": { "writeNamespaces": ["list*"] } }]);
     let file = folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
     let _host = cluster.host_with(&[], &[], &["--config", &file]);
     let parent = |name: &str, namespace: &str| {

@@ -290,8 +290,12 @@ fn a_restricted_mount_needs_fewer_permissions() {
 
     // Children of cluster-scoped parents are written in the granted namespaces.
     let mount = |grants: Value| json!({ "plugin": gyre_artifacts::probes::WORLDWIDE, "grants": grants });
-    let everywhere = rules(mount(json!({})), &[]);
-    assert!(everywhere.contains("patch configmaps everywhere"), "{everywhere:?}");
+    let by_default = rules(mount(json!({})), &[]);
+    assert!(!by_default.contains("patch configmaps everywhere"), "it creates no namespaces: {by_default:?}");
+    for granted in [json!("all"), json!(["a", "b-*"])] {
+        let everywhere = rules(mount(json!({ "writeNamespaces": granted })), &[]);
+        assert!(everywhere.contains("patch configmaps everywhere"), "{everywhere:?}");
+    }
     let listed = rules(mount(json!({ "writeNamespaces": ["a"] })), &[]);
     assert!(listed.contains("patch configmaps a") && !listed.contains("patch configmaps everywhere"), "{listed:?}");
     assert!(listed.contains("patch clusterroles everywhere"), "{listed:?}");
@@ -300,16 +304,35 @@ fn a_restricted_mount_needs_fewer_permissions() {
 #[test]
 fn a_checked_configuration_shows_where_each_mount_may_write() {
     let folder = Folder::new();
-    for (granted, shown) in [(json!("parent"), "parent"), (json!(["shared"]), "parent,shared"), (json!("all"), "all")] {
-        let grants = json!({ "writeNamespaces": granted });
-        let mounts = json!([{ "plugin": gyre_artifacts::ECHO, "namespaces": ["a", "shared"], "grants": grants }]);
+    let (website, worldwide) = (gyre_artifacts::WEBSITE, gyre_artifacts::probes::WORLDWIDE);
+    for (plugin, namespaces, granted, writes, reads) in [
+        (website, json!(["a", "shared"]), json!("parent"), "parent", "parent"),
+        (website, json!(["a", "shared"]), json!(["shared"]), "parent,shared", "parent,shared"),
+        (website, json!(["a", "team-a", "team-b"]), json!(["team-*"]), "parent,team-a,team-b", "parent,team-a,team-b"),
+        (website, json!(["a", "shared"]), json!("all"), "a,shared", "a,shared"),
+        (website, json!(null), json!("all"), "all", "all"),
+        (worldwide, json!(null), json!("parent"), "none", "none"),
+        (worldwide, json!(null), json!(["team-*"]), "team-*", "none"),
+        (worldwide, json!(null), json!("all"), "all", "none"),
+    ] {
+        let grants = json!({ "writeNamespaces": granted, "readNamespaces": granted });
+        let mut mounts = json!([{ "plugin": plugin, "grants": grants }]);
+        if !namespaces.is_null() {
+            mounts[0]["namespaces"] = namespaces;
+        }
         let file = folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
         let output = Command::new(GYRE).args(["run", "--check", "--config", &file]).output().expect("gyre runs");
         let table = String::from_utf8(output.stdout).expect("UTF-8");
         let column = |line: &str, index: usize| line.split_whitespace().nth(index).map(str::to_owned);
         let lines: Vec<&str> = table.lines().collect();
         let [headings, row] = lines[..] else { panic!("{table}{}", String::from_utf8_lossy(&output.stderr)) };
-        assert_eq!((column(headings, 6).as_deref(), column(row, 6).as_deref()), (Some("WRITES"), Some(shown)), "{table}");
+        for (index, heading, shown) in [(6, "WRITES", writes), (7, "READS", reads)] {
+            assert_eq!(
+                (column(headings, index).as_deref(), column(row, index).as_deref()),
+                (Some(heading), Some(shown)),
+                "{table}"
+            );
+        }
     }
 }
 

@@ -175,9 +175,14 @@ fn a_read_that_is_not_granted_is_refused() {
     await_copied_value(&cluster, "grants", "far", "list", "NotGranted");
     await_copied_value(&cluster, "grants", "all", "list", "grants/near");
 
-    folder.put("gyre.yaml", configuration(json!({ "readNamespaces": "all" })));
-    await_copied_value(&cluster, "grants", "far", "get", r#"{"text":"far"}"#);
-    await_copied_value(&cluster, "grants", "all", "list", "grants-far/far\ngrants/near");
+    for granted in [json!("all"), json!(["*-far"])] {
+        folder.put("gyre.yaml", configuration(json!({ "readNamespaces": granted })));
+        await_copied_value(&cluster, "grants", "far", "get", r#"{"text":"far"}"#);
+        await_copied_value(&cluster, "grants", "all", "list", "grants-far/far\ngrants/near");
+        folder.put("gyre.yaml", configuration(json!({ "readNamespaces": ["grants"] })));
+        await_copied_value(&cluster, "grants", "far", "list", "NotGranted");
+        await_copied_value(&cluster, "grants", "all", "list", "grants/near");
+    }
     folder.put("gyre.yaml", configuration(json!({ "reads": ["Secret.v1"] })));
     await_copied_value(&cluster, "grants", "near", "get", "NotGranted");
     cluster.settled(&host);

@@ -17,8 +17,8 @@ fn the_state_of_a_host_shows_mounts_claims_queues_and_watches() {
     let echo = &state["mounts"][0];
     let expected = json!({
         "name": "echo", "plugin": "echo", "phase": "Running", "reason": null, "leads": true, "parent": "Echo.v1alpha1.mmontes.io",
-        "parents": 1, "remembered": 1, "awaitedKinds": [], "quarantine": null, "quarantinedFor": [], "isChangingOver": false,
-        "calls": { "running": 0, "overdueSeconds": 0 },
+        "parents": 1, "remembered": 1, "awaitedKinds": [], "unprunedKinds": [], "quarantine": null, "quarantinedFor": [],
+        "isChangingOver": false, "calls": { "running": 0, "overdueSeconds": 0 },
     });
     for (field, value) in expected.as_object().expect("fields") {
         assert_eq!(&echo[field], value, "{field} of {echo}");

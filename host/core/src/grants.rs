@@ -24,6 +24,24 @@ pub enum Namespaces {
     Only(BTreeSet<String>),
 }
 
+impl Namespaces {
+    /// The places to look for objects of this scope; `None` is all namespaces, or none.
+    pub fn places(&self, scope: Scope) -> Vec<Option<&str>> {
+        match (self, scope) {
+            (Self::Only(names), Scope::Namespaced) => names.iter().map(|name| Some(name.as_str())).collect(),
+            _ => vec![None],
+        }
+    }
+
+    /// Returns whether they include a namespace.
+    pub fn contain(&self, namespace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.contains(namespace),
+        }
+    }
+}
+
 /// The kinds that the configuration allows a mount to write, whatever their versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kinds {
@@ -59,6 +77,8 @@ pub enum ReadNamespaces {
     /// That of the parent, and those that the manifest names.
     #[default]
     OfParent,
+    /// The same, and those that match one of these patterns; see [`match_any`].
+    Named(BTreeSet<String>),
     /// All that the mount's own [`Namespaces`] allow.
     All,
 }
@@ -81,13 +101,27 @@ impl Default for ReadGrants {
 /// The namespaces that a parent's namespaced children may be written to, within the mount's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WriteNamespaces {
-    /// That of the parent. The children of a cluster-scoped parent may be in every namespace.
+    /// That of the parent. For a cluster-scoped parent, the namespaces that are its children.
     #[default]
     OfParent,
-    /// That of the parent, and these. Children of a cluster-scoped parent only in these.
+    /// The same, and those that match one of these patterns; see [`match_any`].
     Named(BTreeSet<String>),
     /// All.
     All,
+}
+
+/// Returns whether a namespace matches one of these patterns, in which `*` stands for any number of
+/// characters.
+pub fn match_any(patterns: &BTreeSet<String>, namespace: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, namespace))
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, others)) = pattern.split_once('*') else { return pattern == name };
+    let (middle, last) = others.rsplit_once('*').unwrap_or(("", others));
+    let rest = name.strip_prefix(first).and_then(|rest| rest.strip_suffix(last));
+    let after = |rest: &str, part: &str| rest.find(part).and_then(|at| rest.get(at + part.len()..)).map(str::to_owned);
+    rest.is_some_and(|rest| middle.split('*').try_fold(rest.to_owned(), |rest, part| after(&rest, part)).is_some())
 }
 
 /// Why a child may not be written to its namespace.
@@ -166,21 +200,27 @@ impl Grants {
         self.kinds.allow(kind)
     }
 
-    /// Checks that a parent may have a child in `namespace`; `None` is cluster-scoped.
+    /// Checks that a parent may have a child in `namespace`; `None` is cluster-scoped. `is_own`
+    /// says whether a namespace is a child of the parent.
     ///
     /// # Errors
     ///
     /// The part of the configuration that excludes it.
-    pub fn check_namespace(&self, parent_namespace: Option<&str>, namespace: Option<&str>) -> Result<(), Outside> {
+    pub fn check_namespace(
+        &self,
+        parent_namespace: Option<&str>,
+        namespace: Option<&str>,
+        is_own: impl FnOnce(&str) -> bool,
+    ) -> Result<(), Outside> {
         if !self.allows_deletion_in(namespace) {
             return Err(Outside::OfMount);
         }
         let Some(namespace) = namespace else { return Ok(()) };
-        let is_granted = match (&self.write_namespaces, parent_namespace) {
-            (WriteNamespaces::All, _) | (WriteNamespaces::OfParent, None) => true,
-            (_, Some(parent)) if parent == namespace => true,
-            (WriteNamespaces::OfParent, Some(_)) => false,
-            (WriteNamespaces::Named(names), _) => names.contains(namespace),
+        let is_parents = || parent_namespace.map_or_else(|| is_own(namespace), |parent| parent == namespace);
+        let is_granted = match &self.write_namespaces {
+            WriteNamespaces::All => true,
+            WriteNamespaces::OfParent => is_parents(),
+            WriteNamespaces::Named(names) => match_any(names, namespace) || is_parents(),
         };
         if is_granted { Ok(()) } else { Err(Outside::OfWriteNamespaces) }
     }
@@ -211,5 +251,31 @@ impl Grants {
     /// Returns whether objects without a controller are adopted.
     pub fn adoption(&self) -> Adoption {
         self.adoption
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, which takes exponential time.
+    fn matches_by_definition(pattern: &str, name: &str) -> bool {
+        match (pattern.chars().next(), name.chars().next()) {
+            (None, None) => true,
+            (Some('*'), _) => {
+                matches_by_definition(&pattern[1..], name) || (!name.is_empty() && matches_by_definition(pattern, &name[1..]))
+            }
+            (Some(one), Some(other)) if one == other => matches_by_definition(&pattern[1..], &name[1..]),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_star_stands_for_any_characters(pattern in "[ab*]{0,7}", name in "[ab]{0,7}") {
+            prop_assert_eq!(matches(&pattern, &name), matches_by_definition(&pattern, &name));
+        }
     }
 }

@@ -42,6 +42,8 @@ pub enum Fault {
     ConnectionLost,
     /// 409, as if another client was faster. Only for updates, patches and deletions.
     Conflict,
+    /// 403, as if no rule permitted the request.
+    Forbidden,
     /// 429, with the time of a retry.
     TooManyRequests,
     /// 500.
@@ -67,7 +69,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All kinds of faults.
+    /// All kinds of faults that pass by themselves.
     pub const ALL: [Self; 16] = [
         Self::LatencyBefore,
         Self::LatencyAfter,

@@ -9,6 +9,7 @@ pub mod kinds;
 pub(crate) mod lookup;
 pub mod object;
 mod object_index;
+pub(crate) mod pages;
 pub(crate) mod raw;
 pub mod store;
 pub(crate) mod view;

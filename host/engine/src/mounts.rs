@@ -2,6 +2,7 @@
 
 pub(crate) mod active_program;
 pub(crate) mod call_guard;
+pub(crate) mod former;
 pub(crate) mod fresh;
 pub mod inventory;
 pub(crate) mod lifecycle;

@@ -1,5 +1,6 @@
 //! A program: a plugin with its mount's configuration. A host runs a list of programs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -207,6 +208,15 @@ impl Program {
                 _ => Some(Namespaces::Only([named.clone()].into())),
             },
         }
+    }
+
+    /// The kinds among these that the manifest declares in no version as children.
+    pub(crate) fn undeclared(&self, kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
+        let is_declared = |kind: &GroupVersionKind| {
+            let mut declared = self.manifest().children.iter().map(|child| &child.kind);
+            declared.any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
+        };
+        kinds.iter().filter(|kind| !is_declared(kind)).cloned().collect()
     }
 
     pub(crate) fn queue_options(&self) -> MountOptions {

@@ -12,8 +12,8 @@ use gyre_engine::telemetry::time::Took;
 use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
 
-use crate::commands::rbac::Known;
 use crate::config::arguments::mounts::CodeArguments;
+use crate::known_kinds::Known;
 use crate::plugins::open;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -116,7 +116,7 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
             "writes to",
             match known.scope(&manifest.parent) {
                 Some(Scope::Cluster) => {
-                    "all namespaces, because its parents are cluster-scoped; grants.writeNamespaces of the mount restricts them"
+                    "namespaces that it creates for a parent, which is cluster-scoped; others only if grants.writeNamespaces of the mount includes them"
                 }
                 _ => "the namespace of each parent; others only if grants.writeNamespaces of the mount includes them",
             },

@@ -7,6 +7,7 @@
 //! | `finalizers` of parents | `update`, for OwnerReferencesPermissionEnforcement |
 //! | children | `list`, `watch`; if the kind is granted, `create`, `get`, `patch`, `delete` |
 //! | objects that plugins read | `list`, `watch` |
+//! | children of kinds that a plugin no longer declares, according to the inventory | `list`, `watch`, `delete` |
 //! | events | `create`, `patch` |
 //! | the host itself | its inventory; its Leases; `create` of token and access reviews |
 //!
@@ -25,31 +26,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_core::grants::{Namespaces, Scope, WriteNamespaces};
+use gyre_core::names::is_dns_label;
 use gyre_core::object::GroupVersionKind;
+use gyre_engine::cluster::kinds;
 use gyre_engine::leadership::election::ElectionScope;
 use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Program, ServiceAccount};
 use serde_json::{Map, Value, json};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Served {
-    plural: String,
-    scope: Scope,
-    status: Status,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
-    Subresource,
-    Field,
-    /// The status belongs to the controller of the kind, not to gyre.
-    Foreign,
-}
-
-/// The kinds whose resources are known without a cluster: those of Kubernetes and of CRDs.
-pub(crate) struct Known {
-    custom: BTreeMap<(String, String), Served>,
-}
+use crate::known_kinds::{Known, Served, Status, writes_namespaces};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
@@ -59,52 +44,8 @@ pub(crate) enum Error {
     NotNamespaced { what: String, remedy: &'static str },
 }
 
-impl Known {
-    pub(crate) fn new<'a>(definitions: impl Iterator<Item = &'a Value>) -> Self {
-        Self { custom: definitions.filter_map(custom).collect() }
-    }
-
-    fn find(&self, mount: &str, kind: &GroupVersionKind) -> Result<Served, Error> {
-        self.served(kind).ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })
-    }
-
-    pub(crate) fn scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
-        self.served(kind).map(|served| served.scope)
-    }
-
-    fn served(&self, kind: &GroupVersionKind) -> Option<Served> {
-        let custom = self.custom.get(&(kind.group.clone(), kind.kind.clone()));
-        custom.cloned().or_else(|| builtin(kind))
-    }
-}
-
-/// One kind per line: apiVersion, kind, plural, `cluster` or `namespaced`, perhaps `status`.
-const BUILTIN: &str = include_str!("rbac/kinds.txt");
-
-fn builtin(kind: &GroupVersionKind) -> Option<Served> {
-    let api_version = kind.api_version();
-    BUILTIN.lines().find_map(|line| {
-        let mut words = line.split(' ');
-        let is_meant = words.next() == Some(api_version.as_str()) && words.next() == Some(kind.kind.as_str());
-        let (plural, scope) = (words.next()?, words.next()?);
-        is_meant.then(|| Served {
-            plural: plural.to_owned(),
-            scope: if scope == "cluster" { Scope::Cluster } else { Scope::Namespaced },
-            status: if words.next() == Some("status") { Status::Foreign } else { Status::Field },
-        })
-    })
-}
-
-fn custom(definition: &Value) -> Option<((String, String), Served)> {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array)?;
-    let has_status = versions.iter().any(|version| version.pointer("/subresources/status").is_some());
-    let served = Served {
-        plural: text("/spec/names/plural")?,
-        scope: if text("/spec/scope")? == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
-        status: if has_status { Status::Subresource } else { Status::Field },
-    };
-    Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
+fn find(known: &Known, mount: &str, kind: &GroupVersionKind) -> Result<Served, Error> {
+    known.served(kind).ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -207,11 +148,11 @@ impl Permissions {
         cross_namespace_children: CrossNamespaceChildren,
     ) -> Result<(), Error> {
         let manifest = program.manifest();
-        let parent = known.find(&program.name, &manifest.parent)?;
+        let parent = find(known, &program.name, &manifest.parent)?;
         let children: Vec<(&GroupVersionKind, Served)> = manifest
             .children
             .iter()
-            .map(|child| Ok((&child.kind, known.find(&program.name, &child.kind)?)))
+            .map(|child| Ok((&child.kind, find(known, &program.name, &child.kind)?)))
             .collect::<Result<_, _>>()?;
         // A mount that is restricted to namespaces has no cluster-scoped objects.
         let is_written = |(kind, served): &&(&GroupVersionKind, Served)| {
@@ -249,16 +190,35 @@ impl Permissions {
         Ok(())
     }
 
+    /// Permits to delete the children of a kind that the mounted plugin no longer declares.
+    pub(crate) fn add_former(&mut self, program: &Program, kind: &kinds::Resource, known: &Known) -> Result<(), Error> {
+        let writer = program.impersonate.clone().map_or(Subject::Host, Subject::Impersonated);
+        let resource = (kind.api.group.as_str(), kind.api.plural.as_str(), &[][..]);
+        for place in places(&program.namespaces, kind.scope) {
+            self.add(&(Subject::Host, place.clone()), resource, &["list", "watch"]);
+            self.add(&(writer.clone(), place), resource, &["delete"]);
+        }
+        let parent = find(known, &program.name, &program.manifest().parent)?;
+        // Their parents have finalizers.
+        if parent.scope == Scope::Namespaced && kind.scope == Scope::Cluster {
+            let group = program.manifest().parent.group.as_str();
+            for place in places(&program.namespaces, parent.scope) {
+                self.add(&(writer.clone(), place), (group, &parent.plural, &[]), &["patch"]);
+            }
+        }
+        Ok(())
+    }
+
     fn add_views(&mut self, program: &Program, known: &Known) -> Result<(), Error> {
         let manifest = program.manifest();
         for child in &manifest.children {
-            let served = known.find(&program.name, &child.kind)?;
+            let served = find(known, &program.name, &child.kind)?;
             for place in places(&program.namespaces, served.scope) {
                 self.add(&(Subject::Host, place), (&child.kind.group, &served.plural, &[]), &["list", "watch"]);
             }
         }
         for read in manifest.reads.iter().filter(|read| program.reads.kinds.allow(&read.kind)) {
-            let served = known.find(&program.name, &read.kind)?;
+            let served = find(known, &program.name, &read.kind)?;
             let namespaces = program.watched(read, served.scope);
             for place in namespaces.iter().flat_map(|namespaces| places(namespaces, served.scope)) {
                 self.add(&(Subject::Host, place), (&read.kind.group, &served.plural, &[]), &["list", "watch"]);
@@ -370,11 +330,16 @@ fn written_places(
     child: Scope,
     cross_namespace_children: CrossNamespaceChildren,
 ) -> Vec<Where> {
-    match (program.grants.write_namespaces(), parent, child, cross_namespace_children) {
-        (WriteNamespaces::Named(names), Scope::Cluster, Scope::Namespaced, CrossNamespaceChildren::Unexpected) => {
+    let is_wide = cross_namespace_children == CrossNamespaceChildren::Expected || writes_namespaces(program);
+    if parent == Scope::Namespaced || child == Scope::Cluster || is_wide {
+        return places(&program.namespaces, child);
+    }
+    match program.grants.write_namespaces() {
+        WriteNamespaces::OfParent => Vec::new(),
+        WriteNamespaces::Named(names) if names.iter().all(|name| is_dns_label(name)) => {
             names.iter().cloned().map(Where::In).collect()
         }
-        _ => places(&program.namespaces, child),
+        WriteNamespaces::Named(_) | WriteNamespaces::All => places(&program.namespaces, child),
     }
 }
 
@@ -401,35 +366,3 @@ fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
 }
 
 type Same<'a> = (&'a String, &'a Vec<String>, &'a BTreeSet<&'static str>);
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use gyre_devcluster::kinds::{Kinds, Scope, Subresource};
-
-    use super::*;
-
-    #[test]
-    fn the_builtin_kinds_are_those_of_devcluster() {
-        let kinds = Kinds::builtin();
-        let kinds = kinds.versions().flat_map(|(group, version)| kinds.of_version(group, version));
-        let mut lines: Vec<String> = kinds
-            .map(|kind| {
-                let scope = match kind.scope {
-                    Scope::Namespaced => "namespaced",
-                    Scope::Cluster => "cluster",
-                };
-                let status = if kind.has(Subresource::Status) { " status" } else { "" };
-                format!("{} {} {} {scope}{status}\n", kind.api_version(), kind.kind, kind.resource.plural)
-            })
-            .collect();
-        lines.sort();
-        if std::env::var_os("GYRE_BLESS").is_some() {
-            fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands/rbac/kinds.txt"), lines.concat()).unwrap();
-        } else {
-            assert_eq!(lines.concat(), BUILTIN, "write it with GYRE_BLESS=1");
-        }
-    }
-}

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::types::{Check, Count, FilePath, Kind, Label, List, Size, Text, Time, size, time, whole, whole_or};
+use super::types::{Check, Count, FilePath, Kind, Label, List, Pattern, Size, Text, Time, size, time, whole, whole_or};
 
 /// The word for [`gyre_sandbox::Reuse::Never`], and for no quarantine.
 pub(crate) const NEVER: &str = "never";
@@ -177,14 +177,15 @@ pub(crate) struct Grants {
     #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
     pub(crate) reads: Option<List<Kind>>,
     /// Namespaces in which the plugin may read. "parent": the namespace of the parent and those
-    /// that the manifest names; "all": all namespaces of the mount.
-    #[schemars(extend("default" = Reach::Parent))]
-    pub(crate) read_namespaces: Option<Reach>,
-    /// Namespaces in which children may be. "parent": the namespace of the parent; a list: also
-    /// these namespaces; "all": all namespaces of the mount. Children of cluster-scoped parents may
-    /// be in all of them, unless this is a list.
+    /// that the manifest names; a list: also these namespaces, in which * stands for any
+    /// characters; "all": all namespaces of the mount.
     #[schemars(extend("default" = Reach::Parent, "errorMessage" = "write parent, all, or a list of namespaces"))]
-    pub(crate) write_namespaces: Option<WriteNamespaces>,
+    pub(crate) read_namespaces: Option<GrantedNamespaces>,
+    /// Namespaces in which children may be. "parent": the namespace of the parent or, if the parent
+    /// is cluster-scoped, the namespaces that are its children; a list: also these namespaces, in
+    /// which * stands for any characters; "all": all namespaces of the mount.
+    #[schemars(extend("default" = Reach::Parent, "errorMessage" = "write parent, all, or a list of namespaces"))]
+    pub(crate) write_namespaces: Option<GrantedNamespaces>,
 }
 
 /// The parent's namespace, or all.
@@ -205,13 +206,13 @@ pub(crate) enum Published {
     Warnings,
 }
 
-/// Where children may be.
+/// Where objects may be.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, description = "")]
-pub(crate) enum WriteNamespaces {
+pub(crate) enum GrantedNamespaces {
     Reach(Reach),
-    Named(List<Label>),
+    Named(List<Pattern>),
 }
 
 /// The shadow of a mount.

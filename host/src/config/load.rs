@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
+use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, Scope, WriteNamespaces, match_any};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
@@ -16,9 +16,10 @@ use gyre_input::settings;
 use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
 
 use super::document::read_document;
-use super::keys::{self, Reach};
+use super::keys::{self, GrantedNamespaces, Reach};
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
-use super::types::{Kind, Label, List, Text};
+use super::types::{Kind, Label, List, Pattern, Text};
+use crate::known_kinds::Known;
 use crate::plugins;
 use crate::plugins::apart::Compiler;
 use crate::plugins::files::Files;
@@ -154,14 +155,17 @@ impl<'a> Loader<'a> {
         let Policy { namespaces, limits, workers, max_retries, quarantine_after, requeue_floor, events, adoption: _ } =
             &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
+        self.check_scope(spec, manifest, &namespaces);
         let settings = self.settings(&spec.source, &spec.source.part, &spec.policy.limits, by_flag, &plugin);
         let keys::Grants { children, reads, read_namespaces, write_namespaces } = spec.keys.grants.clone().unwrap_or_default();
-        self.check_write_namespaces(spec, write_namespaces.as_ref(), &namespaces);
+        self.check_granted_namespaces(spec, "readNamespaces", read_namespaces.as_ref(), &namespaces);
+        self.check_granted_namespaces(spec, "writeNamespaces", write_namespaces.as_ref(), &namespaces);
         self.check_grant(spec, "children", children.as_ref(), manifest, manifest.children.iter().map(|child| &child.kind));
         self.check_grant(spec, "reads", reads.as_ref(), manifest, manifest.reads.iter().map(|read| &read.kind));
         let read_namespaces = match read_namespaces {
-            None | Some(Reach::Parent) => ReadNamespaces::OfParent,
-            Some(Reach::All) => ReadNamespaces::All,
+            None | Some(GrantedNamespaces::Reach(Reach::Parent)) => ReadNamespaces::OfParent,
+            Some(GrantedNamespaces::Reach(Reach::All)) => ReadNamespaces::All,
+            Some(GrantedNamespaces::Named(patterns)) => ReadNamespaces::Named(patterns.patterns()),
         };
         let mut program = Program {
             name: spec.keys.name.as_ref().map_or(manifest.name.as_str(), |Label(name)| name).into(),
@@ -277,13 +281,38 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// Reports a mount that is restricted to namespaces, but whose parents have none.
+    fn check_scope(&mut self, spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) {
+        let scope = Known::new(manifest.crds.iter()).scope(&manifest.parent);
+        let (Namespaces::Only(names), Some(Scope::Cluster)) = (namespaces, scope) else { return };
+        let what = format!(
+            "the mount is restricted to {}, but {}, the parent kind of the plugin {}, is cluster-scoped",
+            list(names),
+            manifest.parent,
+            manifest.name
+        );
+        let remedy = "mount it for all namespaces: leave out the key namespaces (here and under defaults) and the flag \
+                      --namespace; selector restricts the parents, and grants.writeNamespaces the children";
+        self.problems.add(spec.source.part.place(), what, remedy);
+    }
+
     /// Reports grants of namespaces outside the mount, which would have no effect.
-    fn check_write_namespaces(&mut self, spec: &MountSpec, granted: Option<&keys::WriteNamespaces>, mount: &Namespaces) {
-        let (Some(keys::WriteNamespaces::Named(granted)), Namespaces::Only(names)) = (granted, mount) else { return };
-        for (index, Label(name)) in granted.iter().filter(|(_, Label(name))| !names.contains(name)) {
-            let what = format!("{name} is none of the mount's namespaces, and nothing is written elsewhere");
-            let place = spec.source.part.at(&format!("/grants/writeNamespaces/{index}")).place();
-            self.problems.add(place, what, format!("add {name} to the mount's key namespaces, or remove it here"));
+    fn check_granted_namespaces(
+        &mut self,
+        spec: &MountSpec,
+        key: &str,
+        granted: Option<&GrantedNamespaces>,
+        mount: &Namespaces,
+    ) {
+        let (Some(GrantedNamespaces::Named(granted)), Namespaces::Only(names)) = (granted, mount) else { return };
+        let is_outside = |pattern: &String| !names.iter().any(|name| match_any(&[pattern.clone()].into(), name));
+        for (index, Pattern(pattern)) in granted.iter().filter(|(_, Pattern(pattern))| is_outside(pattern)) {
+            let nothing = if key == "readNamespaces" { "nothing is read" } else { "nothing is written" };
+            let (what, added) =
+                if pattern.contains('*') { ("matches", "a namespace that matches it") } else { ("is", pattern.as_str()) };
+            let what = format!("{pattern} {what} none of the mount's namespaces, and {nothing} elsewhere");
+            let place = spec.source.part.at(&format!("/grants/{key}/{index}")).place();
+            self.problems.add(place, what, format!("add {added} to the mount's key namespaces, or remove it here"));
         }
     }
 
@@ -339,9 +368,9 @@ fn granted(kinds: Option<&List<Kind>>) -> Kinds {
 fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
     let keys::Grants { children, write_namespaces, .. } = spec.keys.grants.clone().unwrap_or_default();
     let written = match write_namespaces {
-        None | Some(keys::WriteNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
-        Some(keys::WriteNamespaces::Reach(Reach::All)) => WriteNamespaces::All,
-        Some(keys::WriteNamespaces::Named(names)) => WriteNamespaces::Named(names.names()),
+        None | Some(GrantedNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
+        Some(GrantedNamespaces::Reach(Reach::All)) => WriteNamespaces::All,
+        Some(GrantedNamespaces::Named(patterns)) => WriteNamespaces::Named(patterns.patterns()),
     };
     Grants::new(manifest, namespaces.clone())
         .with_write_namespaces(written)

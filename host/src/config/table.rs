@@ -3,19 +3,21 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use gyre_core::grants::{Namespaces, WriteNamespaces};
+use gyre_core::grants::{Namespaces, ReadNamespaces, Scope, WriteNamespaces, match_any};
 use gyre_engine::program::Program;
 
 use super::quantity::Bytes;
+use crate::known_kinds::{Known, writes_namespaces};
 
-const HEADINGS: [&str; 10] =
-    ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WRITES", "WORKERS", "DEADLINE", "MEMORY"];
+const COLUMNS: usize = 11;
+const HEADINGS: [&str; COLUMNS] =
+    ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WRITES", "READS", "WORKERS", "DEADLINE", "MEMORY"];
 
 pub(crate) struct Table<'a>(pub(crate) &'a [Program]);
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<[String; 10]> = self.0.iter().flat_map(rows).collect();
+        let rows: Vec<[String; COLUMNS]> = self.0.iter().flat_map(rows).collect();
         let headings = HEADINGS.map(str::to_owned);
         let lines = || std::iter::once(&headings).chain(&rows);
         for line in lines() {
@@ -31,12 +33,12 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-fn rows(program: &Program) -> impl Iterator<Item = [String; 10]> {
+fn rows(program: &Program) -> impl Iterator<Item = [String; COLUMNS]> {
     let shadow = program.shadow.as_deref().map(|shadow| row(shadow, &format!("{} (shadow)", program.name)));
     std::iter::once(row(program, &program.name)).chain(shadow)
 }
 
-fn row(program: &Program, name: &str) -> [String; 10] {
+fn row(program: &Program, name: &str) -> [String; COLUMNS] {
     let manifest = program.manifest();
     let digest = program.plugin.digest().to_string();
     [
@@ -45,21 +47,69 @@ fn row(program: &Program, name: &str) -> [String; 10] {
         manifest.version.clone(),
         digest.get(..12).unwrap_or_default().to_owned(),
         manifest.parent.to_string(),
-        match &program.namespaces {
-            Namespaces::All => "all".to_owned(),
-            Namespaces::Only(names) => list(names),
-        },
-        match program.grants.write_namespaces() {
-            WriteNamespaces::OfParent => "parent".to_owned(),
-            WriteNamespaces::Named(names) => format!("parent,{}", list(names)),
-            WriteNamespaces::All => "all".to_owned(),
-        },
+        all(program),
+        writes(program),
+        reads(program),
         program.workers.to_string(),
         format!("{:?}", program.limits.deadline),
         Bytes(program.limits.memory_bytes as u64).to_string(),
     ]
 }
 
-fn list(names: &BTreeSet<String>) -> String {
-    names.iter().map(String::as_str).collect::<Vec<_>>().join(",")
+/// The namespaces in which namespaced children may be.
+fn writes(program: &Program) -> String {
+    // Nothing is known of kinds that the plugin does not contain; most have namespaces.
+    let scope = Known::new(program.manifest().crds.iter()).scope(&program.manifest().parent);
+    let of_parent = match scope {
+        Some(Scope::Cluster) if !writes_namespaces(program) => None,
+        Some(Scope::Cluster) => Some("own"),
+        Some(Scope::Namespaced) | None => Some("parent"),
+    };
+    let named = match program.grants.write_namespaces() {
+        WriteNamespaces::All => return all(program),
+        WriteNamespaces::OfParent => None,
+        WriteNamespaces::Named(patterns) => Some(matching(program, patterns)),
+    };
+    joined(of_parent, named)
+}
+
+/// The namespaces in which namespaced objects may be read, beside those that the manifest names.
+fn reads(program: &Program) -> String {
+    let reads = &program.manifest().reads;
+    if !reads.iter().any(|read| program.reads.kinds.allow(&read.kind)) {
+        return NONE.to_owned();
+    }
+    let scope = Known::new(program.manifest().crds.iter()).scope(&program.manifest().parent);
+    let of_parent = (scope != Some(Scope::Cluster)).then_some("parent");
+    match &program.reads.namespaces {
+        ReadNamespaces::All => all(program),
+        ReadNamespaces::OfParent => joined(of_parent, None),
+        ReadNamespaces::Named(patterns) => joined(of_parent, Some(matching(program, patterns))),
+    }
+}
+
+const NONE: &str = "none";
+
+fn joined(of_parent: Option<&str>, named: Option<String>) -> String {
+    let all: Vec<String> = of_parent.map(str::to_owned).into_iter().chain(named).collect();
+    if all.is_empty() { NONE.to_owned() } else { all.join(",") }
+}
+
+/// The granted namespaces of the mount; the patterns, if it is mounted for all.
+fn matching(program: &Program, patterns: &BTreeSet<String>) -> String {
+    match &program.namespaces {
+        Namespaces::All => list(patterns),
+        Namespaces::Only(names) => list(names.iter().filter(|name| match_any(patterns, name))),
+    }
+}
+
+fn all(program: &Program) -> String {
+    match &program.namespaces {
+        Namespaces::All => "all".to_owned(),
+        Namespaces::Only(names) => list(names),
+    }
+}
+
+fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    names.into_iter().map(String::as_str).collect::<Vec<_>>().join(",")
 }

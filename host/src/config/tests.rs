@@ -43,7 +43,11 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
     fs::copy(gyre_artifacts::SCHEDULED_ECHO, plugins.join("scheduled_echo.wasm")).unwrap();
     fs::copy(gyre_artifacts::ECHO, plugins.join("echo.wasm")).unwrap();
-    for (name, plugin) in [("choosy", gyre_artifacts::probes::CHOOSY), ("website", gyre_artifacts::WEBSITE)] {
+    for (name, plugin) in [
+        ("choosy", gyre_artifacts::probes::CHOOSY),
+        ("website", gyre_artifacts::WEBSITE),
+        ("worldwide", gyre_artifacts::probes::WORLDWIDE),
+    ] {
         fs::copy(plugin, directory.path().join(format!("{name}.wasm"))).unwrap();
     }
     let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");

@@ -77,6 +77,21 @@ fn bytes(value: &Value) -> Option<u64> {
 ))]
 pub(crate) struct Label(pub(crate) String);
 
+/// Names of namespaces, in which `*` stands for any characters.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "pattern", description = "", extend(
+    "maxLength" = 63,
+    "pattern" = "^[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?$",
+    "errorMessage" = "write the name of a namespace, in which * stands for any characters",
+))]
+pub(crate) struct Pattern(pub(crate) String);
+
+impl List<Pattern> {
+    pub(crate) fn patterns(&self) -> BTreeSet<String> {
+        self.iter().map(|(_, Pattern(pattern))| pattern.clone()).collect()
+    }
+}
+
 /// A path, relative to the directory of the file.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(inline, description = "", extend(

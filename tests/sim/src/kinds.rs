@@ -36,6 +36,8 @@ pub const STRATEGIES: Kind = kind("guests.gyre.dev", "v1", "Strategies", "strate
 pub const READER: Kind = kind("guests.gyre.dev", "v1", "Reader", "readers");
 /// Parents of the probe `versioned`.
 pub const VERSIONED: Kind = kind("guests.gyre.dev", "v1", "Versioned", "versioneds");
+/// Parents of the probes `widened` and `narrowed`.
+pub const NARROWING: Kind = kind("guests.gyre.dev", "v1", "Narrowing", "narrowings");
 /// Parents of the probe `bare`.
 pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
 /// Parents of the probe `indiscreet`.

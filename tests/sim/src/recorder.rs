@@ -10,7 +10,7 @@ use bytes::Bytes;
 use gyre_devcluster::faults;
 use gyre_devcluster::service::BoxError;
 use gyre_engine::leadership::claim::Claim;
-use http::header::USER_AGENT;
+use http::header::{ACCEPT, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};
 use parking_lot::{Mutex, MutexGuard};
@@ -30,6 +30,8 @@ pub struct Sent {
     pub uri: String,
     /// The user agent, which names the plugin and its digest.
     pub agent: String,
+    /// The form of the answer that the host accepts.
+    pub accept: String,
     /// The code of the answer; 0 before it, and if the connection failed.
     pub code: u16,
 }
@@ -45,6 +47,11 @@ impl Sent {
     /// Returns whether it is a watch, which a host reopens even if it has nothing to do.
     pub fn is_watch(&self) -> bool {
         self.method == Method::GET && self.uri.contains("watch=true")
+    }
+
+    /// Returns whether it lists objects of this resource, or a page of them.
+    pub fn is_list_of(&self, resource: &str) -> bool {
+        self.method == Method::GET && !self.is_watch() && self.path().rsplit('/').next() == Some(resource)
     }
 
     /// Returns whether it is a write.
@@ -232,12 +239,14 @@ where
         if self.life.is_over() {
             return Box::pin(std::future::pending());
         }
+        let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let index = self.record_request(Sent {
             at: self.record.0.start.elapsed(),
             host: self.life.0.host,
             method: request.method().clone(),
             uri: request.uri().path_and_query().map_or_else(String::new, ToString::to_string),
-            agent: request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().to_owned(),
+            agent: header(USER_AGENT),
+            accept: header(ACCEPT),
             code: 0,
         });
         if let Some(happens) = self.record.is_due() {

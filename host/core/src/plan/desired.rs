@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::ownership::{Ownership, has_controller_reference, ownership};
 use super::{
     ChildList, DIGEST_ANNOTATION, Desired, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal,
-    RefusalReason, cannot_refer, digest_of,
+    RefusalReason, cannot_refer, digest_of, is_owned,
 };
 use crate::contains::{RepeatedElement, first_repeated_element};
-use crate::grants::{Outside, Scope};
+use crate::grants::{Outside, Scope, WriteNamespaces};
 use crate::manifest::{Propagation, Strategy};
 use crate::names::{is_dns_label, is_object_name};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
@@ -38,6 +38,7 @@ pub(super) struct DesiredSet {
     retained: HashSet<Identity>,
     unnamed: Unnamed,
     listed: ChildList,
+    own_namespaces: BTreeSet<String>,
 }
 
 /// Children without a name. Objects that could be them are not pruned.
@@ -50,7 +51,8 @@ struct Unnamed {
 impl DesiredSet {
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         // An entry stays on the list until the API server says that the child is gone.
-        let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
+        let (listed, own_namespaces) = (input.parent.children.clone(), own_namespaces(input, children));
+        let mut wanted = Self { listed, own_namespaces, ..Self::default() };
         let mut seen = HashMap::with_capacity(children.len());
         for child in children {
             match child {
@@ -167,7 +169,8 @@ impl DesiredSet {
             })?),
         };
         let child = ObjectRef { kind: kind.clone(), key: ObjectKey::new(namespace, name) };
-        let Err(outside) = input.grants.check_namespace(input.parent.key.namespace.as_deref(), namespace) else {
+        let is_own = |name: &str| self.own_namespaces.contains(name);
+        let Err(outside) = input.grants.check_namespace(input.parent.key.namespace.as_deref(), namespace, is_own) else {
             return Ok((child, scope));
         };
         let message = match outside {
@@ -176,6 +179,22 @@ impl DesiredSet {
         };
         Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message }))
     }
+}
+
+/// The namespaces that are children of a cluster-scoped parent, or will be. One that the plugin
+/// only keeps may be anybody's.
+fn own_namespaces(input: &Input<'_>, children: &[Child]) -> BTreeSet<String> {
+    if input.parent.key.namespace.is_some() || *input.grants.write_namespaces() == WriteNamespaces::All {
+        return BTreeSet::new();
+    }
+    let is_namespace = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Namespace";
+    let desired = children.iter().filter_map(|child| {
+        let Child::Apply(object) = child else { return None };
+        kind_of(object).ok().filter(|kind| is_namespace(kind) && input.grants.child(kind).is_some())?;
+        object.get("metadata")?.get("name")?.as_str()
+    });
+    let owned = input.observed.iter().filter(|object| is_namespace(object.kind) && is_owned(input, object));
+    desired.chain(owned.map(|object| object.key.name.as_str())).map(str::to_owned).collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -207,7 +226,7 @@ fn not_writable(child: &ObjectRef, parent_namespace: Option<&str>) -> String {
     let namespace = child.key.namespace.as_deref().unwrap_or_default();
     let where_it_is = match parent_namespace {
         Some(parent) => format!("another namespace than its parent, which is in {parent:?}"),
-        None => "a namespace that the mount may not write to".to_owned(),
+        None => "a namespace that is no child of its cluster-scoped parent".to_owned(),
     };
     format!("{child} is in {where_it_is}: add {namespace:?} to the mount's key grants.writeNamespaces")
 }

@@ -17,11 +17,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::grants::{Namespaces, Scope};
+use crate::names::is_dns_label;
 use crate::object::{GroupVersionKind, ObjectKey};
 
 /// The most bytes of a list: half of what the API server allows for all annotations of an object.
 /// `kubectl apply` keeps the whole object in one of the others.
 pub const LARGEST_LIST: usize = 128 * 1024;
+
+/// The most namespaces of a kind that are looked at one by one. For more, one list of all
+/// namespaces is cheaper.
+const ONE_BY_ONE: usize = 16;
 
 /// The prefix of the annotation's name. The plugin's name follows it.
 pub const LIST_ANNOTATION_PREFIX: &str = "children.gyre.dev/";
@@ -115,6 +121,26 @@ impl ChildList {
             rest.put(kind, namespace, name);
         }
         rest
+    }
+
+    /// The places to look for listed objects of this kind, in any version, within the namespaces of
+    /// the mount; `None` is all of them, or a cluster-scoped kind. If the list is missing, they may
+    /// be anywhere.
+    pub fn places<'a>(&'a self, kind: &GroupVersionKind, scope: Scope, within: &'a Namespaces) -> Vec<Option<&'a str>> {
+        if self.is_missing {
+            return within.places(scope);
+        }
+        let Some(namespaces) = self.names.get(&kind_name(kind)) else { return Vec::new() };
+        if scope == Scope::Cluster {
+            return vec![None];
+        }
+        // People can write the list, and a namespace becomes a part of a URL.
+        let may_exist = |name: &&str| is_dns_label(name) && within.contain(name);
+        let places: Vec<&str> = namespaces.keys().map(String::as_str).filter(may_exist).collect();
+        match within {
+            Namespaces::All if places.len() > ONE_BY_ONE => vec![None],
+            _ => places.into_iter().map(Some).collect(),
+        }
     }
 
     /// Returns whether it lists objects of this kind, in any version.

@@ -185,6 +185,13 @@ fn refused(fault: Fault, retry_after: Duration, attributes: &Attributes) -> Resu
             let why = "the object has been modified; please apply your changes to the latest version and try again";
             Status::conflict(named, why)
         }
+        Fault::Forbidden => {
+            let Attributes { verb, group, resource, .. } = attributes;
+            let message = format!(
+                r#"{resource} is forbidden: User "simulated" cannot {verb} resource "{resource}" in API group "{group}" at the cluster scope"#
+            );
+            Status::new(StatusCode::FORBIDDEN, "Forbidden", message)
+        }
         Fault::TooManyRequests => {
             let message = "the server has received too many requests and has asked us to try again later";
             let details = json!({ "retryAfterSeconds": retry_after.as_secs() });

@@ -67,6 +67,9 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
     let program = active.as_ref().map_or(wanted, |active| &active.program);
     let (readers, reads) = mount.count_reads();
     let awaited: Vec<String> = mount.awaited_kinds(wanted).iter().map(ToString::to_string).collect();
+    let unpruned = active.iter().flat_map(|active| active.unpruned_kinds());
+    let unpruned: Vec<Value> =
+        unpruned.map(|kind| json!({ "kind": kind.resource.kind().to_string(), "error": kind.error })).collect();
     let quarantine = active.as_ref().and_then(|active| active.call_guard.quarantined()).map(|held| {
         json!({
             "reason": held.reason,
@@ -91,6 +94,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "parent": program.manifest().parent.to_string(),
         "parents": active.as_ref().map(|active| active.parents.len()),
         "awaitedKinds": awaited,
+        "unprunedKinds": unpruned,
         "remembered": mount.remembered(),
         "reads": { "parents": readers, "reads": reads },
         "quarantine": quarantine,

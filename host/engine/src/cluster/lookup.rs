@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use gyre_core::grants::{Namespaces, ReadNamespaces, Scope};
+use gyre_core::grants::{ReadNamespaces, Scope, match_any};
 use gyre_core::manifest::ReadKind;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::reads::Read;
@@ -80,8 +80,22 @@ impl ReadResult {
 enum VisibleNamespaces<'a> {
     Cluster,
     One(&'a str),
+    /// The parent's, and those that match one of the patterns.
+    Matching(Option<&'a str>, &'a BTreeSet<String>),
     All,
     Nothing,
+}
+
+impl VisibleNamespaces<'_> {
+    /// Returns whether they include a namespace.
+    fn contain(&self, namespace: &str) -> bool {
+        match self {
+            Self::Cluster | Self::Nothing => false,
+            Self::One(name) => *name == namespace,
+            Self::Matching(parent, patterns) => *parent == Some(namespace) || match_any(patterns, namespace),
+            Self::All => true,
+        }
+    }
 }
 
 impl ReadCache {
@@ -185,9 +199,9 @@ impl ReadCache {
         for (read, view) in &views {
             let covers = match (self.visible_namespaces(read, view.resource.scope, parent), key.namespace.as_deref()) {
                 (VisibleNamespaces::Cluster, _) => true,
-                (VisibleNamespaces::One(granted), Some(asked)) => granted == asked,
-                (VisibleNamespaces::All, Some(asked)) => allows(&self.program.namespaces, asked),
-                (VisibleNamespaces::One(_) | VisibleNamespaces::All, None) | (VisibleNamespaces::Nothing, _) => false,
+                (visible @ VisibleNamespaces::One(_), Some(asked)) => visible.contain(asked),
+                (visible, Some(asked)) => visible.contain(asked) && self.program.namespaces.contain(asked),
+                (_, None) => false,
             };
             is_granted |= covers;
             if let Some(object) = view.get(key).filter(|_| covers) {
@@ -212,8 +226,16 @@ impl ReadCache {
                 (VisibleNamespaces::One(granted), asked) if asked.is_none_or(|asked| asked == granted) => {
                     view.list(Some(granted))
                 }
-                (VisibleNamespaces::All, Some(asked)) if allows(&self.program.namespaces, asked) => view.list(Some(asked)),
+                (VisibleNamespaces::One(_) | VisibleNamespaces::Nothing, _) => continue,
+                (visible, Some(asked)) if visible.contain(asked) && self.program.namespaces.contain(asked) => {
+                    view.list(Some(asked))
+                }
                 (VisibleNamespaces::All, None) => view.list(None),
+                (visible, None) => {
+                    let mut objects = view.list(None);
+                    objects.retain(|object| object.namespace().is_some_and(|namespace| visible.contain(namespace)));
+                    objects
+                }
                 _ => continue,
             };
             is_granted = true;
@@ -238,21 +260,15 @@ impl ReadCache {
         Ok(served.views.into_iter().filter_map(|(index, view)| Some((declaration(index)?, view))).collect())
     }
 
-    fn visible_namespaces<'a>(&self, read: &'a ReadKind, scope: Scope, parent: Option<&'a str>) -> VisibleNamespaces<'a> {
+    fn visible_namespaces<'a>(&'a self, read: &'a ReadKind, scope: Scope, parent: Option<&'a str>) -> VisibleNamespaces<'a> {
         match (scope, &read.namespace, &self.program.reads.namespaces) {
             (Scope::Cluster, _, _) => VisibleNamespaces::Cluster,
             (Scope::Namespaced, Some(named), _) => VisibleNamespaces::One(named),
             (Scope::Namespaced, None, ReadNamespaces::All) => VisibleNamespaces::All,
+            (Scope::Namespaced, None, ReadNamespaces::Named(patterns)) => VisibleNamespaces::Matching(parent, patterns),
             (Scope::Namespaced, None, ReadNamespaces::OfParent) => {
                 parent.map_or(VisibleNamespaces::Nothing, VisibleNamespaces::One)
             }
         }
-    }
-}
-
-fn allows(namespaces: &Namespaces, namespace: &str) -> bool {
-    match namespaces {
-        Namespaces::All => true,
-        Namespaces::Only(names) => names.contains(namespace),
     }
 }

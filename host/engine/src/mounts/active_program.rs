@@ -27,6 +27,7 @@ use crate::cluster::view::View;
 use crate::error::error_chain;
 use crate::leadership::claim::Claim;
 use crate::mounts::call_guard::CallGuard;
+use crate::mounts::former::{self, Found, UnprunedKind};
 use crate::mounts::fresh::{Discovery, FreshParents};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
@@ -48,6 +49,8 @@ pub(crate) struct ActiveProgram {
     pub(crate) lookup: ReadCache,
     /// The served kinds, including those that an earlier program declared.
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
+    /// Each with the task that tries to list it.
+    unpruned: Mutex<BTreeMap<GroupVersionKind, (UnprunedKind, Option<AbortHandle>)>>,
     subscriptions: Mutex<Vec<Subscription>>,
     awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
     published: Notify,
@@ -77,9 +80,18 @@ impl ActiveProgram {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let (lookup, fresh) = (ReadCache::new(Arc::clone(&program)), Arc::new(FreshParents::new(claim.clone())));
         let mut opened = Vec::new();
-        for kind in kinds(&program, &lookup, former_kinds) {
+        for kind in declared_children(&program).into_iter().chain(lookup.kinds()).collect::<BTreeSet<_>>() {
             if let Some(resource) = kinds::look_for(&services.client, &kind, &program.name).await {
                 opened.push(Opened::new((&program, &lookup, &fresh), &services.informers, resource));
+            }
+        }
+        let mut unpruned = BTreeMap::new();
+        for kind in program.undeclared(former_kinds) {
+            let Some(resource) = kinds::look_for(&services.client, &kind, &program.name).await else { continue };
+            match former::look_for_objects(&services.client, &program, &resource).await {
+                Ok(Found::Objects) => opened.push(Opened::former((&program, &fresh), &services.informers, resource)),
+                Ok(Found::Nothing) => {}
+                Err(error) => drop(unpruned.insert(kind, (UnprunedKind::new(&program, resource, &error), None))),
             }
         }
         if claim.check().is_ok() {
@@ -102,6 +114,7 @@ impl ActiveProgram {
             call_guard: CallGuard::new(program.quarantine_after),
             program,
             children: RwLock::default(),
+            unpruned: Mutex::new(unpruned),
             subscriptions: Mutex::default(),
             awaited: Mutex::default(),
             published: Notify::new(),
@@ -114,6 +127,7 @@ impl ActiveProgram {
         }
         let declared = declared_children(&active.program);
         let mut children = active.children.write();
+        // An empty kind is no longer looked for.
         let has_ours = |view: &View| view.is_outdated() || view.list(None).iter().any(|object| active.is_ours(object));
         children.retain(|kind, view| declared.contains(kind) || has_ours(view));
         drop(children);
@@ -155,6 +169,28 @@ impl ActiveProgram {
             || self.lookup.all_views().iter().any(|view| view.is_outdated())
     }
 
+    /// The kinds of which the mount may have children: those that are declared and served, and
+    /// those that an earlier program declared.
+    pub(crate) fn child_kinds(&self) -> BTreeSet<GroupVersionKind> {
+        self.children().into_keys().chain(self.unpruned.lock().keys().cloned()).collect()
+    }
+
+    pub(crate) fn unpruned_kinds(&self) -> Vec<UnprunedKind> {
+        self.unpruned.lock().values().map(|(unpruned, _)| unpruned.clone()).collect()
+    }
+
+    pub(super) fn update_unpruned(&self, unpruned: UnprunedKind) {
+        self.unpruned.lock().entry(unpruned.resource.kind()).and_modify(|(present, _)| *present = unpruned);
+    }
+
+    pub(super) fn add_pruning(&self, kind: &GroupVersionKind, task: AbortHandle) {
+        self.unpruned.lock().entry(kind.clone()).and_modify(|(_, present)| *present = Some(task));
+    }
+
+    pub(super) fn remove_unpruned(&self, kind: &GroupVersionKind) {
+        self.unpruned.lock().remove(kind);
+    }
+
     /// All Secrets that are visible as parents, children or reads.
     pub(crate) fn secrets(&self) -> Vec<Bytes> {
         let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
@@ -188,13 +224,19 @@ impl ActiveProgram {
 
     /// Returns whether one of its tasks has ended before its work was done.
     pub(crate) fn has_ended_task(&self) -> bool {
-        // An awaited kind is removed when its task ends, and the other task never ends.
-        let finding = self.finding.lock();
-        self.awaited.lock().iter().any(|(_, task)| task.is_finished()) || finding.as_ref().is_some_and(AbortHandle::is_finished)
+        // An awaited or unpruned kind is removed before its task ends. The other task never ends.
+        let has_ended = |task: &Option<AbortHandle>| task.as_ref().is_some_and(AbortHandle::is_finished);
+        has_ended(&self.finding.lock())
+            || self.awaited.lock().iter().any(|(_, task)| task.is_finished())
+            || self.unpruned.lock().values().any(|(_, task)| has_ended(task))
     }
 
     pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
         Opened::new((&self.program, &self.lookup, &self.fresh), informers, resource)
+    }
+
+    pub(super) fn open_former(&self, informers: &Informers, resource: Resource) -> Opened {
+        Opened::former((&self.program, &self.fresh), informers, resource)
     }
 
     pub(super) fn add_awaited(&self, kind: GroupVersionKind, task: AbortHandle) {
@@ -285,23 +327,10 @@ impl ActiveProgram {
 
 impl Drop for ActiveProgram {
     fn drop(&mut self) {
-        for (_, task) in self.awaited.get_mut() {
-            task.abort();
-        }
-        if let Some(task) = self.finding.get_mut() {
-            task.abort();
-        }
+        let awaiting = self.awaited.get_mut().iter().map(|(_, task)| task);
+        let pruning = self.unpruned.get_mut().values().filter_map(|(_, task)| task.as_ref());
+        awaiting.chain(pruning).chain(self.finding.get_mut().iter()).for_each(AbortHandle::abort);
     }
-}
-
-fn kinds(program: &Program, lookup: &ReadCache, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
-    let mut kinds = declared_children(program);
-    let is_declared = |kind: &GroupVersionKind| {
-        declared_children(program).iter().any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
-    };
-    kinds.extend(former_kinds.iter().filter(|kind| !is_declared(kind)).cloned());
-    kinds.extend(lookup.kinds());
-    kinds
 }
 
 fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
@@ -309,7 +338,7 @@ fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
 }
 
 pub(super) struct Opened {
-    kind: GroupVersionKind,
+    pub(super) kind: GroupVersionKind,
     read: Option<Served>,
     children: Option<Arc<View>>,
     ends: Vec<Subscription>,
@@ -323,11 +352,18 @@ impl Opened {
     ) -> Self {
         let kind = resource.kind();
         let read = lookup.kinds().contains(&kind).then(|| lookup.open(informers, &resource));
-        let is_only_read = read.is_some() && !declared_children(program).contains(&kind);
-        let scope = WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() };
-        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, scope)));
-        let ends = children.iter().flat_map(|view| forget_whose_children_go(view, fresh)).collect();
-        Self { kind, read, children, ends }
+        if declared_children(program).contains(&kind) {
+            return Self { read, ..Self::former((program, fresh), informers, resource) };
+        }
+        Self { kind, read, children: None, ends: Vec::new() }
+    }
+
+    /// The children of a kind that an earlier program declared.
+    fn former((program, fresh): (&Program, &Arc<FreshParents>), informers: &Informers, resource: Resource) -> Self {
+        let (kind, scope) = (resource.kind(), WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() });
+        let children = Arc::new(View::new(informers, resource, &program.namespaces, scope));
+        let ends = forget_whose_children_go(&children, fresh);
+        Self { kind, read: None, children: Some(children), ends }
     }
 
     pub(super) async fn synced(&self) {

@@ -29,6 +29,7 @@ use tokio::sync::Notify;
 use tracing::warn;
 
 use crate::client::answered;
+use crate::cluster::kinds::{self, Resource};
 use crate::error::error_chain;
 use crate::leadership::claim::Claim;
 use crate::program::{MountName, Program, ServiceAccount};
@@ -125,6 +126,11 @@ impl Entry {
         self.namespaces.as_ref().is_none_or(|names| names.contains(namespace)) && !self.except.contains(namespace)
     }
 
+    /// The namespaces of its parents, without regard to those that are excluded.
+    pub(crate) fn namespaces(&self) -> Namespaces {
+        self.namespaces.clone().map_or(Namespaces::All, Namespaces::Only)
+    }
+
     /// Returns whether the entry is of the program's plugin, in any version.
     pub fn is_of(&self, program: &Program) -> bool {
         self.is_about_the_same(&Self::of(program, std::iter::empty()))
@@ -164,6 +170,28 @@ pub fn written(place: &Place, programs: &[Program], former: &BTreeMap<String, BT
     let entries: BTreeMap<String, String> = entries.collect();
     let metadata = json!({ "namespace": place.namespace, "name": place.name });
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": entries })
+}
+
+/// Returns the kinds that earlier versions of mounted plugins declared, according to the inventory,
+/// each with its mount. They are pruned. Kinds that the API server does not serve are left out.
+///
+/// # Errors
+///
+/// Those of the requests.
+pub async fn former_kinds<'a>(
+    client: &Client,
+    place: &Place,
+    programs: &'a [Program],
+) -> Result<Vec<(&'a Program, Resource)>, kube::Error> {
+    let Some(map) = Inventory::new(client.clone(), Some(place.clone())).fetch().await? else { return Ok(Vec::new()) };
+    let (entries, mut found) = (entries_of(&map), Vec::new());
+    for program in programs {
+        let entry = entries.get(&*program.name).filter(|entry| entry.is_of(program));
+        for kind in entry.map(|entry| program.undeclared(&entry.children)).unwrap_or_default() {
+            found.extend(kinds::find(client, &kind).await?.map(|resource| (program, resource)));
+        }
+    }
+    Ok(found)
 }
 
 /// The last attempt to write an entry.

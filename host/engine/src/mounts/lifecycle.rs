@@ -72,12 +72,8 @@ impl Mount {
             return;
         }
         let parents = self.find_parents(&program, services).await;
-        let former = services
-            .inventory
-            .kinds(&self.name)
-            .into_iter()
-            .chain(old.iter().flat_map(|old| old.children().into_keys()))
-            .collect();
+        let former =
+            services.inventory.kinds(&self.name).into_iter().chain(old.iter().flat_map(|old| old.child_kinds())).collect();
         let active =
             match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name))
                 .await
@@ -90,7 +86,7 @@ impl Mount {
                     return;
                 }
             };
-        services.inventory.record(&self.name, Entry::of(&program, active.children().into_keys()));
+        services.inventory.record(&self.name, Entry::of(&program, active.child_kinds().into_iter()));
         self.set_active(Arc::clone(&active));
         services.queue.add_mount(&self.name, self.queue_options(&active));
         let manifest = program.manifest();
@@ -107,6 +103,7 @@ impl Mount {
         // Deletions before the subscription were reported to nobody.
         self.forget_what_is_gone(&services.queue);
         active.await_kinds(self, services);
+        active.await_pruning(self, services);
         self.enter(Phase::Running);
         services.leadable.add(&self.name);
     }

@@ -1,16 +1,21 @@
 //! Unmounting without stranded finalizers: removes the finalizers of a plugin that is not mounted.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use gyre_core::grants::Namespaces;
+use gyre_core::object::GroupVersionKind;
 use kube::Client;
+use tokio::sync::OnceCell;
 use tracing::{info, warn};
 
-use crate::cluster::kinds;
+use crate::cluster::kinds::{self, Resource};
 use crate::cluster::object::Object;
+use crate::cluster::pages::MetadataPages;
 use crate::error::error_chain;
 use crate::mounts::inventory::{Entry, Inventory};
-use crate::mounts::unreachable::{self, list_objects};
-use crate::writes::finalizers::{has_finalizer, remove_finalizer_without_mount};
+use crate::mounts::unreachable;
+use crate::writes::finalizers::{child_list, has_finalizer, remove_finalizer_without_mount};
 
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// The longest delay: people may wait for the deletion of an object.
@@ -85,22 +90,40 @@ struct Left {
 async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result<Left, kube::Error> {
     let mut left = Left { parents: 0, released: 0 };
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
-    for parent in list_objects(client, &parents, entry.namespaces.as_ref(), None).await? {
-        let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
-        if !is_meant || !has_finalizer(&parent, &entry.plugin) {
-            continue;
-        }
-        if parent.is_deleting() && has_unreachable_children(client, writer, entry, &parent).await? {
-            left.parents += 1;
-            continue;
-        }
-        match remove_finalizer_without_mount(writer, &parents, &parent, &entry.plugin).await {
-            Ok(()) => left.released += 1,
-            Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
-            Err(error) => return Err(error),
+    let (namespaces, children) = (entry.namespaces(), OnceCell::new());
+    let places = namespaces.places(parents.scope);
+    // One page at a time: all parents of a kind may take more memory than the host has.
+    let mut pages = MetadataPages::new(client, &parents, places, None);
+    while let Some(page) = pages.next().await? {
+        for parent in page {
+            let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
+            if !is_meant || !has_finalizer(&parent, &entry.plugin) {
+                continue;
+            }
+            if parent.is_deleting() {
+                let children = children.get_or_try_init(|| find_all(client, &entry.children)).await?;
+                if has_unreachable_children(client, writer, entry, &parent, children, &namespaces).await? {
+                    left.parents += 1;
+                    continue;
+                }
+            }
+            match remove_finalizer_without_mount(writer, &parents, &parent, &entry.plugin).await {
+                Ok(()) => left.released += 1,
+                Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(left)
+}
+
+/// Looks kinds up. Those that the API server does not serve have no objects.
+async fn find_all(client: &Client, all: &BTreeSet<GroupVersionKind>) -> Result<Vec<Resource>, kube::Error> {
+    let mut resources = Vec::new();
+    for kind in all {
+        resources.extend(kinds::find(client, kind).await?);
+    }
+    Ok(resources)
 }
 
 async fn has_unreachable_children(
@@ -108,12 +131,11 @@ async fn has_unreachable_children(
     writer: &Client,
     entry: &Entry,
     parent: &Object,
+    kinds: &[Resource],
+    namespaces: &Namespaces,
 ) -> Result<bool, kube::Error> {
-    let mut resources = Vec::new();
-    for kind in &entry.children {
-        resources.extend(kinds::find(client, kind).await?);
-    }
-    let children = unreachable::children(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await?;
+    let listed = child_list(parent, &entry.plugin);
+    let children = unreachable::children(client, &entry.plugin, parent, &listed, kinds, namespaces).await?;
     unreachable::delete(writer, &children).await?;
     Ok(children.iter().any(|(_, child)| unreachable::is_waited_for(&entry.plugin, parent, child)))
 }

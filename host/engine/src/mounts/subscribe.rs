@@ -1,19 +1,26 @@
 //! The subscriptions that queue the parents that a change concerns.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::Priority;
-use tracing::debug;
+use tracing::{debug, info};
 
 use crate::cluster::informer::{Origin, WatchEvent};
 use crate::cluster::kinds;
 use crate::cluster::lookup::Served;
 use crate::cluster::view::View;
-use crate::mounts::active_program::ActiveProgram;
+use crate::error::error_chain;
+use crate::mounts::active_program::{ActiveProgram, Opened};
+use crate::mounts::former::{Found, UnprunedKind, look_for_objects};
+use crate::mounts::inventory::Entry;
 use crate::mounts::mount::Mount;
 use crate::mounts::services::HostServices;
 use crate::work::WorkQueue;
+
+/// The interval of attempts to list a former kind. A person applies rules and waits.
+const PRUNE_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 impl ActiveProgram {
     /// Queues all parents, and those that a change concerns from now on.
@@ -34,6 +41,25 @@ impl ActiveProgram {
             let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(services), kind.clone());
             let task = tokio::spawn(waiting).abort_handle();
             self.add_awaited(kind, task);
+        }
+    }
+
+    /// Prunes the kinds that could not be listed, once they can be.
+    pub(crate) fn await_pruning(self: &Arc<Self>, mount: &Arc<Mount>, services: &Arc<HostServices>) {
+        for unpruned in self.unpruned_kinds() {
+            let kind = unpruned.resource.kind();
+            let pruning = prune_later(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(services), unpruned);
+            self.add_pruning(&kind, tokio::spawn(pruning).abort_handle());
+        }
+    }
+
+    /// Publishes a kind after the mount has begun to work, and subscribes to its children.
+    pub(super) fn publish_late(self: &Arc<Self>, opened: Opened, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
+        let kind = opened.kind.clone();
+        self.publish(opened);
+        self.fresh.forget_all();
+        if let Some(view) = self.children().get(&kind) {
+            self.subscribe_to_children(view, mount, queue);
         }
     }
 
@@ -107,15 +133,45 @@ async fn wait_for(active: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc
     let Some(opened) = opened else { return };
     opened.synced().await;
     let (Some(active), Some(mount)) = (active.upgrade(), mount.upgrade()) else { return };
-    active.publish(opened);
-    active.fresh.forget_all();
-    if let Some(view) = active.children().get(&kind) {
-        active.subscribe_to_children(view, &mount, &services.queue);
-    }
+    active.publish_late(opened, &mount, &services.queue);
     for view in active.lookup.served(&kind).iter().flat_map(Served::views) {
         active.subscribe_to_reads(&kind, view, &mount, &services.queue);
     }
     active.remove_awaited(&kind);
+    for parent in active.parents.list(None) {
+        mount.enqueue(&services.queue, parent.key(), Priority::Low);
+    }
+}
+
+async fn prune_later(active: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc<HostServices>, mut unpruned: UnprunedKind) {
+    let Some(program) = active.upgrade().map(|active| Arc::clone(&active.program)) else { return };
+    let found = loop {
+        tokio::time::sleep(PRUNE_AGAIN_AFTER).await;
+        match look_for_objects(&services.client, &program, &unpruned.resource).await {
+            Ok(found) => break found,
+            Err(error) if error_chain(&error) == unpruned.error => {}
+            Err(error) => {
+                unpruned = UnprunedKind::new(&program, unpruned.resource, &error);
+                active.upgrade().iter().for_each(|active| active.update_unpruned(unpruned.clone()));
+            }
+        }
+    };
+    let kind = unpruned.resource.kind();
+    let open = |active: Arc<ActiveProgram>| active.open_former(&services.informers, unpruned.resource.clone());
+    let opened = active.upgrade().filter(|_| found == Found::Objects).map(open);
+    if let Some(opened) = &opened {
+        opened.synced().await;
+    }
+    let (Some(active), Some(mount)) = (active.upgrade(), mount.upgrade()) else { return };
+    if mount.active().is_none_or(|now| !Arc::ptr_eq(&now, &active)) {
+        return;
+    }
+    info!(mount = %mount.name, %kind, "the objects of a former kind can be listed now, and are pruned");
+    if let Some(opened) = opened {
+        active.publish_late(opened, &mount, &services.queue);
+    }
+    active.remove_unpruned(&kind);
+    services.inventory.record(&mount.name, Entry::of(&active.program, active.child_kinds().into_iter()));
     for parent in active.parents.list(None) {
         mount.enqueue(&services.queue, parent.key(), Priority::Low);
     }

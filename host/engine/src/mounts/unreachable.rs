@@ -1,20 +1,15 @@
 //! The children of a parent that the garbage collector does not reach, read from the API server.
 
-use std::collections::BTreeSet;
-
-use gyre_core::grants::Scope;
-use gyre_core::object::GroupVersionKind;
-use gyre_core::plan::{OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
-use kube::api::{DeleteParams, ListParams, Preconditions};
+use gyre_core::grants::Namespaces;
+use gyre_core::plan::{ChildList, OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
+use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client};
 
 use crate::client::answered;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
+use crate::cluster::pages::MetadataPages;
 use crate::writes::finalizers::child_list;
-
-/// The page size of lists, as in client-go's pager.
-const PAGE: u32 = 500;
 
 /// Returns whether a deletion waits for this child. It may be forged if the parent has no list.
 pub(crate) fn is_waited_for(plugin: &str, parent: &Object, child: &Object) -> bool {
@@ -35,58 +30,35 @@ pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject
     Ok(())
 }
 
-/// Lists the children that the garbage collector does not reach. Needs the host's `list`
-/// permission; a mount's service account may lack it for kinds that are not granted.
+/// Lists the children that the garbage collector does not reach, where `listed` says that there may
+/// be some; everywhere if it is missing. Needs the host's `list` permission; a mount's service
+/// account may lack it for kinds that are not granted.
 pub(crate) async fn children<'a>(
     client: &Client,
     plugin: &str,
     parent: &Object,
+    listed: &ChildList,
     resources: &'a [Resource],
-    namespaces: Option<&BTreeSet<String>>,
+    namespaces: &Namespaces,
 ) -> Result<Vec<(&'a Resource, SharedObject)>, kube::Error> {
     // The garbage collector reaches all children of a cluster-scoped parent.
     if parent.namespace().is_none() {
         return Ok(Vec::new());
     }
-    let listed = child_list(parent, plugin);
-    let is_listed = |kind: &GroupVersionKind, child: &Object| listed.is_missing() || listed.contains(kind, &child.key());
     let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
     let mut found = Vec::new();
     for resource in resources {
-        let children = list_objects(client, resource, namespaces, Some(&selector)).await?;
-        let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
         let kind = resource.kind();
+        let is_listed = |child: &Object| listed.is_missing() || listed.contains(&kind, &child.key());
+        let is_out_of_reach = |child: &Object| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
         // As in the plan, objects of other controllers are not the parent's.
-        let is_its = |child: &SharedObject| child.owner_uid() == Some(parent.uid());
-        let children = children.into_iter().filter(|child| is_out_of_reach(child) && is_its(child) && is_listed(&kind, child));
-        found.extend(children.map(|child| (resource, child)));
-    }
-    Ok(found)
-}
-
-pub(super) async fn list_objects(
-    client: &Client,
-    resource: &Resource,
-    namespaces: Option<&BTreeSet<String>>,
-    selector: Option<&str>,
-) -> Result<Vec<SharedObject>, kube::Error> {
-    let namespaces: Vec<Option<&str>> = match namespaces {
-        Some(names) if resource.scope == Scope::Namespaced => names.iter().map(|name| Some(name.as_str())).collect(),
-        _ => vec![None],
-    };
-    let mut objects = Vec::new();
-    for namespace in namespaces {
-        let api: Api<Received> = resource.api(client, namespace);
-        let mut parameters = ListParams::default().limit(PAGE);
-        parameters.label_selector = selector.map(str::to_owned);
-        loop {
-            let page = answered(api.list(&parameters)).await?;
-            objects.extend(page.items.into_iter().filter_map(|item| item.object.ok()));
-            match page.metadata.continue_ {
-                Some(next) if !next.is_empty() => parameters = parameters.continue_token(&next),
-                _ => break,
-            }
+        let is_its = |child: &Object| child.owner_uid() == Some(parent.uid());
+        let places = listed.places(&kind, resource.scope, namespaces);
+        let mut pages = MetadataPages::new(client, resource, places, Some(&selector));
+        while let Some(page) = pages.next().await? {
+            let children = page.into_iter().filter(|child| is_out_of_reach(child) && is_its(child) && is_listed(child));
+            found.extend(children.map(|child| (resource, child)));
         }
     }
-    Ok(objects)
+    Ok(found)
 }

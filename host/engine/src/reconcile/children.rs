@@ -1,10 +1,9 @@
 //! Writes the children of a plan: lists them on the parent where needed, then carries out the
 //! steps.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
-use gyre_core::grants::Namespaces;
 use gyre_core::outcome::{Changed, Problem, ProblemKind};
 use gyre_core::plan::{ChildList, Holds, Input, Ownership, Parent, Plan, Step, StepEnd, ownership};
 use tracing::debug;
@@ -13,6 +12,7 @@ use super::Run;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::Comparison;
+use crate::mounts::unreachable;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
 use crate::writes::apply::{Applier, StepResult, problem};
 use crate::writes::finalizers;
@@ -144,13 +144,20 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn where_children_are(&self) -> (Vec<Resource>, Option<&BTreeSet<String>>) {
-        let resources = self.observed.views.values().map(|view| view.resource.clone()).collect();
-        let namespaces = match &self.active.program.namespaces {
-            Namespaces::All => None,
-            Namespaces::Only(names) => Some(names),
-        };
-        (resources, namespaces)
+    pub(super) fn child_resources(&self) -> Vec<Resource> {
+        self.observed.views.values().map(|view| view.resource.clone()).collect()
+    }
+
+    /// Asks the API server for the children that the garbage collector does not reach, because the
+    /// caches may lag. `listed` says where they may be.
+    pub(super) async fn unreachable_children<'a>(
+        &self,
+        listed: &ChildList,
+        resources: &'a [Resource],
+    ) -> Result<Vec<(&'a Resource, SharedObject)>, kube::Error> {
+        let (program, parent) = (&self.active.program, &self.observed.parent);
+        let plugin = &program.manifest().name;
+        unreachable::children(&self.active.reads, plugin, parent, listed, resources, &program.namespaces).await
     }
 }
 

@@ -14,7 +14,7 @@ use crate::call::threads::Priority;
 use crate::mounts::unreachable;
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::plan_inputs::{Decision, DeletionDecision, PlanInputs};
-use crate::writes::finalizers::List;
+use crate::writes::finalizers::{List, child_list};
 
 /// Plans without a call and with at most this many children are computed on the async thread;
 /// larger ones take milliseconds.
@@ -119,15 +119,15 @@ impl Run<'_> {
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
-    /// Asks the API server, because the caches may not show recently created children.
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
-        let (resources, namespaces) = self.where_children_are();
-        let (active, parent) = (self.active, &self.observed.parent);
-        let left = match unreachable::children(&active.reads, self.writer().plugin, parent, &resources, namespaces).await {
-            Ok(left) if !left.iter().any(|(_, child)| unreachable::is_waited_for(self.writer().plugin, parent, child)) => {
+        let (mut resources, plugin, parent) = (self.child_resources(), self.writer().plugin, &self.observed.parent);
+        // A listed child that cannot be looked for must not be left behind.
+        resources.extend(self.active.unpruned_kinds().into_iter().map(|kind| kind.resource));
+        let left = match self.unreachable_children(&child_list(parent, plugin), &resources).await {
+            Ok(left) if !left.iter().any(|(_, child)| unreachable::is_waited_for(plugin, parent, child)) => {
                 return self.remove_finalizer(List::Remove).await;
             }
-            Ok(left) => unreachable::delete(&active.client, &left).await,
+            Ok(left) => unreachable::delete(&self.active.client, &left).await,
             Err(error) => Err(error),
         };
         match left {

@@ -11,8 +11,6 @@ use tokio::time::Instant;
 
 use super::Run;
 use crate::call::Ask;
-use crate::cluster::kinds::Resource;
-use crate::mounts::unreachable;
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::plan_inputs::{Decision, LiveDecision, PlanInputs};
 use crate::writes::finalizers;
@@ -84,16 +82,14 @@ impl Run<'_> {
         }
     }
 
-    /// Removes deleted children from the list. Asks the API server, because the caches may lag.
+    /// Removes deleted children from the list.
     async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
         let unknown = list.without(known);
         if unknown == ChildList::default() {
             return;
         }
-        let (resources, namespaces) = self.where_children_are();
-        let resources: Vec<Resource> = resources.into_iter().filter(|resource| unknown.has_kind(&resource.kind())).collect();
-        let (client, parent) = (&self.active.reads, &self.observed.parent);
-        let there = match unreachable::children(client, self.writer().plugin, parent, &resources, namespaces).await {
+        let resources = self.child_resources();
+        let there = match self.unreachable_children(&unknown, &resources).await {
             Ok(there) => there,
             Err(error) => return self.fail(&error),
         };

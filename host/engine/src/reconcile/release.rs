@@ -3,7 +3,6 @@
 use gyre_core::outcome::{Changed, Outcome};
 
 use super::Run;
-use crate::mounts::unreachable;
 use crate::writes::finalizers::{self, List};
 
 impl Run<'_> {
@@ -20,9 +19,12 @@ impl Run<'_> {
         if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
         }
-        let (client, parent) = (&self.active.reads, &self.observed.parent);
-        let (resources, namespaces) = self.where_children_are();
-        match unreachable::children(client, self.writer().plugin, parent, &resources, namespaces).await {
+        let list = finalizers::child_list(&self.observed.parent, self.writer().plugin);
+        // Children that cannot be listed may still need it.
+        if self.active.unpruned_kinds().iter().any(|kind| list.is_missing() || list.has_kind(&kind.resource.kind())) {
+            return;
+        }
+        match self.unreachable_children(&list, &self.child_resources()).await {
             Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
             Ok(_) => {}
             Err(error) => self.fail(&error),

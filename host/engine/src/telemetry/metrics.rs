@@ -83,6 +83,7 @@ pub struct Metrics {
     problems: Family<MountReason, Counter>,
     quarantined: Family<Mount, Gauge>,
     quarantined_namespaces: Family<Mount, Gauge>,
+    unpruned_kinds: Family<Mount, Gauge>,
     parked: Family<Mount, Gauge>,
     awaited_kinds: Family<MountKind, Gauge>,
     writes: Family<MountWrite, Counter>,
@@ -131,6 +132,7 @@ impl Default for Metrics {
             problems: Family::default(),
             quarantined: Family::default(),
             quarantined_namespaces: Family::default(),
+            unpruned_kinds: Family::default(),
             parked: Family::default(),
             awaited_kinds: Family::default(),
             writes: Family::default(),
@@ -243,6 +245,11 @@ impl Metrics {
             "plugin_quarantined_namespaces",
             "Namespaces and cluster-scoped objects for which a plugin is quarantined",
             self.quarantined_namespaces.clone(),
+        );
+        registry.register(
+            "plugin_unpruned_kinds",
+            "Kinds that a plugin no longer declares, and whose objects stay because the host may not list them",
+            self.unpruned_kinds.clone(),
         );
         registry.register(
             "parked_objects",
@@ -527,9 +534,11 @@ impl Metrics {
         self.quarantined.clear();
         self.quarantined_namespaces.clear();
         self.awaited_kinds.clear();
+        self.unpruned_kinds.clear();
         for (mount, gauges) in mounts {
             let labels = Mount::new(mount);
             self.compile_seconds.get_or_create(&labels).set(gauges.compile.duration.as_secs_f64());
+            self.unpruned_kinds.get_or_create(&labels).set(gauges.unpruned_kinds as i64);
             self.quarantined.get_or_create(&labels).set(i64::from(gauges.is_quarantined));
             self.quarantined_namespaces.get_or_create(&labels).set(gauges.quarantined_scopes as i64);
             for (state, count) in [("running", gauges.running), ("idle", gauges.idle)] {
@@ -655,6 +664,8 @@ pub struct MountGauges {
     pub quarantined_scopes: usize,
     /// The kinds that it waits for.
     pub awaited_kinds: Vec<GroupVersionKind>,
+    /// The number of former kinds whose objects cannot be listed.
+    pub unpruned_kinds: usize,
 }
 
 /// The gauges of a shadow.

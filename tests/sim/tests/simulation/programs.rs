@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_devcluster::faults::Plan;
+use gyre_devcluster::Server;
+use gyre_devcluster::faults::{Fault, Faults, Plan, Requests, Rule};
 use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
 use gyre_engine::program::Program;
@@ -207,4 +208,88 @@ async fn going(world: &World) -> Vec<String> {
     let all = world.people.snapshot(kinds::PARENTS.into_iter().chain(kinds::CHILDREN).chain([kinds::NAMESPACE])).await;
     let going = all.iter().filter(|(_, object)| !object["metadata"]["deletionTimestamp"].is_null());
     going.map(|(name, object)| format!("{name} is stuck in deletion: {}", object["metadata"])).collect()
+}
+
+/// The parents of an unmount: some pages.
+const MANY: usize = 250;
+/// The most parents of a page.
+const PAGE: usize = 100;
+
+/// Also if the API server forgets the state that is listed.
+#[test]
+fn an_unmount_lists_the_metadata_of_one_page_of_parents_after_the_other() {
+    simulate(async {
+        let plugins = Plugins::one(gyre_artifacts::probes::FINALIZING);
+        let world = World::new(&plugins, 0, Plan::default()).await;
+        for number in 0..MANY {
+            let name = Name::new(kinds::FINALIZING, "default", &format!("it-{number}"));
+            world.people.create_in(&name, &json!({ "spec": {} })).await;
+        }
+        let programs: Sender = watch::Sender::new(plugins.programs());
+        let host = start(&world, &programs);
+        assert!(world.rest(IN_BETWEEN).await);
+        assert_eq!(finalizers(&world.people).await.len(), MANY);
+        let mark = world.record.len();
+        let before = world.record.inspect(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
+        let cluster = world.cluster().clone();
+        world.record.before(before + PAGE, move || cluster.with_server(Server::compact));
+        programs.send_replace([].into());
+        assert!(world.rest(IN_BETWEEN).await);
+        assert_eq!(finalizers(&world.people).await, [""; 0]);
+        host.kill().await;
+        world.record.inspect(|sent| {
+            let mut released = Vec::new();
+            for sent in &sent[mark..] {
+                if sent.is_list_of("finalizings") {
+                    assert!(sent.accept.contains("as=PartialObjectMetadataList"), "{sent:?} accepts {}", sent.accept);
+                    released.push(0);
+                } else if let (Some(released), "PATCH") = (released.last_mut(), sent.method.as_str()) {
+                    *released += 1;
+                }
+            }
+            assert!(released.iter().all(|released| *released <= PAGE), "after each list: {released:?}");
+            assert_eq!(released.iter().sum::<usize>(), MANY);
+        });
+    });
+}
+
+/// The rules of the later version do not permit to list what the earlier one created.
+#[test]
+fn a_mount_whose_former_kind_cannot_be_listed_works_and_prunes_it_once_it_can_be() {
+    let [before, after] = [gyre_artifacts::probes::WIDENED, gyre_artifacts::probes::NARROWED].map(Plugins::one);
+    simulate(async {
+        let world = World::new(&before, 0, Plan::default()).await;
+        let of = |kind, name: &str| Name::new(kind, "default", name);
+        world.people.create_in(&of(kinds::NARROWING, "it"), &json!({ "spec": {} })).await;
+        let host = world.host(&before);
+        assert!(world.rest(IN_BETWEEN).await);
+        host.kill().await;
+        let inventory = async || world.people.get(&of(kinds::CONFIG_MAP, "gyre-inventory")).await.unwrap()["data"].to_string();
+        assert!(inventory().await.contains("Secret"));
+
+        let requests = Requests { resource: "secrets".to_owned(), ..Requests::default() };
+        let rules = vec![Rule { requests, faults: vec![(Fault::Forbidden, 1.0)] }];
+        let mut forbidden = world.clone();
+        forbidden.faults = Faults::new(Plan { rules, ..Plan::default() }, 0);
+        let host = forbidden.host(&after);
+        world.people.act(&Action::DeleteChild(of(kinds::CONFIG_MAP, "it"))).await;
+        world.people.create_in(&of(kinds::NARROWING, "new"), &json!({ "spec": {} })).await;
+        assert!(world.rest(IN_BETWEEN).await);
+        for name in ["it", "new"] {
+            assert!(world.people.get(&of(kinds::CONFIG_MAP, name)).await.is_some(), "{name} is reconciled");
+        }
+        assert!(world.people.get(&of(kinds::SECRET, "it")).await.is_some());
+        assert!(inventory().await.contains("Secret"), "a later start must know it");
+        let lists = world.record.inspect(|sent| sent.iter().filter(|sent| sent.code == 403).count());
+        assert!(lists <= 4, "{lists} requests within two minutes were forbidden");
+
+        forbidden.faults.stop();
+        assert!(world.rest(IN_BETWEEN).await);
+        assert!(world.people.get(&of(kinds::SECRET, "it")).await.is_none());
+        host.kill().await;
+        let host = world.host(&after);
+        assert!(world.rest(IN_BETWEEN).await);
+        assert!(!inventory().await.contains("Secret"), "nothing of it is left");
+        host.kill().await;
+    });
 }

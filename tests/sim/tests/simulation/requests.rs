@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::Plan;
 use gyre_sim::kinds::{self, Kind, Name};
-use gyre_sim::{Plugins, World, simulate};
+use gyre_sim::{Action, Cascade, Plugins, World, simulate};
 use serde_json::{Value, json};
 
 const PARENTS: usize = 10;
@@ -96,4 +96,44 @@ fn a_child_of_each_strategy_is_created_with_one_post() {
 fn children_in_other_namespaces_take_one_more_patch_of_their_parent() {
     let expected = [("POST configmaps", 2), ("PATCH crossnamespaces", 1), ("PATCH crossnamespaces/status", 1)];
     check(gyre_artifacts::probes::CROSS_NAMESPACE, kinds::CROSS_NAMESPACE, &json!({ "namespace": "team-a" }), &expected);
+}
+
+/// The paths of the lists in which the host looked for children while all parents were deleted.
+fn lists_of_a_deletion(plugin: &str, kind: Kind, spec: &Value) -> Vec<String> {
+    simulate(async {
+        let plugins = Plugins::one(plugin);
+        let world = World::new(&plugins, 0, Plan::default()).await;
+        world.people.act(&Action::CreateNamespace("team-a")).await;
+        let name = |number: usize| Name::new(kind, "default", &format!("it-{number}"));
+        for number in 0..PARENTS {
+            world.people.create_in(&name(number), &json!({ "spec": spec })).await;
+        }
+        let host = world.host(&plugins);
+        assert!(world.rest(QUIET).await, "{plugin}");
+        let mark = world.record.len();
+        for number in 0..PARENTS {
+            world.people.act(&Action::Delete(name(number), Cascade::Background)).await;
+        }
+        assert!(world.rest(QUIET).await, "{plugin}");
+        assert!(world.people.list(kind).await.is_empty(), "{plugin}");
+        host.kill().await;
+        world.record.inspect(|sent| {
+            let sent = sent[mark..].iter().filter(|sent| !sent.is_watch() && sent.uri.contains("owner-uid"));
+            sent.map(|sent| sent.path().to_owned()).collect()
+        })
+    })
+}
+
+#[test]
+fn a_deletion_without_listed_children_lists_nothing() {
+    let lists = lists_of_a_deletion(gyre_artifacts::probes::FINALIZING, kinds::FINALIZING, &json!({}));
+    assert_eq!(lists, [""; 0]);
+}
+
+#[test]
+fn a_deletion_looks_for_listed_children_where_they_are() {
+    // The ConfigMap of each parent is listed; it could have a ClusterRole, too.
+    let spec = json!({ "namespace": "team-a" });
+    let lists = lists_of_a_deletion(gyre_artifacts::probes::CROSS_NAMESPACE, kinds::CROSS_NAMESPACE, &spec);
+    assert_eq!(lists, ["/api/v1/namespaces/team-a/configmaps"; PARENTS]);
 }

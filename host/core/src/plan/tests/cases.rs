@@ -404,7 +404,7 @@ fn a_child_outside_of_its_parents_namespace_needs_a_grant_of_its_namespace() {
     for (granted, parent, child, is_written) in [
         (WriteNamespaces::OfParent, Some("default"), "default", true),
         (WriteNamespaces::OfParent, Some("default"), "kube-system", false),
-        (WriteNamespaces::OfParent, None, "kube-system", true),
+        (WriteNamespaces::OfParent, None, "kube-system", false),
         (named.clone(), Some("default"), "default", true),
         (named.clone(), Some("default"), "shared", true),
         (named.clone(), Some("default"), "kube-system", false),
@@ -433,6 +433,45 @@ fn a_child_outside_of_its_parents_namespace_needs_a_grant_of_its_namespace() {
                 refusal.message
             );
         }
+    }
+}
+
+#[test]
+fn children_of_a_cluster_scoped_parent_may_be_in_namespaces_that_are_its_children() {
+    let mut base = world();
+    base.grants = Grants::new(&manifest(), Namespaces::All);
+    base.parent.key.namespace = None;
+    let own = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "own" } });
+    let within = |namespace: &str| {
+        let mut map = config_map("a", "x");
+        map["metadata"]["namespace"] = json!(namespace);
+        map
+    };
+    let created_together = base.clone().wants([own.clone(), within("own"), within("other")]).plan();
+    assert_eq!(steps(&created_together), ["create Namespace.v1 own", "create ConfigMap.v1 own/a"]);
+    let refused = [(RefusalReason::NamespaceNotGranted, Some("ConfigMap.v1 other/a".to_owned()))];
+    assert_eq!(refusals(&created_together), refused);
+
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "other", "uid": "other", "resourceVersion": "1" },
+    });
+    let there = base.clone().sees([created(&base, own), foreign]);
+    let kept = |name: &str| Child::Keep(ObjectRef { kind: gvk("v1/Namespace"), key: ObjectKey::new(None::<String>, name) });
+    let mut keeps = there.wants([within("own"), within("other")]);
+    keeps.desired.as_mut().unwrap().extend([kept("own"), kept("other")]);
+    assert_eq!(steps(&keeps.plan()), ["create ConfigMap.v1 own/a"], "keeping a namespace does not make it the parent's");
+    assert_eq!(refusals(&keeps.plan()), refused);
+}
+
+#[test]
+fn a_grant_of_namespaces_may_be_a_pattern() {
+    let granted = WriteNamespaces::Named(["team-*".to_owned()].into());
+    for (namespace, is_written) in [("team-a", true), ("team", false), ("my-team-a", false)] {
+        let mut world = world();
+        world.grants = Grants::new(&manifest(), Namespaces::All).with_write_namespaces(granted.clone());
+        let mut map = config_map("a", "x");
+        map["metadata"]["namespace"] = json!(namespace);
+        assert_eq!(world.wants([map]).plan().steps.len(), usize::from(is_written), "{namespace}");
     }
 }
 

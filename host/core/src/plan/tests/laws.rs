@@ -106,12 +106,26 @@ fn objects() -> impl Strategy<Value = Value> {
 }
 
 /// Owned objects may also be deleted in namespaces without a write grant.
-pub(super) fn is_in_granted_namespace(world: &World, step: &Step) -> bool {
+pub(super) fn is_in_granted_namespace(world: &World, children: Option<&[Child]>, step: &Step) -> bool {
     let namespace = step.child().key.namespace.as_deref();
     match step {
         Step::Delete { .. } => world.grants.allows_deletion_in(namespace),
-        _ => world.grants.check_namespace(world.parent.key.namespace.as_deref(), namespace).is_ok(),
+        _ => {
+            let is_named = |name: &str| children.into_iter().flatten().any(|child| names_namespace(child, name));
+            let is_own = |name: &str| owns_namespace(world, name) || is_named(name);
+            world.grants.check_namespace(world.parent.key.namespace.as_deref(), namespace, is_own).is_ok()
+        }
     }
+}
+
+fn names_namespace(child: &Child, name: &str) -> bool {
+    let Child::Apply(object) = child else { return false };
+    object["apiVersion"] == "v1" && object["kind"] == "Namespace" && object["metadata"]["name"] == name
+}
+
+pub(super) fn owns_namespace(world: &World, name: &str) -> bool {
+    let is_it = |live: &&Live| live.kind.kind == "Namespace" && live.key.name == name;
+    world.observed.iter().filter(is_it).any(|live| is_owned(world, &parsed(live)))
 }
 
 pub(super) fn worlds() -> impl Strategy<Value = World> {
@@ -302,7 +316,7 @@ proptest! {
         for step in &plan.steps {
             let child = step.child();
             prop_assert!(world.grants.allows_kind(&child.kind), "{step:?}");
-            prop_assert!(is_in_granted_namespace(&world, step), "{step:?}");
+            prop_assert!(is_in_granted_namespace(&world, world.desired.as_deref(), step), "{step:?}");
             if !matches!(step, Step::Delete { .. }) {
                 prop_assert!(world.grants.child(&child.kind).is_some(), "{step:?}");
                 prop_assert!(world.scopes.contains_key(&child.kind), "{step:?}");

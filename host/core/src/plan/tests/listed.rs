@@ -1,5 +1,7 @@
 //! Laws and cases of the list of children that no ownerReference can name.
 
+use std::collections::BTreeSet;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -42,6 +44,29 @@ proptest! {
             let (here, there) = (list.contains(&child.kind, &child.key), other.contains(&child.kind, &child.key));
             prop_assert_eq!(list.union(&other).contains(&child.kind, &child.key), here || there);
             prop_assert_eq!(list.without(&other).contains(&child.kind, &child.key), here && !there);
+        }
+    }
+
+    #[test]
+    fn listed_children_are_looked_for_where_they_are_and_nowhere_else(
+        children in vec(child(), 0..40),
+        namespaces in select(vec![Namespaces::All, Namespaces::Only(["a".to_owned(), "b".to_owned()].into())]),
+    ) {
+        let list = list_of(&children);
+        for kind in ["v1/ConfigMap", "batch/v1/Job", "rbac.authorization.k8s.io/v1/ClusterRole"].map(gvk) {
+            let scope = if kind.kind == "ClusterRole" { Scope::Cluster } else { Scope::Namespaced };
+            let of_kind = children.iter().filter(|child| child.kind.kind == kind.kind);
+            let expected: BTreeSet<Option<&str>> = match scope {
+                Scope::Cluster => of_kind.map(|_| None).collect(),
+                Scope::Namespaced => {
+                    let names = of_kind.filter_map(|child| child.key.namespace.as_deref());
+                    names.filter(|name| namespaces.contain(name)).map(Some).collect()
+                }
+            };
+            let places = list.places(&kind, scope, &namespaces);
+            prop_assert_eq!(places.iter().copied().collect::<BTreeSet<_>>(), expected);
+            let missing = ChildList::read(None, true);
+            prop_assert_eq!(missing.places(&kind, scope, &namespaces), namespaces.places(scope));
         }
     }
 
@@ -104,6 +129,21 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_forged_list_leads_nowhere() {
+    let list = ChildList::read(Some(r#"{"ConfigMap":{"":["a"],"..":["a"],"a/../b":["a"],"a?x":["a"],"a":["a"]}}"#), true);
+    assert_eq!(list.places(&gvk("v1/ConfigMap"), Scope::Namespaced, &Namespaces::All), [Some("a")]);
+}
+
+#[test]
+fn one_list_of_all_namespaces_replaces_many_of_one() {
+    let mut list = ChildList::default();
+    let names: BTreeSet<String> = (0..100).map(|number| format!("team-{number}")).collect();
+    names.iter().for_each(|name| list.insert(&gvk("v1/ConfigMap"), &ObjectKey::new(Some(name), "it")));
+    let places = |within: &Namespaces| list.places(&gvk("v1/ConfigMap"), Scope::Namespaced, within).len();
+    assert_eq!((places(&Namespaces::All), places(&Namespaces::Only(names))), (1, 100));
 }
 
 fn name(child: &ObjectRef) -> Identity {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Strategy;
 
-use super::laws::{is_owned, lingering_worlds};
+use super::laws::{is_owned, lingering_worlds, owns_namespace};
 use super::model::{Fate, parsed};
 use super::*;
 
@@ -55,6 +55,13 @@ fn named(world: &World) -> Vec<Value> {
         .collect()
 }
 
+/// The objects that were created or changed, other than by a deletion.
+fn written_since(before: &World, after: &World) -> Vec<Value> {
+    let is_new = |live: &&Live| before.observed.iter().all(|other| (&other.uid, &other.json) != (&live.uid, &live.json));
+    let written = after.observed.iter().filter(is_new).map(parsed);
+    written.filter(|object| object["metadata"].get("deletionTimestamp").is_none()).collect()
+}
+
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     vec(select(vec![Fate::Done, Fate::Done, Fate::AnswerLost, Fate::NotSent, Fate::Half]), 16)
 }
@@ -73,18 +80,29 @@ proptest! {
         let before = world.clone();
         let plan = world.plan();
         world.execute_with(&plan, |step| fates.get(step).copied().unwrap_or(Fate::Done));
-        for live in &world.observed {
-            let known = before.observed.iter().find(|other| other.uid == live.uid);
-            let object = parsed(live);
-            let is_going = object["metadata"].get("deletionTimestamp").is_some();
-            if is_going || known.is_some_and(|known| known.json == live.json) {
-                continue;
-            }
+        for object in written_since(&before, &world) {
             for other in named(&before).iter().filter(|other| needs(&object, other)) {
                 let is_it = |live: &&Live| live.kind.kind == other["kind"] && live.key.name == other["metadata"]["name"];
                 let there = world.observed.iter().find(is_it);
                 prop_assert!(there.is_some_and(|there| is_owned(&world, &parsed(there))), "{} is written, and {:?} is not ours", object, there);
             }
+        }
+    }
+
+    #[test]
+    fn a_cluster_scoped_parent_writes_by_default_only_into_namespaces_that_are_its_children(
+        world in lingering_worlds(), fates in fates(),
+    ) {
+        let mut world = world;
+        world.parent.key.namespace = None;
+        world.grants = Grants::new(&manifest(), Namespaces::All);
+        let before = world.clone();
+        let plan = world.plan();
+        world.execute_with(&plan, |step| fates.get(step).copied().unwrap_or(Fate::Done));
+        for object in written_since(&before, &world) {
+            let Some(namespace) = object["metadata"]["namespace"].as_str() else { continue };
+            let is_own = owns_namespace(&before, namespace) || owns_namespace(&world, namespace);
+            prop_assert!(is_own, "{object} is written");
         }
     }
 

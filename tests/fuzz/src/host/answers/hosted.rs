@@ -156,7 +156,7 @@ fn check(program: &Program, is_namespaced: bool, action: &Action) -> Result<(), 
     match action.verb {
         Verb::Create | Verb::Update if !is_of_parent => {
             law(grants.child(&kind).is_some(), || "a kind that is not granted".to_owned())?;
-            let is_granted = grants.check_namespace(parent_namespace, subject.namespace.as_deref()).is_ok();
+            let is_granted = grants.check_namespace(parent_namespace, subject.namespace.as_deref(), |_| false).is_ok();
             law(is_granted, || "a namespace that is not granted".to_owned())?;
             let labels = &action.object["metadata"]["labels"];
             law(labels[PLUGIN_LABEL] == "thing" && labels[OWNER_UID_LABEL].is_string(), || "no labels of the host".to_owned())

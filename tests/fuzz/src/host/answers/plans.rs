@@ -227,7 +227,7 @@ fn check_grants(world: &World, step: &Step) -> Result<(), Failure> {
     let is_granted = match step {
         Step::Delete { .. } => grants.allows_kind(&child.kind) && grants.allows_deletion_in(namespace),
         _ => {
-            let is_in_namespace = grants.check_namespace(world.parent.key.namespace.as_deref(), namespace).is_ok();
+            let is_in_namespace = grants.check_namespace(world.parent.key.namespace.as_deref(), namespace, |_| false).is_ok();
             grants.child(&child.kind).is_some() && world.scopes.contains_key(&child.kind) && is_in_namespace
         }
     };
