@@ -11,6 +11,7 @@ use kube::{Api, Client};
 use crate::client::answered;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
+use crate::error::{is_gone, is_stale};
 use crate::writes::finalizers::child_list;
 
 /// The page size of lists, as in client-go's pager.
@@ -28,7 +29,7 @@ pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject
         let params = DeleteParams::background().preconditions(Preconditions { uid, resource_version: None });
         match answered(api.delete(child.name(), &params)).await {
             Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(kube::Error::Api(status)) if is_gone(&status) || is_stale(&status) => {}
             Err(error) => return Err(error),
         }
     }

@@ -7,12 +7,12 @@
 
 mod create;
 mod upgrade;
-mod violations;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::answer::{is_denied_by_admission, schema_violations};
 use gyre_core::conflict::{Conflict, ForceApplyHistory, Hold, Resolution};
 use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
@@ -31,11 +31,9 @@ use tracing::{debug, info};
 use crate::client::answered;
 use crate::cluster::object::{FIELD_MANAGER_PREFIX, Object, Received, SharedObject};
 use crate::cluster::view::View;
-use crate::error::{error_chain, said};
+use crate::error::{error_chain, is_gone, problem_kind, said};
 use crate::leadership::claim::NotHeld;
 use crate::telemetry::metrics::Metrics;
-
-pub use self::violations::schema_violations;
 
 /// When a child's name is checked again while another object of that name is being deleted.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -56,8 +54,8 @@ pub(crate) enum StepResult {
 enum Drift {
     None,
     Real,
-    /// Another field manager owns the field, and would set it again.
-    Contested(Refusal),
+    /// The dry run is refused, e.g. because another field manager would set the field again.
+    Refused(Refusal),
 }
 
 pub(crate) struct Applier<'a> {
@@ -112,7 +110,7 @@ impl Applier<'_> {
                 if *confirm == Confirm::ByDryRun {
                     match self.drift(desired, uid, known).await? {
                         Drift::None => return Ok(StepResult::Nothing),
-                        Drift::Contested(refusal) => return Ok(StepResult::Refused(refusal)),
+                        Drift::Refused(refusal) => return Ok(StepResult::Refused(refusal)),
                         Drift::Real => {}
                     }
                 }
@@ -207,7 +205,7 @@ impl Applier<'_> {
         self.upgrade_if_needed(child, uid, known).await?;
         let live = match answered(api.get(&child.key.name)).await {
             Ok(live) => parsed(live, child)?.1,
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Drift::None),
+            Err(kube::Error::Api(status)) if is_gone(&status) => return Ok(Drift::None),
             Err(error) => return Err(problem(&error, child)),
         };
         let mut body = desired.object.clone();
@@ -224,11 +222,12 @@ impl Applier<'_> {
                 self.accepted.insert(uid.to_owned(), AcceptedForm::of(&desired.digest, &live));
                 Ok(Drift::None)
             }
-            Err(kube::Error::Api(status)) if status.is_invalid() => Ok(Drift::Real),
+            Err(kube::Error::Api(status)) if status.is_invalid() && !is_denied_by_admission(&status.message) => Ok(Drift::Real),
             Err(kube::Error::Api(status)) if !conflicts(&status).is_empty() => {
                 let is_edit = conflicts(&status).iter().all(|conflict| conflict.hold == Hold::Updated);
-                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Contested) }
+                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Refused) }
             }
+            Err(kube::Error::Api(status)) => refusal(&status, child).map(Drift::Refused),
             Err(error) => Err(problem(&error, child)),
         }
     }
@@ -250,7 +249,7 @@ impl Applier<'_> {
                 self.accepted.remove(uid);
                 Ok(StepResult::Wrote)
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(StepResult::Nothing),
+            Err(kube::Error::Api(status)) if is_gone(&status) => Ok(StepResult::Nothing),
             Err(error) => Err(problem(&error, child)),
         }
     }
@@ -273,30 +272,29 @@ pub(crate) fn field_manager(plugin: &str) -> String {
 
 /// Returns the refusal if the answer is permanent, and otherwise a problem.
 fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
-    let conflicts: Vec<String> =
-        conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
-    let (reason, message) = if !conflicts.is_empty() {
-        let message = format!(
-            "{child} has fields that other field managers own: {}; make them give up these fields, or do not set them",
-            conflicts.join(", ")
-        );
-        (RefusalReason::Conflict, message)
-    } else if status.is_invalid() && status.message.contains("immutable") {
-        (
+    let (reason, message) = match problem_kind(status) {
+        ProblemKind::Conflict => {
+            let conflicts: Vec<String> =
+                conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
+            let message = format!(
+                "{child} has fields that other field managers own: {}; make them give up these fields, or do not set them",
+                conflicts.join(", ")
+            );
+            (RefusalReason::Conflict, message)
+        }
+        ProblemKind::Immutable => (
             RefusalReason::ImmutableField,
             format!("{child} cannot be changed in place: {}; delete it to have it recreated", status.message),
-        )
-    } else if let Some(violations) = schema_violations(&status.message) {
-        (
-            RefusalReason::Rejected,
-            format!("the API server rejects {child}, because it does not match the schema of its kind: {violations}"),
-        )
-    } else if status.is_invalid() || status.code == 400 {
-        (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
-    } else if is_terminating(status) {
-        return Ok(namespace_terminates(child));
-    } else {
-        return Err(problem_of(status, child));
+        ),
+        ProblemKind::Invalid => {
+            let why = schema_violations(&status.message).map_or_else(
+                || format!(": {}", said(status)),
+                |violations| format!(", because it does not match the schema of its kind: {violations}"),
+            );
+            (RefusalReason::Rejected, format!("the API server rejects {child}{why}"))
+        }
+        ProblemKind::NamespaceTerminating => return Ok(namespace_terminates(child)),
+        kind => return Err(problem_of(kind, status, child)),
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
 }
@@ -304,10 +302,6 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
 fn namespace_terminates(child: &ObjectRef) -> Refusal {
     let message = format!("{child} cannot be created, because its namespace is being deleted");
     Refusal { child: Some(child.clone()), reason: RefusalReason::NamespaceTerminating, message }
-}
-
-fn is_terminating(status: &Status) -> bool {
-    status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 fn conflicts(status: &Status) -> Vec<Conflict> {
@@ -320,7 +314,7 @@ fn conflicts(status: &Status) -> Vec<Conflict> {
 
 pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     match error {
-        kube::Error::Api(status) => problem_of(status, subject),
+        kube::Error::Api(status) => problem_of(problem_kind(status), status, subject),
         kube::Error::Service(error) if error.is::<NotHeld>() => {
             Problem::new(ProblemKind::NoClaim, format!("{subject}: {error}"))
         }
@@ -328,17 +322,7 @@ pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     }
 }
 
-fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
-    let kind = match status.code {
-        400 | 422 => ProblemKind::Invalid,
-        403 => ProblemKind::Forbidden,
-        404 => ProblemKind::NotFound,
-        409 => ProblemKind::Stale,
-        429 => ProblemKind::TooManyRequests,
-        _ if schema_violations(&status.message).is_some() => ProblemKind::Invalid,
-        code if code >= 500 => ProblemKind::Unavailable,
-        _ => ProblemKind::Other,
-    };
+fn problem_of(kind: ProblemKind, status: &Status, subject: &ObjectRef) -> Problem {
     let problem = Problem::new(kind, format!("{subject}: {}", said(status)));
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     match u64::from(seconds) {
@@ -385,7 +369,7 @@ mod tests {
             let refused = refusal(&status, &child).expect("a refusal");
             assert_eq!(refused.reason, RefusalReason::Rejected, "{answer}");
             assert!(refused.message.ends_with(&format!(" match the schema of its kind: {violations}")), "{}", refused.message);
-            assert_eq!(problem_of(&status, &child).kind, ProblemKind::Invalid, "{answer}");
+            assert_eq!(problem_kind(&status), ProblemKind::Invalid, "{answer}");
         }
         for answer in
             ["failed to create typed live object (default/it; v1, Kind=Pod): .x: field not declared in schema", "etcd is gone"]
