@@ -12,6 +12,7 @@ mod counted;
 mod incoming;
 pub(crate) mod lists;
 mod outgoing;
+pub mod proxy;
 pub mod renewal;
 mod request;
 #[cfg(test)]
