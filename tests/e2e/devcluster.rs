@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and so do the functions that it is made of"
 )]
 
+mod answers;
 mod client;
 mod composed;
 mod counted;
@@ -16,6 +17,7 @@ mod creation;
 mod diff;
 mod echo;
 mod failures;
+mod faults;
 mod finalize;
 mod gateway;
 mod harness;

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and so do the functions that it is made of"
 )]
 
+mod admission;
 mod author;
 mod check;
 mod client;
