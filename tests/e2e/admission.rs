@@ -187,3 +187,49 @@ fn what_a_webhook_or_a_quota_denies_is_rejected_whatever_the_code_is() {
     cluster.settled(&host);
     assert!(posts() - before <= 2.0, "it is not repeated: {before}, {}", posts());
 }
+
+#[test]
+fn a_child_whose_marks_a_webhook_removes_is_reported_and_rarely_written() {
+    let Some(cluster) = Cluster::for_test("stripped", &["stripped"]) else { return };
+    let webhook = Webhook::mutating(&cluster, "stripped");
+    webhook.is_asked("stripped");
+    let host = cluster.host(&[gyre_artifacts::probes::VERBATIM], &["stripped"]);
+    let cases = [
+        (
+            "reference",
+            json!({ "op": "add", "path": "/metadata/ownerReferences", "value": [] }),
+            "metadata.ownerReferences is missing",
+        ),
+        (
+            "labels",
+            json!({ "op": "add", "path": "/metadata/labels", "value": {} }),
+            "metadata.labels[\"gyre.dev/owner-uid\"] are missing",
+        ),
+    ];
+    let writes = || ["create", "apply", "label"].map(|verb| host.metric("gyre_writes_total", &[verb])).iter().sum::<f64>();
+    for (name, removal, message) in cases {
+        webhook.decide(Decision::Rewrite(json!([removal])));
+        cluster.apply(&wanting("stripped", name, "YQ=="));
+        let object = cluster.reason("stripped", "verbatim", name, "Ready", "MarksRemoved");
+        assert!(
+            condition(&object, "Stalled").is_some() && object.to_string().contains(&message.replace('"', "\\\"")),
+            "{object}"
+        );
+        cluster.eventually("the Event", || cluster.events("stripped", name, "MarksRemoved").pop());
+        cluster.settled(&host);
+        let before = writes();
+        for value in ["1", "2", "3"] {
+            cluster.touch("stripped", "verbatim", name, value);
+            cluster.settled(&host);
+        }
+        assert_eq!(writes(), before, "{name}: reconciles repeat no write that would be rewritten again");
+
+        webhook.decide(Decision::Allow);
+        cluster.apply(&wanting("stripped", name, "Yg=="));
+        cluster.ready("stripped", "verbatim", name);
+        let (parent, child) =
+            (cluster.get("stripped", "verbatim", name).unwrap(), cluster.get("stripped", "secret", name).unwrap());
+        assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], parent["metadata"]["uid"]);
+        assert_eq!(child["metadata"]["labels"]["gyre.dev/owner-uid"], parent["metadata"]["uid"]);
+    }
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gyre_core::conflict::ForceApplyHistory;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::pace::Pace;
-use gyre_core::plan::AcceptedForm;
+use gyre_core::plan::{AcceptedForm, UnmarkedChildren};
 use gyre_core::reads::Read;
 use gyre_core::response::Event;
 use tokio::time::Instant;
@@ -29,6 +29,7 @@ pub(crate) struct ParentState {
     /// The stored form of a child, if the API server changed the desired one.
     pub(crate) accepted: BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
+    pub(crate) unmarked: UnmarkedChildren,
     /// Fingerprints of the sent and the stored status, if the API server dropped fields.
     pub(crate) accepted_status: Option<(u64, u64)>,
     pub(crate) pace: Pace,

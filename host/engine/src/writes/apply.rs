@@ -18,7 +18,9 @@ use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step};
+use gyre_core::plan::{
+    self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step, UnmarkedChildren, marks_removed,
+};
 use gyre_core::queue::Time;
 use gyre_core::terminating::TerminatingNamespaces;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
@@ -68,6 +70,7 @@ pub(crate) struct Applier<'a> {
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
+    pub(crate) unmarked: &'a mut UnmarkedChildren,
     pub(crate) terminating: &'a Mutex<TerminatingNamespaces>,
     pub(crate) now: Time,
 }
@@ -79,14 +82,26 @@ impl Applier<'_> {
     ///
     /// - Existing objects are changed or deleted only if they have the UID of the step.
     /// - A creation never takes over an existing object.
+    /// - A child whose marks were removed is written again only from time to time.
     pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<StepResult, Problem> {
-        match step {
+        let desired = step.desired();
+        if let Some(Err((held_for, refusal))) = desired.map(|desired| self.unmarked.admit(desired, self.now)) {
+            return Ok(StepResult::RefusedFor(held_for, refusal));
+        }
+        let done = match step {
             Step::Create { desired } => self.create(desired, input).await,
             step => {
                 let child = step.child();
                 let known = self.views.get(&child.kind).and_then(|view| view.get(&child.key));
                 self.change(step, known.as_deref()).await
             }
+        };
+        match (done, desired) {
+            (Ok(StepResult::Refused(refusal)), Some(desired)) if refusal.reason == RefusalReason::MarksRemoved => {
+                let held_for = self.unmarked.record(desired, refusal.clone(), self.now);
+                Ok(StepResult::RefusedFor(held_for, refusal))
+            }
+            (done, _) => done,
         }
     }
 
@@ -150,6 +165,9 @@ impl Applier<'_> {
             Err(error) => return Err(problem(&error, child)),
         };
         let (object, answer) = parsed(answer, child)?;
+        if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
+            return Ok(StepResult::Refused(refusal));
+        }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
         }
@@ -178,7 +196,10 @@ impl Applier<'_> {
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, "label");
         let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
-        let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
+        let (object, answer) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
+        if let Some(refusal) = patch.as_object().and_then(|patch| marks_removed(child, patch, &answer)) {
+            return Ok(StepResult::Refused(refusal));
+        }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
         }
@@ -216,6 +237,9 @@ impl Applier<'_> {
         match answered(api.patch(&child.key.name, &params, &Patch::Apply(&body))).await {
             Ok(answer) => {
                 let (_, answer) = parsed(answer, child)?;
+                if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
+                    return Ok(Drift::Refused(refusal));
+                }
                 if plan::fingerprint(&answer) != plan::fingerprint(&live) {
                     return Ok(Drift::Real);
                 }

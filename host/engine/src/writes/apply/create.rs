@@ -2,7 +2,7 @@
 
 use gyre_core::answer::is_denied_by_admission;
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason};
+use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason, marks_removed};
 use kube::Api;
 use kube::api::PostParams;
 use kube::core::{Request, Status};
@@ -49,6 +49,9 @@ impl Applier<'_> {
                 object.key().to_string()
             );
             return Ok(StepResult::Refused(Refusal { child: Some(child.clone()), reason: RefusalReason::Rejected, message }));
+        }
+        if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
+            return Ok(StepResult::Refused(refusal));
         }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
