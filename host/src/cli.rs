@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use gyre_engine::client::transport;
+use gyre_engine::client::renewal::renewed;
 use gyre_engine::cluster::kinds::Resource;
 use gyre_engine::host::{self, Options};
 use gyre_engine::mounts::inventory;
@@ -33,7 +33,7 @@ use tokio::sync::watch;
 use tracing::{error, info};
 
 use self::exit::{compared, ended};
-use crate::commands::connect::configuration;
+use crate::commands::connect;
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
@@ -263,9 +263,14 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     }
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
-        let configuration = configuration(arguments.kubeconfig.as_deref(), None).await?;
+        let configuration = connect::configuration(arguments.kubeconfig.as_deref(), None).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let connection = transport::connection(configuration, arrives_within).context("cannot set up the client")?;
+        let kubeconfig = arguments.kubeconfig.clone();
+        let read_again = move || {
+            let kubeconfig = kubeconfig.clone();
+            async move { connect::configuration(kubeconfig.as_deref(), None).await.map_err(Into::into) }
+        };
+        let connection = renewed(configuration, arrives_within, read_again).context("cannot set up the client")?;
         let inventory = source.inventory_place(&host.home_namespace);
         if inventory.is_none() {
             info!("the deployment has no name, and so no inventory: a later start cannot clean up after mounts that are removed; see --name");

@@ -10,6 +10,8 @@
     reason = "a test fails by panicking, and so do the functions that it is made of"
 )]
 
+mod admission;
+mod answers;
 mod author;
 mod check;
 mod client;
@@ -24,6 +26,7 @@ mod echo;
 mod election;
 mod errors;
 mod failures;
+mod faults;
 mod finalize;
 mod gateway;
 mod harness;

@@ -46,27 +46,35 @@ impl Way {
 }
 
 pub(crate) struct Link {
-    address: SocketAddr,
     way: watch::Sender<Way>,
 }
 
-impl Link {
-    fn to(server: SocketAddr) -> Self {
-        let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let (sender, way) = watch::channel(Way::OPEN);
-        runtime().spawn(accept(listener, server, way));
-        Self { address, way: sender }
-    }
+/// A place before the server of a kubeconfig.
+pub(crate) struct Before {
+    pub(crate) listener: TcpListener,
+    pub(crate) server: SocketAddr,
+    /// The kubeconfig that leads to the listener.
+    pub(crate) leading: String,
+}
 
-    /// Returns a link to the server of a kubeconfig, and the kubeconfig that uses the link.
-    pub(crate) fn over(kubeconfig: &str) -> (Self, String) {
+impl Before {
+    pub(crate) fn server_of(kubeconfig: &str) -> Self {
         let (_, rest) = kubeconfig.split_once("://").expect("a URL");
         let is_of_address = |letter: char| letter.is_ascii_digit() || ".:".contains(letter);
         let server = rest.split(|letter| !is_of_address(letter)).next().expect("an address");
-        let link = Self::to(server.parse().unwrap_or_else(|error| panic!("{server}: {error}")));
-        let leading = kubeconfig.replace(server, &link.address.to_string());
-        (link, leading)
+        let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let leading = kubeconfig.replace(server, &listener.local_addr().expect("an address").to_string());
+        Self { listener, server: server.parse().unwrap_or_else(|error| panic!("{server}: {error}")), leading }
+    }
+}
+
+impl Link {
+    /// Returns a link to the server of a kubeconfig, and the kubeconfig that uses the link.
+    pub(crate) fn over(kubeconfig: &str) -> (Self, String) {
+        let Before { listener, server, leading } = Before::server_of(kubeconfig);
+        let (sender, way) = watch::channel(Way::OPEN);
+        runtime().spawn(accept(listener, server, way));
+        (Self { way: sender }, leading)
     }
 
     pub(crate) fn set(&self, way: Way) {

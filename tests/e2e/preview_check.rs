@@ -34,12 +34,15 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 7] = [
+const NOT_PREVIEWED: [(&str, &str); 10] = [
+    ("answers", "a link answers the host's requests, and render knows no link"),
     ("attacker", "its calls fail or write the time, and are made again and again"),
+    ("denied", "a webhook denies, and render knows no webhooks"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
     ("restless", "a plan is told at its end, and there is none"),
     ("sayings", "its calls fail, and are tried again and again while objects are added"),
+    ("stripped", "a webhook removes the marks of children, and render knows no webhooks"),
     ("unlisted", "a host writes lists of children that are missing, and render does not tell of lists"),
     ("unwritable", "a host that cannot write its inventory adds no finalizers, and render has no inventory to write"),
 ];

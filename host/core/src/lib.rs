@@ -11,6 +11,7 @@
 //!
 //! What is absent: kube, tokio and wasmtime. A test checks that the crate does not depend on them.
 
+pub mod answer;
 pub mod conflict;
 pub mod contains;
 pub mod election;

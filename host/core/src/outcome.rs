@@ -46,6 +46,10 @@ pub const RECHECK: Duration = Duration::from_secs(5 * 60);
 /// How often a parent asks for its turn, in case no notified parent takes its turn.
 const DEFERRED_RECHECK: Duration = Duration::from_secs(5);
 
+/// The consecutive failures after which [`ProblemKind::Stale`] is reported. With the default
+/// back-off they take 5 s, in which a cache catches up: after that, the 409 has another cause.
+pub const STALE_UNREPORTED: u32 = 10;
+
 /// How often the host checks its claim: the interval in which client-go tries to take one
 /// (`RetryPeriod` in `k8s.io/component-base/config/v1alpha1/defaults.go`).
 pub const CLAIM_RECHECK: Duration = Duration::from_secs(2);
@@ -166,22 +170,26 @@ pub enum ProblemKind {
     InventoryNotWritten,
     /// Another field manager owns a field that the plugin sets (409 to a server-side apply).
     Conflict,
-    /// The cache was late: the object changed or already exists (409 to anything else).
+    /// The cache was late: the object changed or already exists (409 to anything else, or 410).
     Stale,
-    /// The API server, a schema or an admission policy rejects the object (400, 422, or a denial).
+    /// The API server, a schema or admission rejects the object, whatever the code is.
     Invalid,
     /// The change is to a field that cannot be changed in place (422 that says so).
     Immutable,
+    /// The namespace is being deleted, so nothing can be created in it (403).
+    NamespaceTerminating,
     /// The host, or the service account that it impersonates, may not do this (403). The whole
     /// reconcile is retried, because the role may be created soon.
     Forbidden,
-    /// The namespace is missing or being deleted, or the kind is not served (404).
+    /// The API server does not accept the host's credentials (401).
+    Unauthorized,
+    /// The namespace or the kind is missing (404), or the service account of a Pod.
     NotFound,
     /// The API server asks for fewer requests (429).
     TooManyRequests,
     /// The API server cannot be reached, or cannot answer (5xx, time-outs, broken connections).
     Unavailable,
-    /// The API server said something else.
+    /// An answer that cannot be read, or a defect of the host.
     Other,
 }
 
@@ -251,6 +259,16 @@ impl Problem {
         Readiness::Failed { reason: self.reason(), message: &self.message, next_attempt }
     }
 
+    /// Returns whether it is not reported after `failures` consecutive failures, because a retry
+    /// will see another state.
+    pub fn is_unreported(&self, failures: u32) -> bool {
+        match self.kind {
+            ProblemKind::NoClaim | ProblemKind::Deferred => true,
+            ProblemKind::Stale => failures < STALE_UNREPORTED,
+            _ => false,
+        }
+    }
+
     /// Returns whether something went wrong. Deferring is no failure.
     pub fn is_failure(&self) -> bool {
         self.kind != ProblemKind::Deferred
@@ -301,7 +319,9 @@ impl ProblemKind {
             Self::Stale => "Stale",
             Self::Invalid => RefusalReason::Rejected.as_str(),
             Self::Immutable => RefusalReason::ImmutableField.as_str(),
+            Self::NamespaceTerminating => RefusalReason::NamespaceTerminating.as_str(),
             Self::Forbidden => "Forbidden",
+            Self::Unauthorized => "Unauthorized",
             Self::NotFound => "NotFound",
             Self::TooManyRequests => "TooManyRequests",
             Self::Unavailable => "Unavailable",
@@ -319,7 +339,7 @@ impl ProblemKind {
             Self::InventoryNotWritten => Persistence::Postponed(INVENTORY_RECHECK),
             // No watch reports the end of the cause. So neither `UntilChanged`, which would keep
             // the object as it is, nor back-off, which would repeat the same rejection.
-            Self::Conflict | Self::Invalid | Self::Immutable => Persistence::Long,
+            Self::Conflict | Self::Invalid | Self::Immutable | Self::NamespaceTerminating => Persistence::Long,
             // The same inputs would fault again, unless the host's load made the call slow.
             // Back-off tells these apart at little cost.
             Self::Sandbox { .. } => Persistence::Passing,
@@ -328,6 +348,7 @@ impl ProblemKind {
             Self::PluginTransient
             | Self::PluginRetryAfter
             | Self::Stale
+            | Self::Unauthorized
             | Self::TooManyRequests
             | Self::Unavailable
             | Self::Other => Persistence::Passing,

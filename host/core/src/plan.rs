@@ -14,6 +14,7 @@ mod deletion;
 mod desired;
 mod existing;
 mod listed;
+mod marks;
 mod ownership;
 mod prerequisites;
 mod refusals;
@@ -29,6 +30,7 @@ pub use self::deletion::{
     DeletionPlan, FinalizerAction, RELEASE_ANNOTATION, finalizer, is_released, needs_finalizer, plan_deletion,
 };
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
+pub use self::marks::{UnmarkedChildren, marks_removed};
 pub use self::ownership::{Ownership, ownership};
 pub use self::prerequisites::{Held, Holds, StepEnd};
 pub use self::refusals::{REPORTED_ONE_BY_ONE, Refusals};
@@ -231,6 +233,14 @@ impl Step {
         }
     }
 
+    /// The child as it will be; `None` if the step does not write all of it.
+    pub fn desired(&self) -> Option<&Desired> {
+        match self {
+            Self::Create { desired } | Self::Apply { desired, .. } | Self::Replace { desired, .. } => Some(desired),
+            Self::Label { .. } | Self::Delete { .. } => None,
+        }
+    }
+
     /// The UID of the object that must exist for this step; `None` for a creation.
     pub fn uid(&self) -> Option<&str> {
         match self {
@@ -276,6 +286,8 @@ pub enum RefusalReason {
     Rejected,
     /// The namespace is being deleted, so nothing can be created in it. Found when applying.
     NamespaceTerminating,
+    /// A webhook removed the labels or the ownerReference of a child. Found when applying.
+    MarksRemoved,
     /// The parent's list of children that no ownerReference can name is full.
     ChildListFull,
     /// Its Namespace or CustomResourceDefinition is among the same children, and is not the
@@ -297,6 +309,7 @@ impl RefusalReason {
             Self::ImmutableField => "ImmutableField",
             Self::Rejected => "Rejected",
             Self::NamespaceTerminating => "NamespaceTerminating",
+            Self::MarksRemoved => "MarksRemoved",
             Self::ChildListFull => "ChildListFull",
             Self::PrerequisiteRefused => "PrerequisiteRefused",
         }

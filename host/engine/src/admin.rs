@@ -213,6 +213,9 @@ fn answering(shown: &Shown) -> Result<(), String> {
         tokio::spawn(async move {
             match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
                 Ok(Ok(_)) => {}
+                Ok(Err(error)) if matches!(&error, kube::Error::Api(status) if status.code == 401) => {
+                    api_server.unanswered(format!("it rejects the credentials of this host: {}", error_chain(&error)));
+                }
                 Ok(Err(kube::Error::Api(status))) if is_there(status.code) => {}
                 Ok(Err(error)) => api_server.unanswered(error_chain(&error)),
                 Err(_) => api_server.unanswered(format!("it has not answered for {} s", ASKED_FOR.as_secs())),

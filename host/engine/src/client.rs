@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Api of kube ─▶ Outgoing (claim, User-Agent, Accept) ─▶ Counted (metrics, time limits)
-//!                                               ─▶ the host's connection ─▶ API server
+//!                                               ─▶ the host's connection (renewal) ─▶ API server
 //! ```
 //!
 //! Writes are fenced here, immediately before a request is sent.
@@ -12,7 +12,11 @@ mod counted;
 mod incoming;
 pub(crate) mod lists;
 mod outgoing;
+pub mod proxy;
+pub mod renewal;
 mod request;
+#[cfg(test)]
+mod tls_server;
 pub mod transport;
 
 pub use self::connection::Connection;

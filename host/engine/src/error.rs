@@ -1,13 +1,52 @@
 //! Error texts for people.
 
+use gyre_core::answer::{Answer, Author};
+use gyre_core::outcome::ProblemKind;
 use gyre_core::text;
 use kube::core::Status;
 
+/// The reason of a `Status` that kube makes of a text (`handle_api_errors` in kube-client).
+const OF_TEXT: &str = "Failed to parse error data";
+/// A page of a gateway is cut after this many bytes: its title is enough.
+const PAGE_TEXT: usize = 256;
+
+/// The meaning of an answer for a reconcile.
+pub(crate) fn problem_kind(status: &Status) -> ProblemKind {
+    let causes: Vec<&str> =
+        status.details.iter().flat_map(|details| &details.causes).map(|cause| cause.reason.as_str()).collect();
+    let author = if is_of_api_server(status) { Author::ApiServer } else { Author::Unknown };
+    Answer { code: status.code, message: &status.message, author, causes: &causes }.problem_kind()
+}
+
+/// Returns whether an API server wrote the answer, and not, for example, a gateway.
+pub(crate) fn is_of_api_server(status: &Status) -> bool {
+    // kube reads every JSON object as a `Status`, but only the API server's have a code.
+    status.reason != OF_TEXT && status.code != 0
+}
+
+/// Returns whether the object, or its kind, does not exist. Webhooks and gateways may answer 404,
+/// too.
+pub(crate) fn is_gone(status: &Status) -> bool {
+    status.code == 404 && problem_kind(status) == ProblemKind::NotFound
+}
+
+/// Returns whether an authorizer denied the request. Admission answers 403, too.
+pub(crate) fn is_forbidden(status: &Status) -> bool {
+    problem_kind(status) == ProblemKind::Forbidden
+}
+
+/// Returns whether the object has changed meanwhile, so that a retry sees another state.
+pub(crate) fn is_stale(status: &Status) -> bool {
+    problem_kind(status) == ProblemKind::Stale
+}
+
 /// The API server's message, with the remedy for missing permissions.
 pub(crate) fn said(status: &Status) -> String {
-    // The wording of its authorizer; admission plugins also answer 403 to permitted requests.
-    let lacks_a_rule = status.is_forbidden() && status.message.contains("User \"") && status.message.contains(" cannot ");
-    let remedy = if lacks_a_rule { "; `gyre rbac` prints the rules that the mounts need" } else { "" };
+    if !is_of_api_server(status) {
+        let code = if status.code == 0 { String::new() } else { format!(" {}", status.code) };
+        return format!("an answer{code} that is not of an API server: {}", text::cut(&status.message, PAGE_TEXT));
+    }
+    let remedy = if is_forbidden(status) { "; `gyre rbac` prints the rules that the mounts need" } else { "" };
     format!("{}{remedy}", status.message)
 }
 

@@ -326,14 +326,8 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
     metrics.reconciled(mount, outcome.result_label(), end, took);
     match outcome {
         Outcome::Failed(problem)
-            if matches!(
-                problem.kind,
-                ProblemKind::Stale
-                    | ProblemKind::NoClaim
-                    | ProblemKind::Quarantined
-                    | ProblemKind::Deferred
-                    | ProblemKind::InventoryNotWritten
-            ) =>
+            if problem.is_unreported(failures)
+                || matches!(problem.kind, ProblemKind::Quarantined | ProblemKind::InventoryNotWritten) =>
         {
             debug!(reason = problem.reason(), "not reconciled now: {problem}");
         }

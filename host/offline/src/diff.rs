@@ -23,8 +23,13 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::ChildListFull,
     RefusalReason::PrerequisiteRefused,
 ];
-const APPLIED: &[RefusalReason] =
-    &[RefusalReason::Conflict, RefusalReason::ImmutableField, RefusalReason::Rejected, RefusalReason::NamespaceTerminating];
+const APPLIED: &[RefusalReason] = &[
+    RefusalReason::Conflict,
+    RefusalReason::ImmutableField,
+    RefusalReason::Rejected,
+    RefusalReason::NamespaceTerminating,
+    RefusalReason::MarksRemoved,
+];
 const FAILURES: &[&str] = &[
     "PluginTransient",
     "PluginRetryAfter",

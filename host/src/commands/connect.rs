@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use gyre_engine::client::proxy::{Environment, without_exempted_proxy};
 use gyre_engine::error::error_chain;
 use gyre_input::document::yaml_problem;
 use kube::Config;
@@ -27,7 +28,7 @@ pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&st
     };
     // The queue retries, with a backoff per object and without blocking a worker.
     configuration.default_retry = false;
-    Ok(configuration)
+    Ok(without_exempted_proxy(configuration, &Environment::of_process()))
 }
 
 async fn from(read: Result<Kubeconfig, KubeconfigError>, context: Option<&str>) -> Result<Config, KubeconfigError> {

@@ -10,7 +10,7 @@ const POOL_SATURATED: ProblemKind = ProblemKind::Sandbox { reason: "PoolSaturate
 /// A kind, its reason, its retry, and its retry if it must wait for a minute.
 type Row = (ProblemKind, &'static str, Retry, Retry);
 
-const TABLE: [Row; 18] = [
+const TABLE: [Row; 20] = [
     (ProblemKind::PluginTransient, "PluginTransient", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginRetryAfter, "PluginRetryAfter", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginTerminal, "PluginTerminal", Retry::Never, Retry::Never),
@@ -24,6 +24,8 @@ const TABLE: [Row; 18] = [
     (ProblemKind::Stale, "Stale", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::Invalid, "Rejected", Retry::After(RECHECK), Retry::After(RECHECK)),
     (ProblemKind::Immutable, "ImmutableField", Retry::After(RECHECK), Retry::After(RECHECK)),
+    (ProblemKind::NamespaceTerminating, "NamespaceTerminating", Retry::After(RECHECK), Retry::After(RECHECK)),
+    (ProblemKind::Unauthorized, "Unauthorized", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::Forbidden, "Forbidden", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::NotFound, "NotFound", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::TooManyRequests, "TooManyRequests", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
@@ -46,6 +48,8 @@ fn rows_of(kind: ProblemKind) -> usize {
         | ProblemKind::Stale
         | ProblemKind::Invalid
         | ProblemKind::Immutable
+        | ProblemKind::NamespaceTerminating
+        | ProblemKind::Unauthorized
         | ProblemKind::Forbidden
         | ProblemKind::NotFound
         | ProblemKind::TooManyRequests
@@ -215,4 +219,19 @@ fn the_message_of_a_quarantine_does_not_change_between_probes() {
     assert_eq!((first.retry(), second.retry()), (Retry::Postpone(Duration::from_secs(10)), Retry::Postpone(MINUTE)));
     assert_eq!(first.message, second.message);
     assert!(first.message.contains("Trap") && first.message.contains("for all objects"));
+}
+
+#[test]
+fn a_problem_that_passes_by_itself_is_reported_once_it_has_not() {
+    for (kind, reason, ..) in TABLE {
+        let problem = Problem::new(kind, "It failed.");
+        let first_reported = (0..100).find(|failures| !problem.is_unreported(*failures));
+        let expected = match kind {
+            ProblemKind::Stale => Some(STALE_UNREPORTED),
+            // Nothing was tried.
+            ProblemKind::NoClaim | ProblemKind::Deferred => None,
+            _ => Some(0),
+        };
+        assert_eq!(first_reported, expected, "{reason}");
+    }
 }

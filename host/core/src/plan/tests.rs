@@ -9,6 +9,7 @@ mod convergence;
 mod deletion;
 mod laws;
 mod listed;
+mod marks;
 mod model;
 mod prerequisites;
 

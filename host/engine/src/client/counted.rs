@@ -23,6 +23,12 @@ pub(crate) fn is_there(status: u16) -> bool {
     !matches!(status, 502..=504)
 }
 
+/// Returns whether the API server works for this host. A 401 may be the answer of a webhook, so it
+/// only raises a doubt, which causes a probe.
+fn proves_health(status: u16) -> bool {
+    is_there(status) && status != 401
+}
+
 /// Counts requests with the metrics of client-go. `host` is the API server.
 pub(crate) fn counted(
     connection: Connection,
@@ -49,7 +55,7 @@ impl Counted {
         let answer = tokio::time::timeout(ANSWERED_WITHIN, self.inner.send(request)).await;
         let code = answer.as_ref().ok().and_then(|answer| answer.as_ref().ok()).map(|answer| answer.status().as_u16());
         self.metrics.requested(code, method.as_str(), &self.host);
-        if code.is_some_and(is_there) {
+        if code.is_some_and(proves_health) {
             self.api_server.heard()
         } else {
             self.api_server.doubt()
@@ -120,7 +126,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_are_counted_by_how_they_were_answered() {
-        let cases = [(Some(200), "200", true), (Some(403), "403", true), (Some(503), "503", false), (None, "<error>", false)];
+        let cases = [
+            (Some(200), "200", true),
+            (Some(403), "403", true),
+            (Some(401), "401", false),
+            (Some(503), "503", false),
+            (None, "<error>", false),
+        ];
         for (status, code, is_there) in cases {
             let (client, metrics, api_server) = client(status);
             assert_eq!(get(&client).await.is_ok(), status == Some(200));

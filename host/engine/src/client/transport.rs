@@ -7,19 +7,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper::rt::{Read, Write};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
+use kube::Config;
 use kube::client::{Body, ConfigExt as _};
-use kube::{Client, Config};
 use tower::ServiceBuilder;
 use tower_service::Service;
 
 use crate::client::connection::Connection;
+use crate::client::proxy::{proxy, tunnel};
 use crate::leadership::claim::Claim;
 
 /// The read buffer, and the longest response head, in bytes. hyper's own buffer grows to 400 KiB,
@@ -40,11 +43,9 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// # Errors
 ///
-/// As [`Client::try_from`].
+/// As [`kube::Client::try_from`].
 pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Connection, kube::Error> {
-    if config.proxy_url.is_some() {
-        return Ok(Client::try_from(config)?.into());
-    }
+    let proxy = proxy(&config)?;
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     // With Nagle's algorithm, a body would wait up to 40 ms for the acknowledgement of its head.
@@ -53,6 +54,31 @@ pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Co
     connector.set_tcp_user_timeout(arrives_within);
     #[cfg(not(target_os = "linux"))]
     let _ = arrives_within;
+    let Some(proxy) = proxy else { return pooled(&config, connector) };
+    match proxy.uri().scheme_str() {
+        Some("https") => {
+            // Its certificate is one of the system's, and not of the cluster.
+            let to_proxy = Config::new(proxy.uri().clone());
+            pooled(&config, tunnel(&proxy, to_proxy.rustls_https_connector_with_connector(connector)?))
+        }
+        Some("http") => pooled(&config, tunnel(&proxy, connector)),
+        _ => {
+            let connector = SocksV5::new(proxy.uri().clone(), connector);
+            match proxy.raw_auth() {
+                Some((user, password)) => pooled(&config, connector.with_auth(user.to_owned(), password.to_owned())),
+                None => pooled(&config, connector),
+            }
+        }
+    }
+}
+
+/// A pool of connections that `connector` makes to the API server, with TLS.
+fn pooled<C>(config: &Config, connector: C) -> Result<Connection, kube::Error>
+where
+    C: Service<Uri, Error: Into<BoxError>> + Clone + Send + Sync + 'static,
+    C::Response: hyper_util::client::legacy::connect::Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+{
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector)?);
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);
@@ -64,7 +90,7 @@ pub fn connection(config: Config, arrives_within: Option<Duration>) -> Result<Co
         .layer(config.base_uri_layer())
         .layer(config.extra_headers_layer()?)
         .service(Connections(connections));
-    Ok(Connection::new(service, config.default_namespace))
+    Ok(Connection::new(service, config.default_namespace.clone()))
 }
 
 #[derive(Clone)]
@@ -121,10 +147,15 @@ where
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU16;
+
+    use parking_lot::Mutex;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::client::tls_server::{Certificate, serve};
     use crate::leadership::claim::ClaimSender;
 
     async fn received(listener: &TcpListener) -> String {
@@ -156,5 +187,34 @@ mod tests {
         holder.lose();
         let (sent, text) = tokio::join!(write(), received(&listener));
         assert!(sent.is_err() && !text.contains("body"), "{text}");
+    }
+
+    /// Accepts one CONNECT, connects it to `server` whatever its target is, and returns its head.
+    async fn connect_once(listener: &TcpListener, server: std::net::SocketAddr) -> String {
+        let (mut host, _) = listener.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") && host.read_buf(&mut head).await.unwrap() > 0 {}
+        host.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await.unwrap();
+        let mut server = TcpStream::connect(server).await.unwrap();
+        // Either side may end it by a reset.
+        let _ = copy_bidirectional(&mut host, &mut server).await;
+        String::from_utf8(head).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_proxy_connects_to_an_api_server_whose_name_only_it_knows() {
+        let (listener, proxy) =
+            (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let (server, certificate) = (listener.local_addr().unwrap(), Certificate::of("api.invalid"));
+        tokio::spawn(serve(listener, Arc::new(Mutex::new(certificate.acceptor)), Arc::new(AtomicU16::new(204))));
+        let mut config = Config::new("https://api.invalid:6443".parse().unwrap());
+        config.root_cert = Some(vec![certificate.der]);
+        config.proxy_url = Some(format!("http://me:word@{}", proxy.local_addr().unwrap()).parse().unwrap());
+        let client = connection(config, Some(Duration::from_secs(5))).unwrap().client();
+        let request = Request::get("/version").body(Body::empty()).unwrap();
+        let (answer, head) = tokio::join!(client.send(request), connect_once(&proxy, server));
+        assert_eq!(answer.unwrap().status(), 204);
+        assert!(head.starts_with("CONNECT api.invalid:6443 HTTP/1.1\r\n"), "{head}");
+        assert!(head.contains("\r\nProxy-Authorization: Basic bWU6d29yZA==\r\n"), "{head}");
     }
 }

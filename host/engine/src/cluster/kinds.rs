@@ -11,7 +11,7 @@ use serde_json::Value;
 use tracing::{info, warn};
 
 use crate::client::answered;
-use crate::error::error_chain;
+use crate::error::{error_chain, is_gone};
 
 /// The first interval of lookups. A person applies the CRD and waits.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -93,8 +93,7 @@ pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Res
             },
         })),
         Err(kube::Error::Discovery(_)) => Ok(None),
-        // Not `is_not_found`: an unknown group is answered with a plain "404 page not found".
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(kube::Error::Api(status)) if is_gone(&status) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -30,7 +30,7 @@ use tracing::warn;
 
 use crate::client::answered;
 use crate::cluster::kinds::{self, Resource};
-use crate::error::error_chain;
+use crate::error::{error_chain, is_of_api_server, is_stale};
 use crate::leadership::claim::Claim;
 use crate::program::{MountName, Program, ServiceAccount};
 
@@ -259,7 +259,7 @@ impl Inventory {
                 }
                 Err(error) => {
                     warn!("{}", self.describe(&error));
-                    if matches!(error, kube::Error::Api(status) if status.is_forbidden()) {
+                    if matches!(error, kube::Error::Api(status) if status.is_forbidden() && is_of_api_server(&status)) {
                         return;
                     }
                 }
@@ -402,7 +402,7 @@ impl Inventory {
         let mut written = self.write(&changes).await;
         for _ in 0..RACES {
             match &written {
-                Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
+                Err(kube::Error::Api(status)) if is_stale(status) => {
                     written = self.write(&changes).await;
                 }
                 _ => break,

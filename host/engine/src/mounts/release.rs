@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use crate::cluster::kinds::{self, Resource};
 use crate::cluster::object::Object;
 use crate::cluster::pages::MetadataPages;
-use crate::error::error_chain;
+use crate::error::{error_chain, is_forbidden, is_stale};
 use crate::mounts::inventory::{Entry, Inventory};
 use crate::mounts::unreachable;
 use crate::writes::finalizers::{child_list, has_finalizer, remove_finalizer_without_mount};
@@ -47,7 +47,7 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
                 let text = error_chain(&error);
                 if text != told {
                     let remedy = match &error {
-                        kube::Error::Api(status) if status.is_forbidden() => {
+                        kube::Error::Api(status) if is_forbidden(status) => {
                             "permit this to the host, or to the service account that the mount used, until it is done; or, if no object has the finalizer, remove the mount from the inventory"
                         }
                         _ => "retrying",
@@ -71,12 +71,12 @@ pub(crate) struct Releaser {
 impl Releaser {
     /// Writes as the mount did, or as the host if that is forbidden.
     async fn release_once(&self, entry: &Entry) -> Result<Left, kube::Error> {
-        let is_forbidden = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.is_forbidden());
+        let lacks_a_rule = |error: &kube::Error| matches!(error, kube::Error::Api(status) if is_forbidden(status));
         let Some(account) = &self.account else { return release_once(&self.host, &self.host, entry).await };
         match release_once(&self.host, account, entry).await {
-            Err(forbidden) if is_forbidden(&forbidden) => release_once(&self.host, &self.host, entry)
+            Err(forbidden) if lacks_a_rule(&forbidden) => release_once(&self.host, &self.host, entry)
                 .await
-                .map_err(|error| if is_forbidden(&error) { forbidden } else { error }),
+                .map_err(|error| if lacks_a_rule(&error) { forbidden } else { error }),
             other => other,
         }
     }
@@ -109,7 +109,7 @@ async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result
             }
             match remove_finalizer_without_mount(writer, &parents, &parent, &entry.plugin).await {
                 Ok(()) => left.released += 1,
-                Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
+                Err(kube::Error::Api(status)) if is_stale(&status) => left.parents += 1,
                 Err(error) => return Err(error),
             }
         }

@@ -9,6 +9,7 @@ use crate::client::answered;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::cluster::pages::MetadataPages;
+use crate::error::{is_gone, is_stale};
 use crate::writes::finalizers::child_list;
 
 /// Returns whether a deletion waits for this child. It may be forged if the parent has no list.
@@ -23,7 +24,7 @@ pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject
         let params = DeleteParams::background().preconditions(Preconditions { uid, resource_version: None });
         match answered(api.delete(child.name(), &params)).await {
             Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(kube::Error::Api(status)) if is_gone(&status) || is_stale(&status) => {}
             Err(error) => return Err(error),
         }
     }

@@ -127,6 +127,7 @@ impl Run<'_> {
             parents: &self.active.parents,
             accepted: &mut self.state.accepted,
             forced_applies: &mut self.state.forced_applies,
+            unmarked: &mut self.state.unmarked,
             terminating: &self.mount.terminating,
             now: self.context.services.queue.now(),
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
+use gyre_core::outcome::{Changed, Outcome, Problem};
 use gyre_core::plan::{Held, Refusal, Refusals};
 use gyre_core::response::{Event, Severity};
 use gyre_core::status::{Execution, NextAttempt, Readiness};
@@ -42,9 +42,7 @@ impl ReconcileReport {
 
     /// Returns whether a retry will see another state, so that nothing is reported.
     pub(crate) fn is_stale(&self) -> bool {
-        self.problem
-            .as_ref()
-            .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
+        self.problem.as_ref().is_some_and(|problem| problem.is_unreported(self.failures))
     }
 
     pub(crate) fn record_step(&mut self, done: Result<StepResult, Problem>) {

@@ -7,18 +7,20 @@
 
 mod create;
 mod upgrade;
-mod violations;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::answer::{is_denied_by_admission, schema_violations};
 use gyre_core::conflict::{Conflict, ForceApplyHistory, Hold, Resolution};
 use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step};
+use gyre_core::plan::{
+    self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step, UnmarkedChildren, marks_removed,
+};
 use gyre_core::queue::Time;
 use gyre_core::terminating::TerminatingNamespaces;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
@@ -31,11 +33,9 @@ use tracing::{debug, info};
 use crate::client::answered;
 use crate::cluster::object::{FIELD_MANAGER_PREFIX, Object, Received, SharedObject};
 use crate::cluster::view::View;
-use crate::error::{error_chain, said};
+use crate::error::{error_chain, is_gone, problem_kind, said};
 use crate::leadership::claim::NotHeld;
 use crate::telemetry::metrics::Metrics;
-
-pub use self::violations::schema_violations;
 
 /// When a child's name is checked again while another object of that name is being deleted.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -56,8 +56,8 @@ pub(crate) enum StepResult {
 enum Drift {
     None,
     Real,
-    /// Another field manager owns the field, and would set it again.
-    Contested(Refusal),
+    /// The dry run is refused, e.g. because another field manager would set the field again.
+    Refused(Refusal),
 }
 
 pub(crate) struct Applier<'a> {
@@ -70,6 +70,7 @@ pub(crate) struct Applier<'a> {
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
+    pub(crate) unmarked: &'a mut UnmarkedChildren,
     pub(crate) terminating: &'a Mutex<TerminatingNamespaces>,
     pub(crate) now: Time,
 }
@@ -81,14 +82,26 @@ impl Applier<'_> {
     ///
     /// - Existing objects are changed or deleted only if they have the UID of the step.
     /// - A creation never takes over an existing object.
+    /// - A child whose marks were removed is written again only from time to time.
     pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<StepResult, Problem> {
-        match step {
+        let desired = step.desired();
+        if let Some(Err((held_for, refusal))) = desired.map(|desired| self.unmarked.admit(desired, self.now)) {
+            return Ok(StepResult::RefusedFor(held_for, refusal));
+        }
+        let done = match step {
             Step::Create { desired } => self.create(desired, input).await,
             step => {
                 let child = step.child();
                 let known = self.views.get(&child.kind).and_then(|view| view.get(&child.key));
                 self.change(step, known.as_deref()).await
             }
+        };
+        match (done, desired) {
+            (Ok(StepResult::Refused(refusal)), Some(desired)) if refusal.reason == RefusalReason::MarksRemoved => {
+                let held_for = self.unmarked.record(desired, refusal.clone(), self.now);
+                Ok(StepResult::RefusedFor(held_for, refusal))
+            }
+            (done, _) => done,
         }
     }
 
@@ -112,7 +125,7 @@ impl Applier<'_> {
                 if *confirm == Confirm::ByDryRun {
                     match self.drift(desired, uid, known).await? {
                         Drift::None => return Ok(StepResult::Nothing),
-                        Drift::Contested(refusal) => return Ok(StepResult::Refused(refusal)),
+                        Drift::Refused(refusal) => return Ok(StepResult::Refused(refusal)),
                         Drift::Real => {}
                     }
                 }
@@ -152,6 +165,9 @@ impl Applier<'_> {
             Err(error) => return Err(problem(&error, child)),
         };
         let (object, answer) = parsed(answer, child)?;
+        if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
+            return Ok(StepResult::Refused(refusal));
+        }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
         }
@@ -180,7 +196,10 @@ impl Applier<'_> {
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, "label");
         let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
-        let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
+        let (object, answer) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
+        if let Some(refusal) = patch.as_object().and_then(|patch| marks_removed(child, patch, &answer)) {
+            return Ok(StepResult::Refused(refusal));
+        }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
         }
@@ -207,7 +226,7 @@ impl Applier<'_> {
         self.upgrade_if_needed(child, uid, known).await?;
         let live = match answered(api.get(&child.key.name)).await {
             Ok(live) => parsed(live, child)?.1,
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Drift::None),
+            Err(kube::Error::Api(status)) if is_gone(&status) => return Ok(Drift::None),
             Err(error) => return Err(problem(&error, child)),
         };
         let mut body = desired.object.clone();
@@ -218,17 +237,21 @@ impl Applier<'_> {
         match answered(api.patch(&child.key.name, &params, &Patch::Apply(&body))).await {
             Ok(answer) => {
                 let (_, answer) = parsed(answer, child)?;
+                if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
+                    return Ok(Drift::Refused(refusal));
+                }
                 if plan::fingerprint(&answer) != plan::fingerprint(&live) {
                     return Ok(Drift::Real);
                 }
                 self.accepted.insert(uid.to_owned(), AcceptedForm::of(&desired.digest, &live));
                 Ok(Drift::None)
             }
-            Err(kube::Error::Api(status)) if status.is_invalid() => Ok(Drift::Real),
+            Err(kube::Error::Api(status)) if status.is_invalid() && !is_denied_by_admission(&status.message) => Ok(Drift::Real),
             Err(kube::Error::Api(status)) if !conflicts(&status).is_empty() => {
                 let is_edit = conflicts(&status).iter().all(|conflict| conflict.hold == Hold::Updated);
-                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Contested) }
+                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Refused) }
             }
+            Err(kube::Error::Api(status)) => refusal(&status, child).map(Drift::Refused),
             Err(error) => Err(problem(&error, child)),
         }
     }
@@ -250,7 +273,7 @@ impl Applier<'_> {
                 self.accepted.remove(uid);
                 Ok(StepResult::Wrote)
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(StepResult::Nothing),
+            Err(kube::Error::Api(status)) if is_gone(&status) => Ok(StepResult::Nothing),
             Err(error) => Err(problem(&error, child)),
         }
     }
@@ -273,30 +296,29 @@ pub(crate) fn field_manager(plugin: &str) -> String {
 
 /// Returns the refusal if the answer is permanent, and otherwise a problem.
 fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
-    let conflicts: Vec<String> =
-        conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
-    let (reason, message) = if !conflicts.is_empty() {
-        let message = format!(
-            "{child} has fields that other field managers own: {}; make them give up these fields, or do not set them",
-            conflicts.join(", ")
-        );
-        (RefusalReason::Conflict, message)
-    } else if status.is_invalid() && status.message.contains("immutable") {
-        (
+    let (reason, message) = match problem_kind(status) {
+        ProblemKind::Conflict => {
+            let conflicts: Vec<String> =
+                conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
+            let message = format!(
+                "{child} has fields that other field managers own: {}; make them give up these fields, or do not set them",
+                conflicts.join(", ")
+            );
+            (RefusalReason::Conflict, message)
+        }
+        ProblemKind::Immutable => (
             RefusalReason::ImmutableField,
             format!("{child} cannot be changed in place: {}; delete it to have it recreated", status.message),
-        )
-    } else if let Some(violations) = schema_violations(&status.message) {
-        (
-            RefusalReason::Rejected,
-            format!("the API server rejects {child}, because it does not match the schema of its kind: {violations}"),
-        )
-    } else if status.is_invalid() || status.code == 400 {
-        (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
-    } else if is_terminating(status) {
-        return Ok(namespace_terminates(child));
-    } else {
-        return Err(problem_of(status, child));
+        ),
+        ProblemKind::Invalid => {
+            let why = schema_violations(&status.message).map_or_else(
+                || format!(": {}", said(status)),
+                |violations| format!(", because it does not match the schema of its kind: {violations}"),
+            );
+            (RefusalReason::Rejected, format!("the API server rejects {child}{why}"))
+        }
+        ProblemKind::NamespaceTerminating => return Ok(namespace_terminates(child)),
+        kind => return Err(problem_of(kind, status, child)),
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
 }
@@ -304,10 +326,6 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
 fn namespace_terminates(child: &ObjectRef) -> Refusal {
     let message = format!("{child} cannot be created, because its namespace is being deleted");
     Refusal { child: Some(child.clone()), reason: RefusalReason::NamespaceTerminating, message }
-}
-
-fn is_terminating(status: &Status) -> bool {
-    status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 fn conflicts(status: &Status) -> Vec<Conflict> {
@@ -320,7 +338,7 @@ fn conflicts(status: &Status) -> Vec<Conflict> {
 
 pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     match error {
-        kube::Error::Api(status) => problem_of(status, subject),
+        kube::Error::Api(status) => problem_of(problem_kind(status), status, subject),
         kube::Error::Service(error) if error.is::<NotHeld>() => {
             Problem::new(ProblemKind::NoClaim, format!("{subject}: {error}"))
         }
@@ -328,17 +346,7 @@ pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     }
 }
 
-fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
-    let kind = match status.code {
-        400 | 422 => ProblemKind::Invalid,
-        403 => ProblemKind::Forbidden,
-        404 => ProblemKind::NotFound,
-        409 => ProblemKind::Stale,
-        429 => ProblemKind::TooManyRequests,
-        _ if schema_violations(&status.message).is_some() => ProblemKind::Invalid,
-        code if code >= 500 => ProblemKind::Unavailable,
-        _ => ProblemKind::Other,
-    };
+fn problem_of(kind: ProblemKind, status: &Status, subject: &ObjectRef) -> Problem {
     let problem = Problem::new(kind, format!("{subject}: {}", said(status)));
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     match u64::from(seconds) {
@@ -385,7 +393,7 @@ mod tests {
             let refused = refusal(&status, &child).expect("a refusal");
             assert_eq!(refused.reason, RefusalReason::Rejected, "{answer}");
             assert!(refused.message.ends_with(&format!(" match the schema of its kind: {violations}")), "{}", refused.message);
-            assert_eq!(problem_of(&status, &child).kind, ProblemKind::Invalid, "{answer}");
+            assert_eq!(problem_kind(&status), ProblemKind::Invalid, "{answer}");
         }
         for answer in
             ["failed to create typed live object (default/it; v1, Kind=Pod): .x: field not declared in schema", "etcd is gone"]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::client::answered;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
+use crate::error::is_gone;
 use crate::writes::apply::problem;
 use crate::writes::parent::{At, ParentWriter};
 
@@ -72,7 +73,7 @@ pub(crate) async fn remove_finalizer(
         metadata.insert("annotations".to_owned(), json!({ annotation: null }));
     }
     match writer.patch(parent, patch, At::Object, "finalizer").await {
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        Err(kube::Error::Api(status)) if is_gone(&status) => Ok(None),
         Err(error) => Err(problem(&error, &writer.subject(parent))),
         Ok(answer) => Ok(answer),
     }
@@ -91,7 +92,7 @@ pub(crate) async fn remove_finalizer_without_mount(
     } });
     let api: kube::Api<Received> = resource.api(client, parent.namespace());
     match answered(api.patch(parent.name(), &kube::api::PatchParams::default(), &kube::api::Patch::Merge(&patch))).await {
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        Err(kube::Error::Api(status)) if is_gone(&status) => Ok(()),
         other => other.map(|_| ()),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use gyre_core::answer::schema_violations;
 use gyre_core::manifest::Strategy;
 use gyre_core::plan::OWNER_UID_LABEL;
 use gyre_core::response::Child;
@@ -10,7 +11,6 @@ use gyre_devcluster::Controllers;
 use gyre_devcluster::server::Origin;
 use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
-use gyre_engine::writes::apply::schema_violations;
 use jiff::Timestamp;
 use kube::api::ListParams;
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use gyre_core::answer::schema_violations;
 use gyre_devcluster::Controllers;
-use gyre_engine::writes::apply::schema_violations;
 
 use super::finding::{Flaw, Tally, Tried};
 use super::setup::{CheckSetup, ConvergedState, ExperimentResult, MOST_CALLS, is_about_form, is_of_child};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use gyre_engine::client::transport;
 use gyre_offline::live::LiveCluster;
-use kube::Client;
 
 use crate::commands::connect::configuration;
 
@@ -30,6 +30,7 @@ impl LiveArguments {
     pub(super) async fn connect(&self) -> anyhow::Result<LiveCluster> {
         let configuration = configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let (namespace, url) = (configuration.default_namespace.clone(), configuration.cluster_url.to_string());
-        Ok(LiveCluster { client: Client::try_from(configuration).context("cannot set up the client")?, namespace, url })
+        let connection = transport::connection(configuration, None).context("cannot set up the client")?;
+        Ok(LiveCluster { client: connection.client(), namespace, url })
     }
 }

@@ -26,7 +26,8 @@ pub(super) const ON_DEVCLUSTER: &str = "gyre e2e-devcluster";
 
 /// Modules of `tests/e2e` that do not run on devcluster: they need permissions, certificates or
 /// several replicas, or no cluster at all.
-const NOT_ON_DEVCLUSTER: [&str; 13] = [
+const NOT_ON_DEVCLUSTER: [&str; 14] = [
+    "admission",
     "author",
     "check",
     "command_line",
@@ -41,6 +42,9 @@ const NOT_ON_DEVCLUSTER: [&str; 13] = [
     "secure",
     "shares",
 ];
+
+/// Modules of `tests/e2e` that run on devcluster alone: they read its requests, which have no TLS.
+const ONLY_ON_DEVCLUSTER: [&str; 1] = ["answers"];
 
 /// Modules of `tests/e2e` whose scenarios an ordinary run leaves to devcluster: what they show does
 /// not depend on the API server. `tests/contract` compares the two servers, so a difference is
@@ -154,6 +158,9 @@ impl Extent {
                 selection.environment.push(CONTRACT_ON_DEVCLUSTER);
             }
         }
+        if suite == ON_CONTROL_PLANE {
+            selection.arguments.extend(without_modules(&ONLY_ON_DEVCLUSTER));
+        }
         if suite == ON_DEVCLUSTER {
             selection.arguments.extend(without_modules(&NOT_ON_DEVCLUSTER));
             selection.environment.push(E2E_ON_DEVCLUSTER);
@@ -216,7 +223,7 @@ mod tests {
     #[test]
     fn modules_that_run_on_one_server_exist() {
         let text = std::fs::read_to_string(build::root().join("tests/e2e/main.rs")).unwrap();
-        for module in BRIDGED.iter().chain(&NOT_ON_DEVCLUSTER) {
+        for module in BRIDGED.iter().chain(&NOT_ON_DEVCLUSTER).chain(&ONLY_ON_DEVCLUSTER) {
             assert!(text.contains(&format!("\nmod {module};\n")), "tests/e2e/main.rs has no module {module}");
         }
         assert!(!BRIDGED.iter().any(|module| NOT_ON_DEVCLUSTER.contains(module)), "a module must run on one of the servers");
@@ -240,8 +247,8 @@ mod tests {
         assert_eq!(Extent::Ordinary.select("gyre-core"), Some(Selection::default()));
         let real = Extent::Ordinary.select(ON_CONTROL_PLANE).unwrap();
         assert_eq!(real.arguments[..2], ["--skip", "composed::"]);
-        assert_eq!(real.arguments.len(), 2 * BRIDGED.len());
-        assert_eq!(Extent::All.select(ON_CONTROL_PLANE).unwrap().arguments, [""; 0]);
+        assert_eq!(real.arguments.len(), 2 * (BRIDGED.len() + ONLY_ON_DEVCLUSTER.len()));
+        assert_eq!(Extent::All.select(ON_CONTROL_PLANE).unwrap().arguments, ["--skip", "answers::"]);
         assert_eq!(Extent::Quick.select(ON_CONTROL_PLANE), None);
         let devcluster = Extent::Ordinary.select(ON_DEVCLUSTER).unwrap();
         assert_eq!(devcluster.arguments.len(), 2 * NOT_ON_DEVCLUSTER.len());

@@ -1,12 +1,14 @@
-//! The requests of an election that were forbidden: such a host can neither lead nor take over.
+//! The requests of an election that were denied: such a host can neither lead nor take over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use gyre_core::outcome::ProblemKind;
+use kube::core::Status;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::error::error_chain;
+use crate::error::{error_chain, problem_kind};
 
 /// How long a denial counts. Requests are repeated every retry period, of seconds.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
@@ -24,7 +26,7 @@ struct Denial {
 impl Denials {
     pub(super) fn record_result<T>(&self, verb: &'static str, ended: &Result<T, kube::Error>) {
         match ended {
-            Err(error @ kube::Error::Api(status)) if status.is_forbidden() => {
+            Err(error @ kube::Error::Api(status)) if is_denied(status) => {
                 self.denials().insert(verb, Denial { at: Instant::now(), error: error_chain(error) });
             }
             // Not an answer, so the permission is unknown.
@@ -44,14 +46,40 @@ impl Denials {
     }
 }
 
+/// Returns whether credentials, permissions or admission are in the way.
+fn is_denied(status: &Status) -> bool {
+    matches!(problem_kind(status), ProblemKind::Unauthorized | ProblemKind::Forbidden | ProblemKind::Invalid)
+}
+
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
 
+    fn answered(code: u16, message: &str) -> Result<(), kube::Error> {
+        Err(kube::Error::Api(Box::new(Status::failure(message, "Reason").with_code(code))))
+    }
+
     fn denied() -> Result<(), kube::Error> {
-        Err(kube::Error::Api(Box::new(Status::failure("no", "Forbidden").with_code(403))))
+        answered(403, "no")
+    }
+
+    #[test]
+    fn credentials_permissions_and_admission_deny_and_nothing_else_does() {
+        let by_webhook = r#"admission webhook "w" denied the request: no"#;
+        let by_authorizer = r#"leases.coordination.k8s.io "a" is forbidden: User "u" cannot update resource "leases""#;
+        for (code, message, is_denied) in [
+            (401, "Unauthorized", true),
+            (403, by_authorizer, true),
+            (403, by_webhook, true),
+            (409, by_webhook, true),
+            (409, "the object has been modified", false),
+            (404, "not found", false),
+            (503, "unavailable", false),
+        ] {
+            let denials = Denials::default();
+            denials.record_result("update", &answered(code, message));
+            assert_eq!(denials.current().is_some(), is_denied, "{code} {message}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -60,7 +88,7 @@ mod tests {
         assert_eq!(denials.current(), None);
         denials.record_result("update", &denied());
         denials.record_result("get", &Ok(()));
-        assert_eq!(denials.current().as_deref(), Some("no (403 Forbidden)"));
+        assert_eq!(denials.current().as_deref(), Some("no (403 Reason)"));
         denials.record_result("update", &Err::<(), _>(kube::Error::Service("no answer".into())));
         assert!(denials.current().is_some());
         denials.record_result("update", &Ok(()));

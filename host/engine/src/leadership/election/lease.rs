@@ -15,7 +15,7 @@ use tracing::{debug, warn};
 use super::denials::Denials;
 use super::options::Options;
 use crate::clock::Clock;
-use crate::error::error_chain;
+use crate::error::{error_chain, is_gone, is_stale};
 
 const ELECTION_LABEL: &str = "gyre.dev/election";
 /// On a replica's Lease: the mounts that it can lead, separated by commas.
@@ -189,13 +189,13 @@ fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (RequestResu
         Err(error) => error,
     };
     match &error {
-        kube::Error::Api(status) if status.code == 409 => {
+        kube::Error::Api(status) if is_stale(status) => {
             debug!(lease = name, "another client changed the Lease first: {}", status.message);
             (RequestResult::Conflict, None)
         }
         error => {
             warn!(lease = name, error = %error_chain(error), "cannot read or write the Lease");
-            let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
+            let is_missing = matches!(error, kube::Error::Api(status) if is_gone(status));
             (if is_missing { RequestResult::NotFound } else { RequestResult::Unknown }, None)
         }
     }

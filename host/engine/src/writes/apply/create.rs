@@ -1,16 +1,16 @@
 //! Creates children by POST, which fails if the name is taken, so no foreign object is merged into.
 
+use gyre_core::answer::is_denied_by_admission;
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason};
+use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason, marks_removed};
 use kube::Api;
 use kube::api::PostParams;
 use kube::core::{Request, Status};
 
-use super::{
-    Applier, LOOK_AGAIN_AFTER, StepResult, field_manager, is_terminating, namespace_terminates, parsed, problem, refusal,
-};
+use super::{Applier, LOOK_AGAIN_AFTER, StepResult, field_manager, namespace_terminates, parsed, problem, refusal};
 use crate::client::answered;
 use crate::cluster::object::Received;
+use crate::error::{is_gone, problem_kind};
 
 impl Applier<'_> {
     /// Creates a child. `gyre_core::plan` decides about an existing object of its name.
@@ -27,12 +27,13 @@ impl Applier<'_> {
         self.metrics.wrote(self.mount, "create");
         let answer = match self.post(&self.api(child)?, desired).await {
             Ok(answer) => answer,
-            // A 409 alone could be a quota that changed meanwhile.
-            Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            // A 409 alone could be a quota that changed meanwhile, or a webhook's.
+            Err(kube::Error::Api(status)) if status.is_already_exists() && !is_denied_by_admission(&status.message) => {
                 return self.on_existing(desired, input, &status).await;
             }
             Err(kube::Error::Api(status)) => {
-                if let Some(namespace) = namespace.filter(|_| is_terminating(&status)) {
+                let is_terminating = problem_kind(&status) == ProblemKind::NamespaceTerminating;
+                if let Some(namespace) = namespace.filter(|_| is_terminating) {
                     let held_for = self.terminating.lock().record(namespace, self.now);
                     return Ok(StepResult::RefusedFor(held_for, namespace_terminates(child)));
                 }
@@ -52,6 +53,9 @@ impl Applier<'_> {
                 object.key().to_string()
             );
             return Ok(StepResult::Refused(Refusal { child: Some(child.clone()), reason: RefusalReason::Rejected, message }));
+        }
+        if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
+            return Ok(StepResult::Refused(refusal));
         }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
@@ -75,7 +79,7 @@ impl Applier<'_> {
         let child = &desired.child;
         let live = match answered(self.api(child)?.get(&child.key.name)).await {
             Ok(live) => live,
-            Err(kube::Error::Api(gone)) if gone.is_not_found() => {
+            Err(kube::Error::Api(gone)) if is_gone(&gone) => {
                 return Err(Problem::new(
                     ProblemKind::Stale,
                     format!("{child}: {}, but it does not exist any more", status.message),

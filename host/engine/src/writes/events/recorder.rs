@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::AddedAt;
 use crate::client::answered;
 use crate::clock::Clock;
+use crate::error::is_gone;
 use crate::program::MountName;
 use crate::telemetry::metrics::EventOutcome;
 
@@ -54,7 +55,7 @@ impl Recorder {
         if let Some(name) = &publication.name {
             match self.count(client, publication, name).await {
                 // It was deleted: by default, the API server deletes Events after an hour.
-                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(kube::Error::Api(status)) if is_gone(&status) => {}
                 counted => return counted.map(|()| (EventOutcome::Counted, name.clone())),
             }
         }

@@ -1,0 +1,200 @@
+//! A connection whose certificates and credentials are read again when requests fail because of
+//! them. kube reads the files of a service account's token again itself, but no others.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use kube::Config;
+use kube::client::Body;
+use parking_lot::RwLock;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tower_service::Service;
+use tracing::{info, warn};
+
+use crate::client::connection::{Connection, ResponseBody};
+use crate::client::request::BoxError;
+use crate::client::transport::connection;
+use crate::error::error_chain;
+
+/// How often the files are read at most: while the API server is gone, every request fails.
+const READ_AT_MOST_EVERY: Duration = Duration::from_secs(5);
+
+type Reading = Pin<Box<dyn Future<Output = Result<Config, BoxError>> + Send>>;
+
+/// As [`connection`]. After a request that got no answer, or a 401, `read` reads the configuration
+/// again. If certificates or credentials differ, new requests use them; earlier requests end over
+/// their connections.
+///
+/// # Errors
+///
+/// As [`connection`]. An error of `read`, or of its result, is logged, and changes nothing.
+pub fn renewed<F>(
+    config: Config,
+    arrives_within: Option<Duration>,
+    read: impl Fn() -> F + Send + Sync + 'static,
+) -> Result<Connection, kube::Error>
+where
+    F: Future<Output = Result<Config, BoxError>> + Send + 'static,
+{
+    let (namespace, fingerprint) = (config.default_namespace.clone(), fingerprint(&config));
+    let api_server = config.cluster_url.clone();
+    let renewal = Renewal {
+        api_server,
+        arrives_within,
+        current: RwLock::new(connection(config, arrives_within)?),
+        read: Box::new(move || -> Reading { Box::pin(read()) }),
+        last: Mutex::new(LastReading { at: None, fingerprint }),
+    };
+    Ok(Connection::new(Renewed(Arc::new(renewal)), namespace))
+}
+
+struct Renewal {
+    api_server: http::Uri,
+    arrives_within: Option<Duration>,
+    current: RwLock<Connection>,
+    read: Box<dyn Fn() -> Reading + Send + Sync>,
+    last: Mutex<LastReading>,
+}
+
+struct LastReading {
+    at: Option<Instant>,
+    fingerprint: u64,
+}
+
+impl Renewal {
+    async fn send(&self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
+        let current = self.current.read().clone();
+        let answer = current.send(request).await;
+        if answer.as_ref().map_or(true, |answer| answer.status() == StatusCode::UNAUTHORIZED) {
+            self.read_again().await;
+        }
+        answer
+    }
+
+    async fn read_again(&self) {
+        // Others need not wait for it.
+        let Ok(mut last) = self.last.try_lock() else { return };
+        if last.at.is_some_and(|at| at.elapsed() < READ_AT_MOST_EVERY) {
+            return;
+        }
+        last.at = Some(Instant::now());
+        let config = match (self.read)().await {
+            Ok(config) => config,
+            Err(error) => return warn!(error = %error_chain(&*error), "cannot read the credentials for the API server again"),
+        };
+        // Another cluster would need other caches.
+        let fingerprint = fingerprint(&config);
+        if fingerprint == last.fingerprint || config.cluster_url != self.api_server {
+            return;
+        }
+        match connection(config, self.arrives_within) {
+            Ok(connection) => {
+                last.fingerprint = fingerprint;
+                *self.current.write() = connection;
+                info!("the certificates or credentials for the API server have changed: new requests use them");
+            }
+            Err(error) => warn!(error = %error_chain(&error), "cannot use the changed credentials for the API server"),
+        }
+    }
+}
+
+/// A fingerprint of the certificates and credentials, with the contents of their files. The file
+/// of a token is left out, because kube reads it again.
+fn fingerprint(config: &Config) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    config.root_cert.hash(&mut hasher);
+    let auth = &config.auth_info;
+    serde_json::to_string(auth).unwrap_or_default().hash(&mut hasher);
+    for path in [&auth.client_certificate, &auth.client_key].into_iter().flatten() {
+        std::fs::read(path).unwrap_or_default().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[derive(Clone)]
+struct Renewed(Arc<Renewal>);
+
+impl Service<Request<Body>> for Renewed {
+    type Response = Response<ResponseBody>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let renewal = Arc::clone(&self.0);
+        Box::pin(async move { renewal.send(request).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU16, Ordering};
+
+    use parking_lot::Mutex;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::client::tls_server::{Certificate, serve};
+
+    #[tokio::test]
+    async fn certificates_and_credentials_are_read_again_when_requests_fail_because_of_them() {
+        let [first, second] = [Certificate::of("127.0.0.1"), Certificate::of("127.0.0.1")];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url: http::Uri = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let (served, code) = (Arc::new(Mutex::new(first.acceptor)), Arc::new(AtomicU16::new(200)));
+        tokio::spawn(serve(listener, Arc::clone(&served), Arc::clone(&code)));
+        let mut config = Config::new(url);
+        config.root_cert = Some(vec![first.der]);
+        let (readable, readings) = (Arc::new(Mutex::new(config.clone())), Arc::new(AtomicU16::new(0)));
+        let read = {
+            let (readable, readings) = (Arc::clone(&readable), Arc::clone(&readings));
+            move || {
+                readings.fetch_add(1, Ordering::Relaxed);
+                std::future::ready(Ok(readable.lock().clone()))
+            }
+        };
+        let connection = renewed(config, None, read).unwrap();
+        let get = async || {
+            let request = Request::get("/version").body(Body::empty()).unwrap();
+            connection.client().send(request).await.map(|answer| answer.status().as_u16())
+        };
+        assert_eq!(get().await.unwrap(), 200);
+
+        readable.lock().root_cert = Some(vec![second.der]);
+        *served.lock() = second.acceptor;
+        let error = get().await.expect_err("the new certificate is unknown");
+        assert!(error_chain(&error).contains("certificate"), "{}", error_chain(&error));
+        assert_eq!(get().await.unwrap(), 200, "the new certificate was read");
+
+        code.store(401, Ordering::Relaxed);
+        assert_eq!((get().await.unwrap(), readings.load(Ordering::Relaxed)), (401, 1), "it was read a moment ago");
+        tokio::time::pause();
+        tokio::time::advance(READ_AT_MOST_EVERY).await;
+        tokio::time::resume();
+        assert_eq!((get().await.unwrap(), readings.load(Ordering::Relaxed)), (401, 2));
+    }
+
+    #[test]
+    fn files_and_credentials_are_part_of_the_fingerprint() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut config = Config::new("https://127.0.0.1".parse().unwrap());
+        let mut fingerprints = vec![fingerprint(&config)];
+        config.auth_info.token = Some("token".to_owned().into());
+        fingerprints.push(fingerprint(&config));
+        config.auth_info.client_certificate = Some(file.path().display().to_string());
+        fingerprints.push(fingerprint(&config));
+        std::fs::write(file.path(), "another certificate").unwrap();
+        fingerprints.push(fingerprint(&config));
+        assert_eq!(fingerprint(&config), fingerprints[3]);
+        fingerprints.dedup();
+        assert_eq!(fingerprints.len(), 4);
+    }
+}
