@@ -46,6 +46,9 @@ use crate::response::Child;
 pub const PLUGIN_LABEL: &str = "gyre.dev/plugin";
 /// The label that names the parent by its UID.
 pub const OWNER_UID_LABEL: &str = "gyre.dev/owner-uid";
+/// The annotation that keeps a child that is no longer desired, with the value `false`. Plugins and
+/// people may set it. The deletion of the parent still deletes the child.
+pub const PRUNE_ANNOTATION: &str = "gyre.dev/prune";
 /// The annotation with the digest of what the plugin wanted when the object was last written.
 pub const DIGEST_ANNOTATION: &str = "gyre.dev/desired-digest";
 
@@ -336,6 +339,30 @@ pub struct Plan {
 }
 
 /// The decision about an existing object that has the name of a child to create.
+    /// Owned, undesired objects that stay because of [`PRUNE_ANNOTATION`], by kind and key.
+    pub kept: Vec<ObjectRef>,
+}
+
+impl Plan {
+    /// The number of children to delete, by kind.
+    pub fn deletions(&self) -> BTreeMap<GroupVersionKind, u64> {
+        let mut deletions = BTreeMap::new();
+        for step in self.steps.iter().filter(|step| matches!(step, Step::Delete { .. })) {
+            *deletions.entry(step.child().kind.clone()).or_default() += 1;
+        }
+        deletions
+    }
+}
+
+/// The most objects that a message names. The plan has them all.
+const NAMED: usize = 3;
+
+/// The first names, for people, and the number of the others.
+pub fn names<'a>(children: impl ExactSizeIterator<Item = &'a ObjectRef>) -> String {
+    let more = children.len().saturating_sub(NAMED);
+    let named: Vec<String> = children.take(NAMED).map(ToString::to_string).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(", ") + &more
 #[derive(Clone, Debug, PartialEq)]
 pub enum Existing {
     /// It is ours, or may be adopted: do this step.
@@ -364,11 +391,24 @@ pub enum Existing {
 ///
 /// # Assumptions
 ///
+/// - A child with [`PRUNE_ANNOTATION`] is not pruned.
 /// `observed` is complete: a missing child is created, which fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
     let mut wanted = DesiredSet::new(input, children);
     wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
+    plan_with(input, PruneAnnotation::Counts)
+}
+
+/// Whether [`PRUNE_ANNOTATION`] keeps children.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PruneAnnotation {
+    Counts,
+    /// The parent is being deleted, and its plugin may wait for the end of a child.
+    Ignored,
+}
+
+fn plan_with(input: &Input<'_>, annotation: PruneAnnotation) -> Plan {
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
     for target in &wanted.targets {
@@ -379,7 +419,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
         }
     }
     Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
-    prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
+    prune(input, &observed, annotation, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
 
@@ -580,7 +620,13 @@ fn apply(desired: &Desired, uid: &str, cause: Cause) -> Step {
     Step::Apply { desired, uid: uid.to_owned(), cause }
 }
 
-fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observed<'_>) -> bool, plan: &mut Plan) {
+fn prune(
+    input: &Input<'_>,
+    observed: &ByIdentity<'_>,
+    annotation: PruneAnnotation,
+    must_go: impl Fn(&Observed<'_>) -> bool,
+    plan: &mut Plan,
+) {
     let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
     for same in observed.objects.values() {
         let found = same
@@ -597,6 +643,8 @@ fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observe
         } else if !input.grants.allows_kind(object.kind) {
             let message = format!("{child} is no longer wanted and cannot be deleted: {}", kind_not_granted(object.kind));
             plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message });
+        } else if annotation == PruneAnnotation::Counts && metadata.is_kept() {
+            plan.kept.push(child);
         } else if !input.grants.allows_deletion_in(object.key.namespace.as_deref()) {
             let message = format!("an object is no longer wanted and cannot be deleted: {}", not_in_mount(&child));
             plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message });
