@@ -13,6 +13,7 @@
 
 pub mod conflict;
 pub mod contains;
+pub mod deletion_guard;
 pub mod election;
 pub mod event_queue;
 pub mod grants;

@@ -281,6 +281,8 @@ pub enum RefusalReason {
     ChildListFull,
     /// Its Namespace or CustomResourceDefinition is among the same children, and is not the parent's.
     PrerequisiteRefused,
+    /// Too many children would be deleted: see [`crate::deletion_guard`]. Found when applying.
+    DeletionHeld,
 }
 
 impl RefusalReason {
@@ -299,6 +301,7 @@ impl RefusalReason {
             Self::NamespaceTerminating => "NamespaceTerminating",
             Self::ChildListFull => "ChildListFull",
             Self::PrerequisiteRefused => "PrerequisiteRefused",
+            Self::DeletionHeld => "DeletionHeld",
         }
     }
 }
@@ -336,9 +339,6 @@ pub struct Plan {
     /// Owned, undesired objects that are already being deleted, by kind and key. A deleted parent's
     /// children are gone once there are none of these, nor deletions among the steps.
     pub leaving: Vec<ObjectRef>,
-}
-
-/// The decision about an existing object that has the name of a child to create.
     /// Owned, undesired objects that stay because of [`PRUNE_ANNOTATION`], by kind and key.
     pub kept: Vec<ObjectRef>,
 }
@@ -363,6 +363,9 @@ pub fn names<'a>(children: impl ExactSizeIterator<Item = &'a ObjectRef>) -> Stri
     let named: Vec<String> = children.take(NAMED).map(ToString::to_string).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     named.join(", ") + &more
+}
+
+/// The decision about an existing object that has the name of a child to create.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Existing {
     /// It is ours, or may be adopted: do this step.
@@ -388,15 +391,12 @@ pub enum Existing {
 /// - A child that is as desired gets no step.
 /// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that is
 ///   the parent's, or is created by an earlier step: see [`Holds`].
+/// - A child with [`PRUNE_ANNOTATION`] is not pruned.
 ///
 /// # Assumptions
 ///
-/// - A child with [`PRUNE_ANNOTATION`] is not pruned.
 /// `observed` is complete: a missing child is created, which fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
-    let Some(children) = input.desired else { return Plan::default() };
-    let mut wanted = DesiredSet::new(input, children);
-    wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
     plan_with(input, PruneAnnotation::Counts)
 }
 
@@ -409,6 +409,9 @@ enum PruneAnnotation {
 }
 
 fn plan_with(input: &Input<'_>, annotation: PruneAnnotation) -> Plan {
+    let Some(children) = input.desired else { return Plan::default() };
+    let mut wanted = DesiredSet::new(input, children);
+    wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
     for target in &wanted.targets {
@@ -640,11 +643,11 @@ fn prune(
         let child = ObjectRef { kind: object.kind.clone(), key: object.key.clone() };
         if metadata.deletion_timestamp.is_some() {
             plan.leaving.push(child);
+        } else if annotation == PruneAnnotation::Counts && metadata.is_kept() {
+            plan.kept.push(child);
         } else if !input.grants.allows_kind(object.kind) {
             let message = format!("{child} is no longer wanted and cannot be deleted: {}", kind_not_granted(object.kind));
             plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message });
-        } else if annotation == PruneAnnotation::Counts && metadata.is_kept() {
-            plan.kept.push(child);
         } else if !input.grants.allows_deletion_in(object.key.namespace.as_deref()) {
             let message = format!("an object is no longer wanted and cannot be deleted: {}", not_in_mount(&child));
             plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message });

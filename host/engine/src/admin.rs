@@ -320,6 +320,7 @@ fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGaug
         is_quarantined: active.as_ref().is_some_and(|active| active.call_guard.quarantined().is_some()),
         quarantined_scopes: active.as_ref().map_or(0, |active| active.call_guard.quarantined_scopes(0).0),
         awaited_kinds: mount.awaited_kinds(wanted),
+        held_deletions: mount.deletion_guard.lock().held().map(|(_, held)| held.children).sum(),
     }
 }
 

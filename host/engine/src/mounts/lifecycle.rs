@@ -92,6 +92,7 @@ impl Mount {
             };
         services.inventory.record(&self.name, Entry::of(&program, active.children().into_keys()));
         self.set_active(Arc::clone(&active));
+        self.deletion_guard.lock().begin(services.queue.now());
         services.queue.add_mount(&self.name, self.queue_options(&active));
         let manifest = program.manifest();
         info!(

@@ -139,6 +139,9 @@ impl Run<'_> {
             }
             self.written.extend(step.uid().map(str::to_owned));
             let done = applier.execute(step, &input).await;
+            if let (Step::Delete { child, .. }, Ok(StepResult::Wrote)) = (step, &done) {
+                self.mount.deletion_guard.lock().record_deletion(&parent.key, &child.kind, applier.now);
+            }
             holds.record(step, step_end(&done));
             self.report.record_step(done);
         }
