@@ -34,8 +34,9 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 7] = [
+const NOT_PREVIEWED: [(&str, &str); 8] = [
     ("attacker", "its calls fail or write the time, and are made again and again"),
+    ("emptied", "a preview shows all deletions, also those that a host holds"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
     ("restless", "a plan is told at its end, and there is none"),
