@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use gyre_core::deletion_guard::Limits;
 use gyre_core::grants::Namespaces;
 use gyre_core::manifest::Manifest;
 use gyre_engine::program::Program;
@@ -66,6 +67,8 @@ impl Plugin {
         let settings = if settings.is_null() { &Value::Object(serde_json::Map::new()) } else { settings };
         let accepted = settings::accept(&program.plugin, settings, &program.limits);
         let settings = accepted.map_err(|problems| Error::new(format!("the plugin {}: {problems}", program.name)))?;
+        // A test of a plugin is about its answers.
+        program.deletion_guard = Limits::OFF;
         program.settings = settings.to_string().into_bytes().into();
         Ok(program)
     }

@@ -34,10 +34,11 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 10] = [
+const NOT_PREVIEWED: [(&str, &str); 11] = [
     ("answers", "a link answers the host's requests, and render knows no link"),
     ("attacker", "its calls fail or write the time, and are made again and again"),
     ("denied", "a webhook denies, and render knows no webhooks"),
+    ("emptied", "a preview shows all deletions, also those that a host holds"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
     ("restless", "a plan is told at its end, and there is none"),

@@ -58,6 +58,58 @@ fn swap_all(cluster: &Cluster, host: &Host, folder: &Folder, plugins: &[Vec<u8>]
     }
 }
 
+/// The version that wants no children.
+const EMPTY: u64 = 9_999_999_999;
+
+#[test]
+fn a_version_that_returns_no_children_deletes_nothing_until_it_is_released() {
+    const NAMESPACE: &str = "emptied";
+    const PARENTS: usize = 30;
+    let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
+    let folder = Folder::new();
+    let path = folder.put(PLUGIN, gyre_artifacts::versioned(0).unwrap());
+    let code = Folder::new();
+    let start = || cluster.host_with(&[&path], &[NAMESPACE], &["--code-cache", &code.path()]);
+    let host = start();
+    let parents: Vec<Value> = (0..PARENTS).map(|parent| guest("Versioned", NAMESPACE, &name(parent), json!({}))).collect();
+    cluster.apply_all(&parents);
+    cluster.all_ready(NAMESPACE, "versioned", PARENTS);
+
+    let empty = gyre_artifacts::versioned(EMPTY).unwrap();
+    folder.put(PLUGIN, &empty);
+    let held = |host: &Host| host.metric("gyre_held_deletions", &["versioned"]);
+    let all_held = |host: &Host| {
+        cluster.eventually("all deletions to be held", || (held(host) == 2.0 * PARENTS as f64).then_some(()));
+        assert_eq!(
+            host.state_of("versioned")["heldDeletions"],
+            json!([{ "kind": "ConfigMap.v1", "children": 60, "parents": 30 }])
+        );
+        for parent in 0..PARENTS {
+            cluster.reason(NAMESPACE, "versioned", &name(parent), "Ready", "DeletionHeld");
+        }
+    };
+    let maps = || {
+        let mut maps = cluster.list(NAMESPACE, "configmaps");
+        maps.retain(|map| map["metadata"]["labels"]["gyre.dev/plugin"] == "versioned");
+        maps.len()
+    };
+    all_held(&host);
+    drop(host);
+    let host = start();
+    all_held(&host);
+    assert_eq!(maps(), 2 * PARENTS);
+    assert!(!cluster.events(NAMESPACE, &name(0), "DeletionHeld").is_empty());
+
+    let digest = &Digest::of(&empty).to_string()[..12];
+    let release = format!("gyre.dev/release-deletions={digest}/{}", jiff::Timestamp::now().strftime("%F"));
+    cluster.kubectl(&["annotate", "-n", NAMESPACE, "versioned", &name(0), &release]);
+    cluster.eventually("one parent to be released", || (maps() == 2 * (PARENTS - 1)).then_some(()));
+    cluster.kubectl(&["annotate", "-n", NAMESPACE, "versioned", "--all", &release]);
+    cluster.eventually("all to be released", || (maps() == 0 && held(&host) == 0.0).then_some(()));
+    cluster.all_ready(NAMESPACE, "versioned", PARENTS);
+    cluster.settled(&host);
+}
+
 #[test]
 fn a_plugin_that_is_replaced_repeatedly_loses_no_change_and_mixes_no_versions() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };

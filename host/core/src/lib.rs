@@ -14,6 +14,7 @@
 pub mod answer;
 pub mod conflict;
 pub mod contains;
+pub mod deletion_guard;
 pub mod election;
 pub mod event_queue;
 pub mod grants;

@@ -49,6 +49,9 @@ use crate::response::Child;
 pub const PLUGIN_LABEL: &str = "gyre.dev/plugin";
 /// The label that names the parent by its UID.
 pub const OWNER_UID_LABEL: &str = "gyre.dev/owner-uid";
+/// The annotation that keeps a child that is no longer desired, with the value `false`. Plugins and
+/// people may set it. The deletion of the parent still deletes the child.
+pub const PRUNE_ANNOTATION: &str = "gyre.dev/prune";
 /// The annotation with the digest of what the plugin wanted when the object was last written.
 pub const DIGEST_ANNOTATION: &str = "gyre.dev/desired-digest";
 
@@ -293,6 +296,8 @@ pub enum RefusalReason {
     /// Its Namespace or CustomResourceDefinition is among the same children, and is not the
     /// parent's.
     PrerequisiteRefused,
+    /// Too many children would be deleted: see [`crate::deletion_guard`]. Found when applying.
+    DeletionHeld,
 }
 
 impl RefusalReason {
@@ -312,6 +317,7 @@ impl RefusalReason {
             Self::MarksRemoved => "MarksRemoved",
             Self::ChildListFull => "ChildListFull",
             Self::PrerequisiteRefused => "PrerequisiteRefused",
+            Self::DeletionHeld => "DeletionHeld",
         }
     }
 }
@@ -350,6 +356,30 @@ pub struct Plan {
     /// Owned, undesired objects that are already being deleted, by kind and key. A deleted parent's
     /// children are gone once there are none of these, nor deletions among the steps.
     pub leaving: Vec<ObjectRef>,
+    /// Owned, undesired objects that stay because of [`PRUNE_ANNOTATION`], by kind and key.
+    pub kept: Vec<ObjectRef>,
+}
+
+impl Plan {
+    /// The number of children to delete, by kind.
+    pub fn deletions(&self) -> BTreeMap<GroupVersionKind, u64> {
+        let mut deletions = BTreeMap::new();
+        for step in self.steps.iter().filter(|step| matches!(step, Step::Delete { .. })) {
+            *deletions.entry(step.child().kind.clone()).or_default() += 1;
+        }
+        deletions
+    }
+}
+
+/// The most objects that a message names. The plan has them all.
+const NAMED: usize = 3;
+
+/// The first names, for people, and the number of the others.
+pub fn names<'a>(children: impl ExactSizeIterator<Item = &'a ObjectRef>) -> String {
+    let more = children.len().saturating_sub(NAMED);
+    let named: Vec<String> = children.take(NAMED).map(ToString::to_string).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(", ") + &more
 }
 
 /// The decision about an existing object that has the name of a child to create.
@@ -378,11 +408,24 @@ pub enum Existing {
 /// - A child that is as desired gets no step.
 /// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that
 ///   is the parent's, or is created by an earlier step: see [`Holds`].
+/// - A child with [`PRUNE_ANNOTATION`] is not pruned.
 ///
 /// # Assumptions
 ///
 /// `observed` is complete: a missing child is created, which fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
+    plan_with(input, PruneAnnotation::Counts)
+}
+
+/// Whether [`PRUNE_ANNOTATION`] keeps children.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PruneAnnotation {
+    Counts,
+    /// The parent is being deleted, and its plugin may wait for the end of a child.
+    Ignored,
+}
+
+fn plan_with(input: &Input<'_>, annotation: PruneAnnotation) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
     let mut wanted = DesiredSet::new(input, children);
     wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
@@ -397,7 +440,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
     }
     // A step is held back if its Namespace or CustomResourceDefinition is not the parent's.
     Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
-    prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
+    prune(input, &observed, annotation, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
 
@@ -603,7 +646,13 @@ fn apply(desired: &Desired, uid: &str, cause: Cause) -> Step {
 }
 
 /// Plans to delete the owned objects for which `must_go` is true.
-fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observed<'_>) -> bool, plan: &mut Plan) {
+fn prune(
+    input: &Input<'_>,
+    observed: &ByIdentity<'_>,
+    annotation: PruneAnnotation,
+    must_go: impl Fn(&Observed<'_>) -> bool,
+    plan: &mut Plan,
+) {
     let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
     for same in observed.objects.values() {
         let found = same
@@ -617,6 +666,8 @@ fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observe
         let child = ObjectRef { kind: object.kind.clone(), key: object.key.clone() };
         if metadata.deletion_timestamp.is_some() {
             plan.leaving.push(child);
+        } else if annotation == PruneAnnotation::Counts && metadata.is_kept() {
+            plan.kept.push(child);
         } else if !input.grants.allows_kind(object.kind) {
             let message = format!("{child} is no longer wanted and cannot be deleted: {}", kind_not_granted(object.kind));
             plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message });

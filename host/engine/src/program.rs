@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::deletion_guard;
 use gyre_core::grants::{Grants, Namespaces, ReadGrants, Scope};
 use gyre_core::manifest::{Manifest, ReadKind};
 use gyre_core::names::{is_dns_label, is_dns_subdomain};
@@ -61,6 +62,8 @@ pub struct Program {
     pub requeue_floor: Duration,
     /// The events that are published.
     pub events: PublishedEvents,
+    /// The most deletions of children that are no longer desired; more are held.
+    pub deletion_guard: deletion_guard::Limits,
     /// The service account that the mount's writes impersonate; the host's own if `None`.
     pub impersonate: Option<ServiceAccount>,
     /// Another version of the plugin, which is called in parallel and never applied. It has no
@@ -145,6 +148,7 @@ impl Program {
             quarantine_after: Some(QUARANTINE_AFTER),
             requeue_floor: REQUEUE_FLOOR,
             events: PublishedEvents::All,
+            deletion_guard: deletion_guard::Limits::default(),
             impersonate: None,
             shadow: None,
         }
@@ -177,6 +181,7 @@ impl Program {
             quarantine_after,
             requeue_floor,
             events,
+            deletion_guard,
             impersonate,
             shadow: _,
         } = self;
@@ -193,6 +198,7 @@ impl Program {
             && *quarantine_after == other.quarantine_after
             && *requeue_floor == other.requeue_floor
             && *events == other.events
+            && *deletion_guard == other.deletion_guard
             && *impersonate == other.impersonate
     }
 
@@ -272,6 +278,10 @@ pub mod bounds {
     pub const LOG: RangeInclusive<u64> = 0..=1 << 24;
     /// The lines that a call logs.
     pub const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;
+    /// The children that may always be deleted.
+    pub const DELETIONS: RangeInclusive<u32> = 0..=1_000_000;
+    /// The percentage of the children that may be deleted.
+    pub const PERCENT: RangeInclusive<u32> = 0..=100;
     /// The calls of one instance of a plugin.
     pub const REUSE: RangeInclusive<u32> = 1..=1_000_000;
 }

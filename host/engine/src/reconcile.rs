@@ -1,7 +1,7 @@
 //! One reconcile: the parent from the cache, the call, the plan, its steps, the status, the events.
 //!
 //! ```text
-//!   live:     reconcile ─▶ plan ─▶ children: finalizer, if needed ─▶ steps ─▶ finish: status, events
+//!   live:     reconcile ─▶ plan ─▶ guard ─▶ children: finalizer, if needed ─▶ steps ─▶ finish: status, events
 //!   deletion: finalize  ─▶ plan ─▶ children: ───────────────────────▶ steps ─▶ finish: status, events
 //!                                                   ─▶ remove the finalizer, if nothing is left
 //!   release:  remove the finalizer
@@ -13,6 +13,7 @@ mod children;
 pub(crate) mod context;
 mod deletion;
 mod finish;
+mod guard;
 mod live;
 pub(crate) mod plan_inputs;
 mod release;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use gyre_core::deletion_guard::Limits;
 use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::server::Origin;
@@ -326,7 +327,7 @@ impl Simulation {
         let stopped = async {
             let _ = stopped.await;
         };
-        let mut host = std::pin::pin!(self.host(fixed(without_shadows(programs)), recordings, stopped));
+        let mut host = std::pin::pin!(self.host(fixed(previewed(programs)), recordings, stopped));
         let happened = tokio::select! {
             biased;
             ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host stopped unexpectedly"))),
@@ -383,8 +384,10 @@ pub fn remove_managed_fields(object: &mut Value) {
     }
 }
 
-fn without_shadows(programs: &[Program]) -> Vec<Program> {
-    programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
+/// A preview shows all deletions, also those that a host would hold.
+fn previewed(programs: &[Program]) -> Vec<Program> {
+    let previewed = |program: &Program| Program { shadow: None, deletion_guard: Limits::OFF, ..program.clone() };
+    programs.iter().map(previewed).collect()
 }
 
 /// Sorts definitions first, then owners before their dependents.

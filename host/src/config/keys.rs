@@ -5,6 +5,7 @@
 //! Every value is optional, even if the schema requires it: invalid values are reported and removed
 //! before a file is read into these types.
 
+use gyre_core::deletion_guard;
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
 use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS, bounds};
@@ -78,6 +79,23 @@ pub(crate) struct Policy {
     /// Events of the plugin that are published: all, or only warnings.
     #[schemars(extend("default" = Published::All))]
     pub(crate) events: Option<Published>,
+    /// Hold deletions of children that the plugin no longer wants, until somebody releases them, if
+    /// more than this number and more than this percentage of a kind would be deleted.
+    pub(crate) deletion_guard: Option<DeletionGuard>,
+}
+
+/// The limits of deletions.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields, rename = "deletionGuard", description = "")]
+pub(crate) struct DeletionGuard {
+    /// Number of children of a kind that may always be deleted within 5 minutes.
+    #[schemars(transform = whole(bounds::DELETIONS, deletion_guard::Limits::default().children as usize))]
+    pub(crate) children: Option<Count>,
+    /// Percentage of the mount's children of a kind that may be deleted within 5 minutes. 100
+    /// disables the guard.
+    #[schemars(transform = whole(bounds::PERCENT, deletion_guard::Limits::default().percent as usize))]
+    pub(crate) percent: Option<Count>,
 }
 
 /// The limits of a call.

@@ -152,8 +152,17 @@ impl<'a> Loader<'a> {
 
     fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Part)]) -> Program {
         let manifest = plugin.manifest();
-        let Policy { namespaces, limits, workers, max_retries, quarantine_after, requeue_floor, events, adoption: _ } =
-            &spec.policy;
+        let Policy {
+            namespaces,
+            limits,
+            workers,
+            max_retries,
+            quarantine_after,
+            requeue_floor,
+            events,
+            deletion_guard,
+            adoption: _,
+        } = &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
         self.check_scope(spec, manifest, &namespaces);
         let settings = self.settings(&spec.source, &spec.source.part, &spec.policy.limits, by_flag, &plugin);
@@ -180,6 +189,7 @@ impl<'a> Loader<'a> {
             quarantine_after: *quarantine_after,
             requeue_floor: *requeue_floor,
             events: *events,
+            deletion_guard: *deletion_guard,
             impersonate: spec.keys.impersonate.as_ref().map(|Text(account)| account.clone()),
             shadow: None,
             plugin,

@@ -112,6 +112,10 @@ impl Reader<'_> {
             keys::Published::Warnings => PublishedEvents::Warnings,
         });
         set(&mut policy.events, published);
+        if let Some(keys::DeletionGuard { children, percent }) = &keys.deletion_guard {
+            set(&mut policy.deletion_guard.children, children.and_then(|Count(children)| children));
+            set(&mut policy.deletion_guard.percent, percent.and_then(|Count(percent)| percent));
+        }
         policy
     }
 }

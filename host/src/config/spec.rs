@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gyre_core::deletion_guard;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_engine::program::{PublishedEvents, QUARANTINE_AFTER, WORKERS};
@@ -95,6 +96,7 @@ pub(crate) struct Policy {
     pub(crate) quarantine_after: Option<u32>,
     pub(crate) requeue_floor: Duration,
     pub(crate) events: PublishedEvents,
+    pub(crate) deletion_guard: deletion_guard::Limits,
 }
 
 impl Default for Policy {
@@ -108,6 +110,7 @@ impl Default for Policy {
             quarantine_after: Some(QUARANTINE_AFTER),
             requeue_floor: REQUEUE_FLOOR,
             events: PublishedEvents::All,
+            deletion_guard: deletion_guard::Limits::default(),
         }
     }
 }

@@ -104,12 +104,13 @@ fn describe(program: &Program) -> String {
         quarantine_after,
         requeue_floor,
         events,
+        deletion_guard,
         impersonate,
         shadow,
     } = program;
     format!(
         "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
-         {quarantine_after:?}, requeue after {requeue_floor:?}, events {events:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
+         {quarantine_after:?}, requeue after {requeue_floor:?}, events {events:?}\n  deletions {deletion_guard:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
         plugin.manifest().name,
         String::from_utf8_lossy(settings),
         grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),

@@ -14,8 +14,8 @@
 //! stay.
 
 use super::{
-    ByIdentity, Cause, ChildAction, DesiredSet, Holds, Input, Observed, Plan, Step, cannot_refer, is_owned, plan, prune,
-    step_for,
+    ByIdentity, Cause, ChildAction, DesiredSet, Holds, Input, Observed, Plan, PruneAnnotation, Step, cannot_refer, is_owned,
+    names, plan_with, prune, step_for,
 };
 use crate::object::ObjectRef;
 use crate::response::Response;
@@ -23,9 +23,6 @@ use crate::response::Response;
 /// The annotation, with any value but `false`, that releases a parent whose plugin is gone or never
 /// finishes, and leaves its children.
 pub const RELEASE_ANNOTATION: &str = "gyre.dev/release";
-
-/// The most objects that a message names. The plan has them all.
-const NAMED: usize = 3;
 
 /// The finalizer of a plugin: two plugins may reconcile the same parent.
 pub fn finalizer(plugin: &str) -> String {
@@ -71,7 +68,7 @@ pub enum FinalizerAction {
 ///
 /// # Guarantees
 ///
-/// Those of [`plan()`], and:
+/// Those of [`plan()`](super::plan()), except that no annotation keeps a child, and:
 ///
 /// - At [`FinalizerAction::Remove`], nothing is left that the garbage collector does not reach, or
 ///   that the plugin no longer wants.
@@ -87,7 +84,7 @@ pub fn plan_deletion(input: &Input<'_>, answer: Option<&Response>) -> DeletionPl
     match answer {
         Some(Response { done: false, .. }) => {
             let message = format!("the plugin {} has not finished its teardown", input.plugin);
-            DeletionPlan { plan: plan(input), finalizer: FinalizerAction::Keep { message } }
+            DeletionPlan { plan: plan_with(input, PruneAnnotation::Ignored), finalizer: FinalizerAction::Keep { message } }
         }
         _ => last_steps(input),
     }
@@ -115,7 +112,8 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
     }
     let wanted_refusals = plan.refusals.len();
     let is_unwanted = |object: &Observed<'_>| wanted.as_ref().is_some_and(|wanted| !wanted.retains(object.kind, object.key));
-    prune(input, &observed, |object| cannot_refer(input, object.key) || is_unwanted(object), &mut plan);
+    let must_go = |object: &Observed<'_>| cannot_refer(input, object.key) || is_unwanted(object);
+    prune(input, &observed, PruneAnnotation::Ignored, must_go, &mut plan);
     let refused: Vec<&str> = plan.refusals.iter().skip(wanted_refusals).map(|refusal| refusal.message.as_str()).collect();
     let finalizer = finalizer_action(input, &plan, &refused);
     DeletionPlan { plan, finalizer }
@@ -138,7 +136,5 @@ fn finalizer_action(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> Finaliz
     if going.is_empty() {
         return FinalizerAction::Remove;
     }
-    let named: Vec<String> = going.iter().take(NAMED).map(ToString::to_string).collect();
-    let more = if going.len() > NAMED { format!(" and {} more", going.len() - NAMED) } else { String::new() };
-    FinalizerAction::Keep { message: format!("waiting until these are deleted: {}{more}", named.join(", ")) }
+    FinalizerAction::Keep { message: format!("waiting until these are deleted: {}", names(going.into_iter())) }
 }

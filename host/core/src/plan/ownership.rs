@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{DIGEST_ANNOTATION, Input, OWNER_UID_LABEL, PLUGIN_LABEL};
+use super::{DIGEST_ANNOTATION, Input, OWNER_UID_LABEL, PLUGIN_LABEL, PRUNE_ANNOTATION};
 use crate::object::{GroupVersionKind, ObjectKey};
 
 /// How a child names its owner.
@@ -100,7 +100,15 @@ impl Metadata {
     }
 
     pub(super) fn digest(&self) -> Option<&str> {
-        self.annotations.as_ref()?.get(DIGEST_ANNOTATION).map(String::as_str)
+        self.annotation(DIGEST_ANNOTATION)
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.annotation(PRUNE_ANNOTATION) == Some("false")
+    }
+
+    fn annotation(&self, annotation: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(annotation).map(String::as_str)
     }
 
     fn label(&self, label: &str) -> Option<&str> {

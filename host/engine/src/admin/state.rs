@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use gyre_core::deletion_guard::HeldDeletions;
 use gyre_core::milliseconds;
+use gyre_core::object::GroupVersionKind;
 use gyre_core::quarantine::{Held, QuarantineScope};
 use gyre_core::queue::Priority;
 use serde_json::{Value, json};
@@ -99,9 +101,19 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "reads": { "parents": readers, "reads": reads },
         "quarantine": quarantine,
         "quarantinedFor": scopes,
+        "heldDeletions": held_deletions(mount),
         "shadow": Shadow::of(mount).map(|shadow| shadow.state()),
         "queue": queue_state(mount, queue),
     })
+}
+
+fn held_deletions(mount: &Mount) -> Vec<Value> {
+    let guard = mount.deletion_guard.lock();
+    let held = |(kind, held): (&GroupVersionKind, HeldDeletions)| {
+        let HeldDeletions { children, parents } = held;
+        json!({ "kind": kind.to_string(), "children": children, "parents": parents })
+    };
+    guard.held().map(held).collect()
 }
 
 fn quarantined_scope(scope: &QuarantineScope, held: &Held, queue: &WorkQueue) -> Value {

@@ -88,6 +88,7 @@ impl Mount {
             };
         services.inventory.record(&self.name, Entry::of(&program, active.child_kinds().into_iter()));
         self.set_active(Arc::clone(&active));
+        self.deletion_guard.lock().begin(services.queue.now());
         services.queue.add_mount(&self.name, self.queue_options(&active));
         let manifest = program.manifest();
         info!(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use gyre_core::deletion_guard::DeletionGuard;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, ReadIndex};
@@ -33,6 +34,7 @@ pub struct Mount {
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
     pub(crate) terminating: Mutex<TerminatingNamespaces>,
+    pub(crate) deletion_guard: Mutex<DeletionGuard<ObjectKey>>,
     pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
@@ -104,6 +106,7 @@ impl Mount {
             observer: RwLock::default(),
             own_writes: OwnWrites::default(),
             terminating: Mutex::default(),
+            deletion_guard: Mutex::default(),
             running: Running::default(),
             in_flight: Arc::default(),
             publishing: Arc::default(),
@@ -148,6 +151,9 @@ impl Mount {
 
     pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
         *self.lead.lock() = lead;
+        if lead == Lead::Yes {
+            self.deletion_guard.lock().begin(queue.now());
+        }
         if let Some(active) = self.active() {
             queue.set_options(&self.name, self.queue_options(&active));
         }
@@ -257,6 +263,7 @@ impl Mount {
             observer.forgotten(key, now);
         }
         self.own_writes.forget(key);
+        self.deletion_guard.lock().forget(key);
         if let Some(active) = self.active() {
             active.call_guard.forget(key, now);
         }

@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     pub(super) async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
-        let Plan { steps, refusals, waiting, leaving } = plan;
+        let Plan { steps, refusals, waiting, leaving, kept } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
         if !self.state.accepted.is_empty() || !self.state.forced_applies.is_empty() {
             let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
@@ -115,6 +115,7 @@ impl Run<'_> {
         }
         let input = Input { parent, ..plan_inputs.input(self.active, None, &[]) };
         self.report.refusals.extend(refusals);
+        self.report.keep(&kept);
         if let Some(waiting) = waiting.first() {
             self.report.wait(waiting.message.clone());
         }
@@ -140,6 +141,9 @@ impl Run<'_> {
             }
             self.written.extend(step.uid().map(str::to_owned));
             let done = applier.execute(step, &input).await;
+            if let (Step::Delete { child, .. }, Ok(StepResult::Wrote)) = (step, &done) {
+                self.mount.deletion_guard.lock().record_deletion(&parent.key, &child.kind, applier.now);
+            }
             holds.record(step, step_end(&done));
             self.report.record_step(done);
         }

@@ -22,6 +22,8 @@ const FEW: usize = 100;
 
 impl Run<'_> {
     pub(super) async fn reconcile_deleting(mut self) -> Outcome {
+        // The deletions of its children do not count.
+        self.mount.deletion_guard.lock().forget(&self.observed.parent.key());
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}");
             self.report

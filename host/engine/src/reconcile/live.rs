@@ -54,6 +54,7 @@ impl Run<'_> {
                 response
             }
             Err(problem) => {
+                self.mount.deletion_guard.lock().forget(&self.observed.parent.key());
                 self.report.fail(problem);
                 Response::default()
             }
@@ -63,7 +64,11 @@ impl Run<'_> {
 
     /// Carries out a plan. A step that fails does not prevent the others.
     async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
-        let LiveDecision { plan, needs_finalizer, list } = living;
+        let LiveDecision { mut plan, needs_finalizer, list } = living;
+        let prevented = self.guard_deletions(&mut plan);
+        if self.would_be_forgotten(&prevented) {
+            return;
+        }
         let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
             Ok(parent) => parent,
             Err(problem) => return self.report.fail(problem),

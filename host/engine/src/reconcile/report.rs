@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use gyre_core::object::ObjectRef;
 use gyre_core::outcome::{Changed, Outcome, Problem};
-use gyre_core::plan::{Held, Refusal, Refusals};
+use gyre_core::plan::{self, Held, PRUNE_ANNOTATION, Refusal, Refusals};
 use gyre_core::response::{Event, Severity};
 use gyre_core::status::{Execution, NextAttempt, Readiness};
 use gyre_core::{pace, queue};
@@ -70,6 +71,16 @@ impl ReconcileReport {
         match held {
             Held::Refused(refusal) => self.refusals.add(refusal),
             Held::Waiting(waiting) => self.wait(waiting.message),
+        }
+    }
+
+    /// Records undesired children that stay because of their annotation.
+    pub(crate) fn keep(&mut self, kept: &[ObjectRef]) {
+        if !kept.is_empty() {
+            let names = plan::names(kept.iter());
+            let message =
+                format!("no longer desired, but not deleted, because of the annotation {PRUNE_ANNOTATION}=false: {names}");
+            self.host_events.push(Event { severity: Severity::Normal, reason: "ChildKept".to_owned(), message });
         }
     }
 

@@ -86,6 +86,7 @@ pub struct Metrics {
     unpruned_kinds: Family<Mount, Gauge>,
     parked: Family<Mount, Gauge>,
     awaited_kinds: Family<MountKind, Gauge>,
+    held_deletions: Family<Mount, Gauge>,
     writes: Family<MountWrite, Counter>,
     events: Family<MountOutcome, Counter>,
     unpublished_events: Family<Mount, Gauge>,
@@ -135,6 +136,7 @@ impl Default for Metrics {
             unpruned_kinds: Family::default(),
             parked: Family::default(),
             awaited_kinds: Family::default(),
+            held_deletions: Family::default(),
             writes: Family::default(),
             events: Family::default(),
             unpublished_events: Family::default(),
@@ -260,6 +262,11 @@ impl Metrics {
             "awaited_kinds",
             "Kinds that a mount waits for, because the API server does not serve them; always 1",
             self.awaited_kinds.clone(),
+        );
+        registry.register(
+            "held_deletions",
+            "Children that are no longer desired, and not deleted because they are too many",
+            self.held_deletions.clone(),
         );
         registry.register("writes", "Write requests, by verb", self.writes.clone());
         registry.register(
@@ -535,12 +542,14 @@ impl Metrics {
         self.quarantined_namespaces.clear();
         self.awaited_kinds.clear();
         self.unpruned_kinds.clear();
+        self.held_deletions.clear();
         for (mount, gauges) in mounts {
             let labels = Mount::new(mount);
             self.compile_seconds.get_or_create(&labels).set(gauges.compile.duration.as_secs_f64());
             self.unpruned_kinds.get_or_create(&labels).set(gauges.unpruned_kinds as i64);
             self.quarantined.get_or_create(&labels).set(i64::from(gauges.is_quarantined));
             self.quarantined_namespaces.get_or_create(&labels).set(gauges.quarantined_scopes as i64);
+            self.held_deletions.get_or_create(&labels).set(gauges.held_deletions as i64);
             for (state, count) in [("running", gauges.running), ("idle", gauges.idle)] {
                 self.instances.get_or_create(&MountState { mount: Mount::new(mount), state }).set(count as i64);
             }
@@ -666,6 +675,8 @@ pub struct MountGauges {
     pub awaited_kinds: Vec<GroupVersionKind>,
     /// The number of former kinds whose objects cannot be listed.
     pub unpruned_kinds: usize,
+    /// The number of children whose deletion is held.
+    pub held_deletions: u64,
 }
 
 /// The gauges of a shadow.

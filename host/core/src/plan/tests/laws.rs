@@ -340,6 +340,23 @@ proptest! {
     }
 
     #[test]
+    fn a_child_that_says_so_is_kept_as_long_as_its_parent_lives(world in worlds()) {
+        let mut keeping = world.clone();
+        for live in &mut keeping.observed {
+            let mut object = parsed(live);
+            object["metadata"]["annotations"][PRUNE_ANNOTATION] = json!("false");
+            live.json = object.to_string();
+        }
+        let (plain, kept) = (world.plan(), keeping.plan());
+        let (deletions, others): (Vec<_>, Vec<_>) = plain.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
+        prop_assert_eq!(&kept.steps, &others);
+        prop_assert!(deletions.iter().all(|step| kept.kept.contains(step.child())), "{:?}", kept);
+        prop_assert_eq!((plain.leaving, plain.waiting, plain.kept), (kept.leaving, kept.waiting, Vec::new()));
+        let leaving = |world: &World| world.with_input(|input| plan_deletion(input, None));
+        prop_assert_eq!(leaving(&world), leaving(&keeping));
+    }
+
+    #[test]
     fn what_is_wanted_is_never_deleted(world in worlds()) {
         let plan = world.plan();
         for step in &plan.steps {
