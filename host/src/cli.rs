@@ -20,6 +20,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use gyre_engine::client::renewal::renewed;
+use gyre_engine::client::transport;
 use gyre_engine::cluster::kinds::Resource;
 use gyre_engine::host::{self, Options};
 use gyre_engine::mounts::inventory;
@@ -362,8 +363,8 @@ fn former_kinds<'a>(
     programs: &'a [Program],
 ) -> anyhow::Result<Vec<(&'a Program, Resource)>> {
     threads()?.block_on(async {
-        let configuration = configuration(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
-        let client = Client::try_from(configuration).context("cannot set up the client")?;
+        let configuration = connect::configuration(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
+        let client = transport::connection(configuration, None).context("cannot set up the client")?.client();
         let found = inventory::former_kinds(&client, place, programs).await;
         found.with_context(|| format!("cannot read the inventory, the ConfigMap {} in {}", place.name, place.namespace))
     })
