@@ -29,7 +29,6 @@ use gyre_engine::record::format::Secrets;
 use gyre_engine::telemetry::metrics::Metrics;
 use gyre_input::manifests;
 use gyre_sandbox::CodeSource;
-use kube::Client;
 use tokio::sync::watch;
 use tracing::{error, info};
 
