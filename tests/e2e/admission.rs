@@ -14,7 +14,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 use crate::harness::{Cluster, condition, guest};
 use crate::network::runtime;
 
-/// What a webhook answers.
+/// The answer of a webhook.
 #[derive(Clone)]
 enum Decision {
     Allow,

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::harness::Cluster;
 use crate::network::{Before, runtime};
 
-/// What happens to a request instead of being passed on.
+/// The fate of a request that is not passed on.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// It gets this answer: a code, a media type and a body.

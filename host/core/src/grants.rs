@@ -25,7 +25,8 @@ pub enum Namespaces {
 }
 
 impl Namespaces {
-    /// The places to look for objects of this scope; `None` is all namespaces, or none.
+    /// The places to look for objects of this scope. `None` is all namespaces; cluster-scoped
+    /// objects have no other place.
     pub fn places(&self, scope: Scope) -> Vec<Option<&str>> {
         match (self, scope) {
             (Self::Only(names), Scope::Namespaced) => names.iter().map(|name| Some(name.as_str())).collect(),
