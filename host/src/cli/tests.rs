@@ -207,10 +207,27 @@ fn every_gyre_command_in_the_documents_parses() {
     assert!(count > 40, "the documents show {count} commands");
 }
 
-const OTHER_FLAGS: [&str; 7] =
-    ["--take-ownership", "--force-conflicts", "--show-managed-fields", "--cascade", "--set-file", "--help", "--version"];
-const OTHER_VARIABLES: [&str; 6] =
-    ["KUBEBUILDER_ASSETS", "USE_EXISTING_CLUSTER", "PROPTEST_RNG_SEED", "GYRE_BLESS", "KUBECONFIG", "RUSTUP_AUTO_INSTALL"];
+const OTHER_FLAGS: [&str; 9] = [
+    "--take-ownership",
+    "--force-conflicts",
+    "--show-managed-fields",
+    "--cascade",
+    "--set-file",
+    "--help",
+    "--version",
+    "--bump-revision",
+    "--mark-compacted",
+];
+const OTHER_VARIABLES: [&str; 8] = [
+    "KUBEBUILDER_ASSETS",
+    "USE_EXISTING_CLUSTER",
+    "PROPTEST_RNG_SEED",
+    "GYRE_BLESS",
+    "KUBECONFIG",
+    "RUSTUP_AUTO_INSTALL",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+];
 
 #[test]
 fn every_flag_and_variable_in_the_documents_exists() {

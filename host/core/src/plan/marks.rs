@@ -72,17 +72,10 @@ impl UnmarkedChildren {
         WRITE_AGAIN_AFTER
     }
 
-    /// Decides whether a child may be written.
-    ///
-    /// # Errors
-    ///
-    /// The time until it may, and the refusal.
-    pub fn admit(&self, desired: &Desired, now: Time) -> Result<(), (Duration, Refusal)> {
-        match self.0.get(&desired.child) {
-            Some(unmarked) if unmarked.digest == desired.digest && unmarked.due > now => {
-                Err((unmarked.due.saturating_since(now), unmarked.refusal.clone()))
-            }
-            _ => Ok(()),
-        }
+    /// Returns the time until a child may be written, and its refusal; `None` if it may be now.
+    pub fn held(&self, desired: &Desired, now: Time) -> Option<(Duration, &Refusal)> {
+        let unmarked = self.0.get(&desired.child)?;
+        let is_held = unmarked.digest == desired.digest && unmarked.due > now;
+        is_held.then(|| (unmarked.due.saturating_since(now), &unmarked.refusal))
     }
 }

@@ -85,8 +85,8 @@ impl Applier<'_> {
     /// - A child whose marks were removed is written again only from time to time.
     pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<StepResult, Problem> {
         let desired = step.desired();
-        if let Some(Err((held_for, refusal))) = desired.map(|desired| self.unmarked.admit(desired, self.now)) {
-            return Ok(StepResult::RefusedFor(held_for, refusal));
+        if let Some((held_for, refusal)) = desired.and_then(|desired| self.unmarked.held(desired, self.now)) {
+            return Ok(StepResult::RefusedFor(held_for, refusal.clone()));
         }
         let done = match step {
             Step::Create { desired } => self.create(desired, input).await,

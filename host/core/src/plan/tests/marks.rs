@@ -68,17 +68,17 @@ proptest! {
             }
             let is_new = last_write.as_ref().is_none_or(|(_, digest)| *digest != desired.digest);
             let is_due = last_write.as_ref().is_none_or(|(at, _)| now.saturating_since(*at) >= RECHECK);
-            match unmarked.admit(&desired, now) {
-                Ok(()) => {
+            match unmarked.held(&desired, now) {
+                None => {
                     prop_assert!(is_new || is_due);
                     let answer = without(&desired.object, [false, false, true], false);
                     let refusal = marks_removed(&desired.child, &desired.object, &answer).unwrap();
                     prop_assert_eq!(unmarked.record(&desired, refusal, now), RECHECK);
                     last_write = Some((now, desired.digest.clone()));
                 }
-                Err((wait, refusal)) => {
+                Some((wait, refusal)) => {
                     prop_assert!(!is_new && !is_due && refusal.reason == RefusalReason::MarksRemoved);
-                    prop_assert!(unmarked.admit(&desired, now + wait).is_ok(), "it is written when it is due");
+                    prop_assert!(unmarked.held(&desired, now + wait).is_none(), "it is written when it is due");
                 }
             }
         }
