@@ -28,7 +28,7 @@ type Reading = Pin<Box<dyn Future<Output = Result<Config, BoxError>> + Send>>;
 
 /// As [`connection`]. After a request that got no answer, or a 401, `read` reads the configuration
 /// again. If certificates or credentials differ, new requests use them; earlier requests end over
-/// their connections.
+/// their connections. If the address differs, the configuration is ignored with a warning.
 ///
 /// # Errors
 ///
@@ -88,8 +88,12 @@ impl Renewal {
             Err(error) => return warn!(error = %error_chain(&*error), "cannot read the credentials for the API server again"),
         };
         // Another cluster would need other caches.
+        if config.cluster_url != self.api_server {
+            let (address, used) = (&config.cluster_url, &self.api_server);
+            return warn!(%address, %used, "the kubeconfig has another address for the API server: ignored until a restart");
+        }
         let fingerprint = fingerprint(&config);
-        if fingerprint == last.fingerprint || config.cluster_url != self.api_server {
+        if fingerprint == last.fingerprint {
             return;
         }
         match connection(config, self.arrives_within) {
