@@ -263,12 +263,14 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     }
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
-        let configuration = connect::configuration(arguments.kubeconfig.as_deref(), None).await?;
+        // `kubectl config use-context` must not move a running host to another user or cluster.
+        let context = connect::current_context(arguments.kubeconfig.as_deref()).await;
+        let configuration = connect::configuration(arguments.kubeconfig.as_deref(), context.as_deref()).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let kubeconfig = arguments.kubeconfig.clone();
         let read_again = move || {
-            let kubeconfig = kubeconfig.clone();
-            async move { connect::configuration(kubeconfig.as_deref(), None).await.map_err(Into::into) }
+            let (kubeconfig, context) = (kubeconfig.clone(), context.clone());
+            async move { connect::configuration(kubeconfig.as_deref(), context.as_deref()).await.map_err(Into::into) }
         };
         let connection = renewed(configuration, arrives_within, read_again).context("cannot set up the client")?;
         let inventory = source.inventory_place(&host.home_namespace);

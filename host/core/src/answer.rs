@@ -35,6 +35,9 @@ impl Answer<'_> {
     /// Returns what the answer means for a reconcile.
     pub fn problem_kind(&self) -> ProblemKind {
         let has_cause = |reason| self.causes.contains(&reason);
+        if is_admission_starting(self.message) {
+            return ProblemKind::Unavailable;
+        }
         if is_denied_by_admission(self.message) {
             return match self.code {
                 429 => ProblemKind::TooManyRequests,
@@ -95,6 +98,18 @@ pub fn is_denied_by_admission(message: &str) -> bool {
         Some(is_policy && why.contains(" denied request"))
     };
     of_webhook || of_policy().unwrap_or(false)
+}
+
+/// Returns whether an admission plugin declined it because its informers have not synced yet.
+///
+/// The wordings are of the plugins that call `WaitForReady` (`pkg/admission/handler.go`), and of
+/// `CollectParams` in `pkg/admission/plugin/policy/generic/policy_dispatcher.go`.
+fn is_admission_starting(message: &str) -> bool {
+    let Some((object, why)) = message.split_once(" is forbidden: ") else { return false };
+    let lacks_parameters = why.contains(" denied request: failed to configure binding: paramKind kind ")
+        && why.ends_with(" not yet synced to use for admission");
+    // A webhook may say the same words, for its own reasons.
+    !object.starts_with("admission webhook ") && (why == "not yet ready to handle request" || lacks_parameters)
 }
 
 /// The admission plugins that wait for a controller, which needs seconds: of service accounts in a

@@ -260,11 +260,11 @@ impl Problem {
     }
 
     /// Returns whether it is not reported after `failures` consecutive failures, because a retry
-    /// will see another state.
-    pub fn is_unreported(&self, failures: u32) -> bool {
+    /// will see another state. `options` are those of the mount: a parked key is not retried.
+    pub fn is_unreported(&self, options: &Options, failures: u32) -> bool {
         match self.kind {
             ProblemKind::NoClaim | ProblemKind::Deferred => true,
-            ProblemKind::Stale => failures < STALE_UNREPORTED,
+            ProblemKind::Stale => failures < STALE_UNREPORTED && !options.parks(self.retry(), failures),
             _ => false,
         }
     }

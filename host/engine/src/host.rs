@@ -300,7 +300,8 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     let started = Instant::now();
     let outcome = reconcile_or_recover(&context, &mount, &key, failures).instrument(span.clone()).await;
     let _entered = span.enter();
-    report(&services.metrics, &name, &outcome, failures, started.elapsed());
+    let retries = mount.retries(&context.retries);
+    report(&services.metrics, &name, &outcome, &retries, failures, started.elapsed());
     if let Next::Parked { failures } = services.queue.done(&name, &key, outcome.retry()) {
         warn!(failures, "failed too often: not retried until the object changes");
     }
@@ -317,7 +318,7 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
     }
 }
 
-fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took: Duration) {
+fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, retries: &queue::Options, failures: u32, took: Duration) {
     let end = match outcome {
         Outcome::Failed(problem) if problem.is_terminal() => ReconcileError::Terminal,
         Outcome::Failed(problem) if problem.is_failure() => ReconcileError::Retried,
@@ -326,7 +327,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
     metrics.reconciled(mount, outcome.result_label(), end, took);
     match outcome {
         Outcome::Failed(problem)
-            if problem.is_unreported(failures)
+            if problem.is_unreported(retries, failures)
                 || matches!(problem.kind, ProblemKind::Quarantined | ProblemKind::InventoryNotWritten) =>
         {
             debug!(reason = problem.reason(), "not reconciled now: {problem}");

@@ -19,9 +19,14 @@ pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&st
                 wrong(&error, &path.to_string())
             )
         })?,
-        None if context.is_some() => from(Kubeconfig::read(), context).await.map_err(|error| {
-            anyhow!("cannot use the kubeconfig: {}; name one with --kubeconfig", wrong(&error, "kubeconfig"))
-        })?,
+        None if context.is_some() => {
+            let mut configuration = from(Kubeconfig::read(), context).await.map_err(|error| {
+                anyhow!("cannot use the kubeconfig: {}; name one with --kubeconfig", wrong(&error, "kubeconfig"))
+            })?;
+            // As `Config::infer` does.
+            configuration.apply_debug_overrides();
+            configuration
+        }
         None => Config::infer().await.map_err(|error| {
             anyhow!("found no cluster to connect to: {}; give --kubeconfig, set KUBECONFIG, or run in a pod", nowhere(&error))
         })?,
@@ -29,6 +34,15 @@ pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&st
     // The queue retries, with a backoff per object and without blocking a worker.
     configuration.default_retry = false;
     Ok(without_exempted_proxy(configuration, &Environment::of_process()))
+}
+
+/// Returns the current context of the kubeconfig, or `None` if [`configuration`] cannot use the
+/// kubeconfig, e.g. because there is none in a Pod.
+pub(crate) async fn current_context(kubeconfig: Option<&Path>) -> Option<String> {
+    let kubeconfig = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from).ok()?;
+    let context = kubeconfig.current_context.clone()?;
+    from(Ok(kubeconfig), None).await.ok()?;
+    Some(context)
 }
 
 async fn from(read: Result<Kubeconfig, KubeconfigError>, context: Option<&str>) -> Result<Config, KubeconfigError> {
@@ -62,5 +76,27 @@ fn nowhere(error: &InferConfigError) -> String {
         Some(KubeconfigError::ReadConfig(error, path)) => format!("cannot read {}: {}", path.display(), error_chain(error)),
         Some(error) => format!("the kubeconfig cannot be used: {}", wrong(error, "kubeconfig")),
         None => error_chain(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_current_context_is_known_only_if_the_kubeconfig_can_be_used() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let current = async |context: &str| {
+            let text = format!(
+                "current-context: {context}\n\
+                 contexts: [{{name: a, context: {{cluster: c}}}}]\n\
+                 clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1'}}}}]\n"
+            );
+            std::fs::write(file.path(), text).unwrap();
+            current_context(Some(file.path())).await
+        };
+        assert_eq!(current("a").await.as_deref(), Some("a"));
+        assert_eq!(current("missing").await, None);
+        assert_eq!(current_context(Some(Path::new("/nonexistent"))).await, None);
     }
 }

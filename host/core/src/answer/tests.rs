@@ -70,6 +70,14 @@ const TABLE: &[Row] = &[
         ProblemKind::NotFound,
     ),
     (403, r#"pods "a" is forbidden: status unknown for quota: q, resources: pods"#, &[], ProblemKind::Unavailable),
+    // They wait for their informers.
+    (403, r#"configmaps "a" is forbidden: not yet ready to handle request"#, &[], ProblemKind::Unavailable),
+    (
+        422,
+        "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: failed to configure binding: paramKind kind `&ParamKind{APIVersion:v1,Kind:ConfigMap,}` not yet synced to use for admission",
+        &[],
+        ProblemKind::Unavailable,
+    ),
     (
         409,
         r#"Operation cannot be fulfilled on resourcequotas "q": the object has been modified; please apply your changes to the latest version and try again"#,
@@ -102,6 +110,12 @@ const TABLE: &[Row] = &[
     (
         403,
         r#"admission webhook "w.example.com" denied the request: forbidden: User "u" cannot create resource "pods""#,
+        &[],
+        ProblemKind::Invalid,
+    ),
+    (
+        403,
+        r#"admission webhook "w.example.com" denied the request: pods "a" is forbidden: not yet ready to handle request"#,
         &[],
         ProblemKind::Invalid,
     ),

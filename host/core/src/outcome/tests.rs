@@ -223,15 +223,19 @@ fn the_message_of_a_quarantine_does_not_change_between_probes() {
 
 #[test]
 fn a_problem_that_passes_by_itself_is_reported_once_it_has_not() {
-    for (kind, reason, ..) in TABLE {
-        let problem = Problem::new(kind, "It failed.");
-        let first_reported = (0..100).find(|failures| !problem.is_unreported(*failures));
-        let expected = match kind {
-            ProblemKind::Stale => Some(STALE_UNREPORTED),
-            // Nothing was tried.
-            ProblemKind::NoClaim | ProblemKind::Deferred => None,
-            _ => Some(0),
-        };
-        assert_eq!(first_reported, expected, "{reason}");
+    // The most retries, and the failures after which `Stale` is reported: at the latest when parked.
+    for (max_retries, stale) in [(None, STALE_UNREPORTED), (Some(0), 0), (Some(2), 2), (Some(50), STALE_UNREPORTED)] {
+        let options = Options { max_retries, ..Options::default() };
+        for (kind, reason, ..) in TABLE {
+            let problem = Problem::new(kind, "It failed.");
+            let first_reported = (0..100).find(|failures| !problem.is_unreported(&options, *failures));
+            let expected = match kind {
+                ProblemKind::Stale => Some(stale),
+                // Nothing was tried.
+                ProblemKind::NoClaim | ProblemKind::Deferred => None,
+                _ => Some(0),
+            };
+            assert_eq!(first_reported, expected, "{reason} with {max_retries:?} retries");
+        }
     }
 }

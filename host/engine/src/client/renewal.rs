@@ -28,7 +28,7 @@ type Reading = Pin<Box<dyn Future<Output = Result<Config, BoxError>> + Send>>;
 
 /// As [`connection`]. After a request that got no answer, or a 401, `read` reads the configuration
 /// again. If certificates or credentials differ, new requests use them; earlier requests end over
-/// their connections.
+/// their connections. If the address differs, the configuration is ignored with a warning.
 ///
 /// # Errors
 ///
@@ -88,8 +88,12 @@ impl Renewal {
             Err(error) => return warn!(error = %error_chain(&*error), "cannot read the credentials for the API server again"),
         };
         // Another cluster would need other caches.
+        if config.cluster_url != self.api_server {
+            let (address, used) = (&config.cluster_url, &self.api_server);
+            return warn!(%address, %used, "the kubeconfig has another address for the API server: ignored until a restart");
+        }
         let fingerprint = fingerprint(&config);
-        if fingerprint == last.fingerprint || config.cluster_url != self.api_server {
+        if fingerprint == last.fingerprint {
             return;
         }
         match connection(config, self.arrives_within) {
@@ -109,7 +113,8 @@ fn fingerprint(config: &Config) -> u64 {
     let mut hasher = DefaultHasher::new();
     config.root_cert.hash(&mut hasher);
     let auth = &config.auth_info;
-    serde_json::to_string(auth).unwrap_or_default().hash(&mut hasher);
+    // A `Value` has sorted keys; those of the hash maps in `auth` are in random order.
+    serde_json::to_value(auth).unwrap_or_default().to_string().hash(&mut hasher);
     for path in [&auth.client_certificate, &auth.client_key].into_iter().flatten() {
         std::fs::read(path).unwrap_or_default().hash(&mut hasher);
     }
@@ -196,5 +201,20 @@ mod tests {
         assert_eq!(fingerprint(&config), fingerprints[3]);
         fingerprints.dedup();
         assert_eq!(fingerprints.len(), 4);
+    }
+
+    #[test]
+    fn equal_kubeconfigs_have_one_fingerprint() {
+        let text = r#"{
+            "exec": {"command": "login", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]},
+            "auth-provider": {"name": "p", "config": {"a": "1", "b": "2", "c": "3"}}
+        }"#;
+        let parsed = || {
+            let mut config = Config::new("https://127.0.0.1".parse().unwrap());
+            config.auth_info = serde_json::from_str(text).unwrap();
+            fingerprint(&config)
+        };
+        let first = parsed();
+        assert!((0..20).all(|_| parsed() == first));
     }
 }

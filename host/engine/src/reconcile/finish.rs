@@ -25,11 +25,12 @@ impl Run<'_> {
 
     /// Stores the result. After a success, unchanged `inputs` make the next reconcile unnecessary.
     pub(super) async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
-        if !self.report.is_stale() {
+        let retries = self.mount.retries(&self.context.retries);
+        if !self.report.is_stale(&retries) {
             self.write_status(&response).await;
         }
         self.count_problems();
-        let published = if self.report.is_stale() { Changed::No } else { self.queue_events(&response) };
+        let published = if self.report.is_stale(&retries) { Changed::No } else { self.queue_events(&response) };
         self.leave_trail(published);
         let has_settled = self.report.requeue.is_none();
         let asked = requeue_after(response.requeue_after, self.active.program.requeue_floor);

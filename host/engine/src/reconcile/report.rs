@@ -42,8 +42,8 @@ impl ReconcileReport {
     }
 
     /// Returns whether a retry will see another state, so that nothing is reported.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.problem.as_ref().is_some_and(|problem| problem.is_unreported(self.failures))
+    pub(crate) fn is_stale(&self, retries: &queue::Options) -> bool {
+        self.problem.as_ref().is_some_and(|problem| problem.is_unreported(retries, self.failures))
     }
 
     pub(crate) fn record_step(&mut self, done: Result<StepResult, Problem>) {
