@@ -171,6 +171,9 @@ impl<Parent: Clone + Ord> DeletionGuard<Parent> {
     /// Decides about the children, by kind, that a parent no longer wants. Call this for each plan,
     /// also without such children. `count` counts all children of the mount.
     ///
+    /// A parent without a plan, because its call fails, still counts as in its last decision.
+    /// Otherwise its failure would allow the deletions of the other parents.
+    ///
     /// # Guarantees
     ///
     /// Within any [`WINDOW`], at most [`Limits`] children are deleted without a release.
@@ -224,7 +227,7 @@ impl<Parent: Clone + Ord> DeletionGuard<Parent> {
         }
     }
 
-    /// Forgets a parent that is gone, or of which it is unknown which children it wants.
+    /// Forgets a parent that is gone, or is being deleted.
     pub fn forget(&mut self, parent: &Parent) {
         for deletions in self.kinds.values_mut() {
             deletions.unwant(parent);

@@ -152,6 +152,29 @@ proptest! {
     }
 
     #[test]
+    fn what_is_held_stays_held_while_the_calls_of_other_parents_fail(
+        children in prop::collection::vec(1_u64..4, 30..PARENTS),
+        passes in prop::collection::vec((0_u64..400_000, prop::collection::vec(any::<bool>(), PARENTS)), 1..20),
+    ) {
+        let mut world = World::new(Limits::default(), children);
+        let before = world.children();
+        world.restart();
+        world.parents.iter_mut().for_each(|(_, wanted)| *wanted = 0);
+        world.pass();
+        world.now += FIRST_PASS;
+        world.pass();
+        prop_assert_eq!(world.held(), before);
+        for (milliseconds, fails) in passes {
+            world.now += Duration::from_millis(milliseconds);
+            // A call that fails gives no plan, so the guard is not asked.
+            for parent in (0..world.parents.len()).filter(|parent| !fails[*parent]) {
+                prop_assert_eq!(world.reconcile(parent, false, u64::MAX), Some(Decision::Hold));
+            }
+            prop_assert_eq!((world.children(), world.held()), (before, before));
+        }
+    }
+
+    #[test]
     fn few_children_are_deleted_at_once(children in prop::collection::vec(0_u64..4, 0..9), has_backlog: bool) {
         let mut world = World::new(Limits::default(), children);
         world.restart();
