@@ -15,7 +15,8 @@
 //! not those of deleted parents or replaced children.
 //!
 //! What is absent: a state that outlives the process. A restart, another leader and another program
-//! begin a pass over all parents, and nothing is deleted before the guard has seen them.
+//! begin a pass over all parents, and nothing is deleted before the guard has seen them. A host that
+//! leads again still knows what it has seen before.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -158,14 +159,21 @@ impl<Parent> Default for Deletions<Parent> {
 }
 
 impl<Parent: Clone + Ord> DeletionGuard<Parent> {
-    /// Begins a first pass: the host begins to lead, or activates another program. All parents are
-    /// reconciled again.
+    /// Begins a first pass with another program: all parents are reconciled again, and the children
+    /// that the former program did not want no longer count.
     pub fn begin(&mut self, now: Time) {
-        self.began = now;
-        self.is_first_pass = true;
+        self.resume(now);
         for deletions in self.kinds.values_mut() {
             *deletions = Deletions { deleted: std::mem::take(&mut deletions.deleted), ..Deletions::default() };
         }
+    }
+
+    /// Begins a first pass with the same program, because the host begins to lead. The last decision
+    /// about each parent still counts: one that has not changed is not reconciled again at once,
+    /// and one that is held only every 5 minutes.
+    pub fn resume(&mut self, now: Time) {
+        self.began = now;
+        self.is_first_pass = true;
     }
 
     /// Decides about the children, by kind, that a parent no longer wants. Call this for each plan,

@@ -152,7 +152,7 @@ impl Mount {
     pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
         *self.lead.lock() = lead;
         if lead == Lead::Yes {
-            self.deletion_guard.lock().begin(queue.now());
+            self.deletion_guard.lock().resume(queue.now());
         }
         if let Some(active) = self.active() {
             queue.set_options(&self.name, self.queue_options(&active));
