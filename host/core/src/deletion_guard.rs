@@ -106,7 +106,7 @@ pub struct Circumstances {
     pub limits: Limits,
     /// Whether the parent's deletions are released.
     pub release: Release,
-    /// Whether parents wait in the queue.
+    /// Whether other parents wait in the queue or for a retry, or are being reconciled.
     pub has_backlog: bool,
     /// The current time.
     pub now: Time,

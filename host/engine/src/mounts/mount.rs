@@ -35,6 +35,8 @@ pub struct Mount {
     pub(crate) own_writes: OwnWrites,
     pub(crate) terminating: Mutex<TerminatingNamespaces>,
     pub(crate) deletion_guard: Mutex<DeletionGuard<ObjectKey>>,
+    /// Reconciles hold it from the decision of the guard until they end.
+    pub(crate) decided: Arc<()>,
     pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
@@ -107,6 +109,7 @@ impl Mount {
             own_writes: OwnWrites::default(),
             terminating: Mutex::default(),
             deletion_guard: Mutex::default(),
+            decided: Arc::default(),
             running: Running::default(),
             in_flight: Arc::default(),
             publishing: Arc::default(),
@@ -267,6 +270,11 @@ impl Mount {
         if let Some(active) = self.active() {
             active.call_guard.forget(key, now);
         }
+    }
+
+    /// The number of reconciles in progress about whose deletions the guard has decided.
+    pub(crate) fn decided_runs(&self) -> usize {
+        Arc::strong_count(&self.decided).saturating_sub(1)
     }
 
     pub(crate) fn remembered(&self) -> usize {
