@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use gyre_core::deletion_guard::DeletionGuard;
+use gyre_core::deletion_guard::{DeletionGuard, HeldDeletions};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, ReadIndex};
@@ -272,6 +272,15 @@ impl Mount {
         }
     }
 
+    /// The held deletions by kind. Without the lead there are none: another host decides about them,
+    /// and the guard of this one is out of date.
+    pub(crate) fn held_deletions(&self) -> Vec<(GroupVersionKind, HeldDeletions)> {
+        if self.leads() != Lead::Yes {
+            return Vec::new();
+        }
+        self.deletion_guard.lock().held().map(|(kind, held)| (kind.clone(), held)).collect()
+    }
+
     /// The number of reconciles in progress about whose deletions the guard has decided.
     pub(crate) fn decided_runs(&self) -> usize {
         Arc::strong_count(&self.decided).saturating_sub(1)
@@ -316,5 +325,31 @@ impl Mount {
 
     fn readers(&self) -> MutexGuard<'_, ReadIndex<ObjectKey>> {
         self.readers.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gyre_core::deletion_guard::{Circumstances, Limits, Release};
+    use gyre_core::queue::Options;
+
+    use super::*;
+    use crate::telemetry::metrics::Metrics;
+
+    #[tokio::test]
+    async fn held_deletions_are_reported_only_while_the_mount_leads() {
+        let queue = WorkQueue::new(Options::default(), Arc::new(Metrics::default()));
+        let mount = Mount::new("mount".into());
+        let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+        let limits = Limits { children: 0, percent: 0 };
+        let circumstances = Circumstances { limits, release: Release::No, has_backlog: false, now: Time::default() };
+        let unwanted = BTreeMap::from([(kind, 3)]);
+        let parent = ObjectKey::new(Some("default"), "parent");
+        mount.deletion_guard.lock().decide(&parent, &unwanted, &circumstances, |_| 3);
+        // A host that leads again still holds them.
+        for (lead, kinds) in [(Lead::No, 0), (Lead::Yes, 1), (Lead::Ending, 0), (Lead::No, 0), (Lead::Yes, 1)] {
+            mount.set_lead(lead, &queue);
+            assert_eq!(mount.held_deletions().len(), kinds, "{lead:?}");
+        }
     }
 }
