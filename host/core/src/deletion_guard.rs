@@ -15,7 +15,8 @@
 //! not those of deleted parents or replaced children.
 //!
 //! What is absent: a state that outlives the process. A restart, another leader and another program
-//! begin a pass over all parents, and nothing is deleted before the guard has seen them.
+//! begin a pass over all parents, and nothing is deleted before the guard has seen them. A host that
+//! leads again still knows what it has seen before.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -105,7 +106,7 @@ pub struct Circumstances {
     pub limits: Limits,
     /// Whether the parent's deletions are released.
     pub release: Release,
-    /// Whether parents wait in the queue.
+    /// Whether other parents wait in the queue or for a retry, or are being reconciled.
     pub has_backlog: bool,
     /// The current time.
     pub now: Time,
@@ -158,18 +159,28 @@ impl<Parent> Default for Deletions<Parent> {
 }
 
 impl<Parent: Clone + Ord> DeletionGuard<Parent> {
-    /// Begins a first pass: the host begins to lead, or activates another program. All parents are
-    /// reconciled again.
+    /// Begins a first pass with another program: all parents are reconciled again, and the children
+    /// that the former program did not want no longer count.
     pub fn begin(&mut self, now: Time) {
-        self.began = now;
-        self.is_first_pass = true;
+        self.resume(now);
         for deletions in self.kinds.values_mut() {
             *deletions = Deletions { deleted: std::mem::take(&mut deletions.deleted), ..Deletions::default() };
         }
     }
 
+    /// Begins a first pass with the same program, because the host begins to lead. The last decision
+    /// about each parent still counts: one that has not changed is not reconciled again at once,
+    /// and one that is held only every 5 minutes.
+    pub fn resume(&mut self, now: Time) {
+        self.began = now;
+        self.is_first_pass = true;
+    }
+
     /// Decides about the children, by kind, that a parent no longer wants. Call this for each plan,
     /// also without such children. `count` counts all children of the mount.
+    ///
+    /// A parent without a plan, because its call fails, still counts as in its last decision.
+    /// Otherwise its failure would allow the deletions of the other parents.
     ///
     /// # Guarantees
     ///
@@ -224,7 +235,7 @@ impl<Parent: Clone + Ord> DeletionGuard<Parent> {
         }
     }
 
-    /// Forgets a parent that is gone, or of which it is unknown which children it wants.
+    /// Forgets a parent that is gone, or is being deleted.
     pub fn forget(&mut self, parent: &Parent) {
         for deletions in self.kinds.values_mut() {
             deletions.unwant(parent);

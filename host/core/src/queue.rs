@@ -353,6 +353,12 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.get(mount).is_some_and(Mount::has_backlog)
     }
 
+    /// The number of keys of a mount that are delayed because their last run did not succeed: it
+    /// failed, or was postponed.
+    pub fn retries_of(&self, mount: &M) -> usize {
+        self.mounts.get(mount).map_or(0, Mount::retries)
+    }
+
     /// The number of queued keys of a priority (`workqueue_depth`). A delayed key that is due
     /// counts only once [`Self::take`], or another change of its mount, has queued it.
     pub fn depth(&self, priority: Priority) -> usize {

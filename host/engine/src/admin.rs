@@ -324,7 +324,7 @@ fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGaug
         quarantined_scopes: active.as_ref().map_or(0, |active| active.call_guard.quarantined_scopes(0).0),
         awaited_kinds: mount.awaited_kinds(wanted),
         unpruned_kinds: active.as_ref().map_or(0, |active| active.unpruned_kinds().len()),
-        held_deletions: mount.deletion_guard.lock().held().map(|(_, held)| held.children).sum(),
+        held_deletions: mount.held_deletions().iter().map(|(_, held)| held.children).sum(),
     }
 }
 

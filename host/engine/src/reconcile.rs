@@ -60,7 +60,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let report = ReconcileReport::new(failures);
     let reads = state.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
     let (cause, written) = (Cause::Change, BTreeSet::new());
-    let run = Run { context, mount, active: &active, observed, state, report, cause, reads, written };
+    let run = Run { context, mount, active: &active, observed, state, report, cause, reads, written, _decided: None };
     let outcome = match (is_selected, is_leaving, has_finalizer) {
         (true, false, _) => run.reconcile_live().await,
         (true, true, true) => run.reconcile_deleting().await,
@@ -91,6 +91,8 @@ struct Run<'a> {
     reads: ReadPrints,
     /// The UIDs of the children that were written or attempted.
     written: BTreeSet<String>,
+    /// Set once the mount's guard has decided about the deletions: see [`Mount::decided_runs`].
+    _decided: Option<Arc<()>>,
 }
 
 impl Run<'_> {

@@ -79,6 +79,7 @@ enum Event {
     Gone(usize),
     Released(usize),
     NewProgram,
+    LeadsAgain,
 }
 
 fn events() -> impl Strategy<Value = Event> {
@@ -92,6 +93,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => parent.clone().prop_map(Event::Gone),
         1 => parent.prop_map(Event::Released),
         1 => Just(Event::NewProgram),
+        1 => Just(Event::LeadsAgain),
     ]
 }
 
@@ -117,6 +119,7 @@ proptest! {
                 }
                 Event::Released(parent) => world.released.push(parent),
                 Event::NewProgram => world.guard.begin(world.time()),
+                Event::LeadsAgain => world.guard.resume(world.time()),
             }
             let recent = world.deleted.iter().filter(|at| world.now - **at < WINDOW).count();
             prop_assert!(recent as u64 <= most, "{recent} deletions, although {most} are allowed");
@@ -152,6 +155,29 @@ proptest! {
     }
 
     #[test]
+    fn what_is_held_stays_held_while_the_calls_of_other_parents_fail(
+        children in prop::collection::vec(1_u64..4, 30..PARENTS),
+        passes in prop::collection::vec((0_u64..400_000, prop::collection::vec(any::<bool>(), PARENTS)), 1..20),
+    ) {
+        let mut world = World::new(Limits::default(), children);
+        let before = world.children();
+        world.restart();
+        world.parents.iter_mut().for_each(|(_, wanted)| *wanted = 0);
+        world.pass();
+        world.now += FIRST_PASS;
+        world.pass();
+        prop_assert_eq!(world.held(), before);
+        for (milliseconds, fails) in passes {
+            world.now += Duration::from_millis(milliseconds);
+            // A call that fails gives no plan, so the guard is not asked.
+            for parent in (0..world.parents.len()).filter(|parent| !fails[*parent]) {
+                prop_assert_eq!(world.reconcile(parent, false, u64::MAX), Some(Decision::Hold));
+            }
+            prop_assert_eq!((world.children(), world.held()), (before, before));
+        }
+    }
+
+    #[test]
     fn few_children_are_deleted_at_once(children in prop::collection::vec(0_u64..4, 0..9), has_backlog: bool) {
         let mut world = World::new(Limits::default(), children);
         world.restart();
@@ -178,6 +204,29 @@ fn the_first_pass_ends_when_all_parents_were_reconciled() {
     world.guard.begin(Time::from_duration(Duration::from_secs(30)));
     world.now = Duration::from_secs(700);
     assert_eq!(world.reconcile(0, true, 0), Some(Decision::Delete), "there may always be a backlog");
+}
+
+#[test]
+fn a_host_that_leads_again_holds_what_it_held_although_only_few_parents_are_reconciled() {
+    let held = || {
+        let mut world = World::new(Limits::default(), [1; PARENTS]);
+        world.now = FIRST_PASS;
+        world.parents.iter_mut().for_each(|(_, wanted)| *wanted = 0);
+        for parent in 0..PARENTS {
+            world.reconcile(parent, true, 0);
+        }
+        assert_eq!(world.held(), PARENTS as u64 - 25, "the first 25 wait");
+        world
+    };
+    let mut world = held();
+    world.guard.resume(world.time());
+    world.now += FIRST_PASS;
+    assert_eq!(world.reconcile(0, false, u64::MAX), Some(Decision::Hold));
+    assert_eq!(world.children(), PARENTS as u64);
+
+    let mut world = held();
+    world.guard.begin(world.time());
+    assert_eq!(world.held(), 0, "another program may want them all");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::{Input, Observed, Plan, Step, cannot_refer, is_owned};
 /// The children that no ownerReference can name and that exist or will be written. The parent has
 /// to list them before the steps of its plan are executed.
 ///
-/// If the list is missing, undesired children are not among them: their deletion has to be sent
-/// before the list is written.
+/// If the list is missing, undesired children are not among them, unless they are kept: their
+/// deletion has to be sent before the list is written.
 pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
     let mut list = ChildList::default();
     let is_missing = input.parent.children.is_missing();
@@ -20,9 +20,9 @@ pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
         }
     }
     let written = plan.steps.iter().filter(|step| !matches!(step, Step::Delete { .. })).map(Step::child);
-    for child in
-        written.chain(plan.waiting.iter().map(|waiting| &waiting.child)).filter(|child| cannot_refer(input, &child.key))
-    {
+    let waiting = plan.waiting.iter().map(|waiting| &waiting.child);
+    // Kept children are deleted with the parent, which would forget them without a list.
+    for child in written.chain(waiting).chain(&plan.kept).filter(|child| cannot_refer(input, &child.key)) {
         list.insert(&child.kind, &child.key);
     }
     list

@@ -23,6 +23,8 @@ pub(super) struct Mount<K> {
     normal: BTreeMap<Position, K>,
     low: BTreeMap<Position, K>,
     delayed: BTreeMap<(Time, Position), K>,
+    /// Those of `delayed` whose last run did not succeed.
+    retries: BTreeSet<Position>,
     processing: BTreeSet<(Time, Position)>,
     parked: BTreeSet<K>,
 }
@@ -43,9 +45,17 @@ struct Entry {
 #[derive(Clone, Copy, Debug)]
 enum KeyState {
     Queued { priority: Priority, since: Time, position: Position },
-    Delayed { priority: Priority, until: Time, position: Position },
+    Delayed { priority: Priority, until: Time, position: Position, cause: DelayCause },
     Processing { run: Run, since: Time, position: Position },
     Parked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DelayCause {
+    /// Somebody asked for a run at this time.
+    Requested,
+    /// The last run failed or was postponed.
+    Retry,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +127,7 @@ impl<K> Default for Mount<K> {
             normal: BTreeMap::new(),
             low: BTreeMap::new(),
             delayed: BTreeMap::new(),
+            retries: BTreeSet::new(),
             processing: BTreeSet::new(),
             parked: BTreeSet::new(),
         }
@@ -136,6 +147,7 @@ impl<K: Clone + Ord> Mount<K> {
         self.normal.clear();
         self.low.clear();
         self.delayed.clear();
+        self.retries.clear();
         self.parked.clear();
         self.entries.retain(|_, entry| match &mut entry.state {
             KeyState::Processing { run, .. } => {
@@ -223,7 +235,7 @@ impl<K: Clone + Ord> Mount<K> {
         self.promote(now);
         let until = now + delay;
         let Some(entry) = self.entries.get_mut(&key) else {
-            self.delay(key, 0, Priority::Normal, until);
+            self.delay(key, 0, Priority::Normal, until, DelayCause::Requested);
             return Scheduled::At(until);
         };
         let failures = entry.failures;
@@ -237,11 +249,11 @@ impl<K: Clone + Ord> Mount<K> {
                 Scheduled::WhileProcessing
             }
             KeyState::Queued { .. } => Scheduled::AlreadyQueued,
-            KeyState::Delayed { priority, until: before, .. } => {
-                let (priority, before) = (*priority, *before);
+            KeyState::Delayed { priority, until: before, cause, .. } => {
+                let (priority, before, cause) = (*priority, *before, *cause);
                 if until < before {
                     self.remove_entry(&key);
-                    self.delay(key, failures, priority, until);
+                    self.delay(key, failures, priority, until, cause);
                 }
                 Scheduled::At(before.min(until))
             }
@@ -328,6 +340,10 @@ impl<K: Clone + Ord> Mount<K> {
                 (failures, Some(backoff(failures).max(least)))
             }
         };
+        let cause = match retry {
+            Retry::Backoff | Retry::BackoffAtLeast(_) | Retry::Postpone(_) => DelayCause::Retry,
+            Retry::Forget | Retry::Never | Retry::After(_) => DelayCause::Requested,
+        };
         let due = delay.map(|delay| now + delay);
         match run.again {
             Rerun::Now { priority, since } => {
@@ -340,8 +356,11 @@ impl<K: Clone + Ord> Mount<K> {
                 self.insert_entry(key.clone(), Entry { failures, state: KeyState::Parked });
                 Next::Parked { failures }
             }
-            Rerun::No => self.delay_or_forget(key, failures, run.priority, due),
-            Rerun::At(time) => self.delay_or_forget(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
+            Rerun::No => self.delay_or_forget(key, failures, run.priority, due, cause),
+            Rerun::At(time) => {
+                let due = due.map_or(time, |due| due.min(time));
+                self.delay_or_forget(key, failures, run.priority, Some(due), cause)
+            }
         }
     }
 
@@ -365,6 +384,10 @@ impl<K: Clone + Ord> Mount<K> {
 
     pub(super) fn delayed(&self) -> usize {
         self.delayed.len()
+    }
+
+    pub(super) fn retries(&self) -> usize {
+        self.retries.len()
     }
 
     pub(super) fn delayed_keys(&self) -> impl Iterator<Item = (&K, Delayed)> {
@@ -424,16 +447,16 @@ impl<K: Clone + Ord> Mount<K> {
         self.insert_entry(key, Entry { failures, state: KeyState::Queued { priority, since, position } });
     }
 
-    fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time) {
+    fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time, cause: DelayCause) {
         let position = self.new_position();
-        self.insert_entry(key, Entry { failures, state: KeyState::Delayed { priority, until, position } });
+        self.insert_entry(key, Entry { failures, state: KeyState::Delayed { priority, until, position, cause } });
     }
 
     /// Delays a key that has no entry until it is due, or leaves it absent.
-    fn delay_or_forget(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
+    fn delay_or_forget(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>, cause: DelayCause) -> Next {
         match due {
             Some(until) => {
-                self.delay(key.clone(), failures, priority, until);
+                self.delay(key.clone(), failures, priority, until, cause);
                 Next::At(until)
             }
             None => Next::Idle,
@@ -445,8 +468,11 @@ impl<K: Clone + Ord> Mount<K> {
             KeyState::Queued { priority, position, .. } => {
                 self.queued_mut(priority).insert(position, key.clone());
             }
-            KeyState::Delayed { until, position, .. } => {
+            KeyState::Delayed { until, position, cause, .. } => {
                 self.delayed.insert((until, position), key.clone());
+                if cause == DelayCause::Retry {
+                    self.retries.insert(position);
+                }
             }
             KeyState::Processing { since, position, .. } => {
                 self.processing.insert((since, position));
@@ -466,6 +492,7 @@ impl<K: Clone + Ord> Mount<K> {
             }
             KeyState::Delayed { until, position, .. } => {
                 self.delayed.remove(&(until, position));
+                self.retries.remove(&position);
             }
             KeyState::Processing { since, position, .. } => {
                 self.processing.remove(&(since, position));

@@ -302,6 +302,36 @@ fn a_dump_of_delayed_keys_is_ordered_by_due_time() {
 }
 
 #[test]
+fn delayed_keys_whose_last_run_did_not_succeed_are_counted() {
+    let long = Duration::from_secs(60);
+    let mut queue = queue_with(Options { base_delay: long, ..Options::default() });
+    queue.add_after(&"m", 0, long, NOW);
+    let retries = [
+        (Retry::Forget, 0),
+        (Retry::After(long), 0),
+        (Retry::Never, 0),
+        (Retry::Backoff, 1),
+        (Retry::BackoffAtLeast(long), 2),
+        (Retry::Postpone(long), 3),
+    ];
+    for (key, (retry, expected)) in (1..).zip(retries) {
+        queue.add(&"m", key, Priority::Normal, NOW);
+        queue.take(NOW);
+        queue.done(&"m", &key, retry, NOW);
+        assert_eq!(queue.retries_of(&"m"), expected, "{retry:?}");
+    }
+    // An earlier request does not make it a success; a change queues the key.
+    queue.add_after(&"m", 4, milliseconds_of(1), NOW);
+    assert_eq!(queue.retries_of(&"m"), 3);
+    queue.add(&"m", 5, Priority::Normal, NOW);
+    assert_eq!(queue.retries_of(&"m"), 2);
+    assert_eq!(take_key(&mut queue, at(1)), Some(5));
+    assert_eq!((take_key(&mut queue, at(1)), queue.retries_of(&"m")), (Some(4), 1), "it was due");
+    queue.remove(&"m", &6);
+    assert_eq!((queue.retries_of(&"m"), queue.retries_of(&"absent")), (0, 0));
+}
+
+#[test]
 fn retry_after_is_honoured_and_does_not_shorten_the_backoff() {
     let mut queue = queue_with(Options { base_delay: Duration::from_secs(10), ..Options::default() });
     queue.add(&"m", 1, Priority::Normal, NOW);

@@ -108,12 +108,11 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
 }
 
 fn held_deletions(mount: &Mount) -> Vec<Value> {
-    let guard = mount.deletion_guard.lock();
-    let held = |(kind, held): (&GroupVersionKind, HeldDeletions)| {
+    let held = |(kind, held): &(GroupVersionKind, HeldDeletions)| {
         let HeldDeletions { children, parents } = held;
         json!({ "kind": kind.to_string(), "children": children, "parents": parents })
     };
-    guard.held().map(held).collect()
+    mount.held_deletions().iter().map(held).collect()
 }
 
 fn quarantined_scope(scope: &QuarantineScope, held: &Held, queue: &WorkQueue) -> Value {

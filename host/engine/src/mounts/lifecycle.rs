@@ -87,8 +87,9 @@ impl Mount {
                 }
             };
         services.inventory.record(&self.name, Entry::of(&program, active.child_kinds().into_iter()));
-        self.set_active(Arc::clone(&active));
+        // Otherwise a worker could ask the guard about the new program in the pass of the old one.
         self.deletion_guard.lock().begin(services.queue.now());
+        self.set_active(Arc::clone(&active));
         services.queue.add_mount(&self.name, self.queue_options(&active));
         let manifest = program.manifest();
         info!(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use gyre_core::deletion_guard::DeletionGuard;
+use gyre_core::deletion_guard::{DeletionGuard, HeldDeletions};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, ReadIndex};
@@ -35,6 +35,8 @@ pub struct Mount {
     pub(crate) own_writes: OwnWrites,
     pub(crate) terminating: Mutex<TerminatingNamespaces>,
     pub(crate) deletion_guard: Mutex<DeletionGuard<ObjectKey>>,
+    /// Reconciles hold it from the decision of the guard until they end.
+    pub(crate) decided: Arc<()>,
     pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
@@ -107,6 +109,7 @@ impl Mount {
             own_writes: OwnWrites::default(),
             terminating: Mutex::default(),
             deletion_guard: Mutex::default(),
+            decided: Arc::default(),
             running: Running::default(),
             in_flight: Arc::default(),
             publishing: Arc::default(),
@@ -152,7 +155,7 @@ impl Mount {
     pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
         *self.lead.lock() = lead;
         if lead == Lead::Yes {
-            self.deletion_guard.lock().begin(queue.now());
+            self.deletion_guard.lock().resume(queue.now());
         }
         if let Some(active) = self.active() {
             queue.set_options(&self.name, self.queue_options(&active));
@@ -269,6 +272,20 @@ impl Mount {
         }
     }
 
+    /// The held deletions by kind. Without the lead there are none: another host decides about them,
+    /// and the guard of this one is out of date.
+    pub(crate) fn held_deletions(&self) -> Vec<(GroupVersionKind, HeldDeletions)> {
+        if self.leads() != Lead::Yes {
+            return Vec::new();
+        }
+        self.deletion_guard.lock().held().map(|(kind, held)| (kind.clone(), held)).collect()
+    }
+
+    /// The number of reconciles in progress about whose deletions the guard has decided.
+    pub(crate) fn decided_runs(&self) -> usize {
+        Arc::strong_count(&self.decided).saturating_sub(1)
+    }
+
     pub(crate) fn remembered(&self) -> usize {
         self.states.lock().len()
     }
@@ -308,5 +325,31 @@ impl Mount {
 
     fn readers(&self) -> MutexGuard<'_, ReadIndex<ObjectKey>> {
         self.readers.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gyre_core::deletion_guard::{Circumstances, Limits, Release};
+    use gyre_core::queue::Options;
+
+    use super::*;
+    use crate::telemetry::metrics::Metrics;
+
+    #[tokio::test]
+    async fn held_deletions_are_reported_only_while_the_mount_leads() {
+        let queue = WorkQueue::new(Options::default(), Arc::new(Metrics::default()));
+        let mount = Mount::new("mount".into());
+        let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+        let limits = Limits { children: 0, percent: 0 };
+        let circumstances = Circumstances { limits, release: Release::No, has_backlog: false, now: Time::default() };
+        let unwanted = BTreeMap::from([(kind, 3)]);
+        let parent = ObjectKey::new(Some("default"), "parent");
+        mount.deletion_guard.lock().decide(&parent, &unwanted, &circumstances, |_| 3);
+        // A host that leads again still holds them.
+        for (lead, kinds) in [(Lead::No, 0), (Lead::Yes, 1), (Lead::Ending, 0), (Lead::No, 0), (Lead::Yes, 1)] {
+            mount.set_lead(lead, &queue);
+            assert_eq!(mount.held_deletions().len(), kinds, "{lead:?}");
+        }
     }
 }

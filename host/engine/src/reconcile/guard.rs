@@ -1,6 +1,7 @@
 //! Takes deletions out of a plan that the mount's guard does not allow, and reports them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gyre_core::deletion_guard::{Circumstances, Decision, Limits, RELEASE_ANNOTATION, Release, is_released};
@@ -51,19 +52,35 @@ impl Run<'_> {
         self.active.parent(parent).children.is_missing() && children.iter().any(is_far)
     }
 
-    fn decide(&self, unwanted: &BTreeMap<GroupVersionKind, u64>) -> BTreeMap<GroupVersionKind, Decision> {
+    fn decide(&mut self, unwanted: &BTreeMap<GroupVersionKind, u64>) -> BTreeMap<GroupVersionKind, Decision> {
         let (services, active) = (&self.context.services, self.active);
+        let mut guard = self.mount.deletion_guard.lock();
+        // Under the lock, so that the number of decided runs does not grow while it is compared.
+        self._decided = Some(Arc::clone(&self.mount.decided));
         let circumstances = Circumstances {
             limits: active.program.deletion_guard,
             release: if unwanted.is_empty() { Release::No } else { self.release() },
-            has_backlog: services.queue.inspect(|queue, _| queue.depth_of(&self.mount.name) > 0),
+            has_backlog: self.has_backlog(),
             now: services.queue.now(),
         };
         let count = |kind: &GroupVersionKind| {
             let view = self.observed.views.get(kind);
             view.map_or(0, |view| view.list(None).iter().filter(|child| active.is_ours(child)).count())
         };
-        self.mount.deletion_guard.lock().decide(&self.observed.parent.key(), unwanted, &circumstances, count)
+        guard.decide(&self.observed.parent.key(), unwanted, &circumstances, count)
+    }
+
+    /// Returns whether the children of some parent may be unknown: it is queued, in progress and
+    /// not decided about, or waits because its last reconcile failed or was postponed.
+    ///
+    /// Runs that were decided about do not count, because parents that wait for the end of the
+    /// first pass come due together, and would wait for each other.
+    fn has_backlog(&self) -> bool {
+        let name = &self.mount.name;
+        self.context.services.queue.inspect(|queue, now| {
+            let waiting = queue.depth_of(name) + queue.retries_of(name);
+            waiting > 0 || queue.in_progress_of(name, now).count > self.mount.decided_runs()
+        })
     }
 
     fn release(&self) -> Release {

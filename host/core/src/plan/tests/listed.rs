@@ -223,6 +223,25 @@ fn without_a_list_labels_are_believed_once_and_nothing_is_waited_for() {
 }
 
 #[test]
+fn without_a_list_a_kept_child_is_listed_so_that_it_is_deleted_with_its_parent() {
+    let base = world();
+    let mut kept = created(&base, elsewhere(config_map("kept", "x")));
+    kept["metadata"]["annotations"][PRUNE_ANNOTATION] = json!("false");
+    let mut world = base.sees([kept]).wants([]);
+    world.parent.children = ChildList::read(None, true);
+    let plan = world.plan();
+    assert_eq!((plan.steps.len(), plan.kept.len()), (0, 1));
+    world.execute(&plan);
+    assert_eq!(world.parent.children.to_text(), r#"{"ConfigMap":{"other":["kept"]}}"#);
+    assert_eq!(world.plan().kept.len(), 1, "it is still a child");
+
+    world.desired = None;
+    let DeletionPlan { plan, finalizer } = world.with_input(|input| plan_deletion(input, None));
+    assert_eq!(plan.steps.iter().map(|step| step.child().key.name.as_str()).collect::<Vec<_>>(), ["kept"]);
+    assert_ne!(finalizer, FinalizerAction::Remove);
+}
+
+#[test]
 fn children_beyond_what_the_list_holds_are_refused_and_the_others_are_not() {
     let many = (0..20_000).map(|number| elsewhere(config_map(&format!("with-a-name-that-is-rather-long-{number:05}"), "x")));
     let near = config_map("near", "x");
