@@ -1,5 +1,5 @@
 //! Children that are no longer desired: which deletions are held, and which children are kept.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+#![expect(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
 mod toy;
 

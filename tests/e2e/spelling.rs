@@ -111,7 +111,9 @@ fn a_child_that_does_not_fit_its_schema_is_rejected_by_the_field_and_the_others_
             let without_value = |violation: &str| violation.split(", got ").next().map(str::to_owned);
             let mut violations: Vec<String> = violations.split("; ").filter_map(without_value).collect();
             violations.sort_unstable();
-            (violations == words).then_some(())
+            // The servers have different words for the type.
+            let says = |(violation, words): (&String, &&str)| violation.starts_with(words);
+            (violations.len() == words.len() && violations.iter().zip(words).all(says)).then_some(())
         });
     };
     parent(&["templat"]);

@@ -400,20 +400,31 @@ struct Model<'a> {
 impl<'a> Model<'a> {
     fn of(case: &'a Case) -> Self {
         let mut model = Self::default();
-        let listed = case.pages.iter().flatten().map(|sent| (Kind::Added, sent));
-        for (kind, sent) in listed.chain(case.changes.iter().map(|(kind, sent)| (*kind, sent))) {
-            model.take(kind, sent);
+        for sent in case.pages.iter().flatten() {
+            model.list(sent);
+        }
+        for (kind, sent) in &case.changes {
+            model.take(*kind, sent);
         }
         model
     }
 
-    fn take(&mut self, kind: Kind, sent: &'a Sent) {
+    /// A list replaces what is there, whatever its versions, so the last of a name counts.
+    fn list(&mut self, sent: &'a Sent) {
+        if let Some(key) = self.key(sent) {
+            self.objects.insert(key, sent);
+        }
+    }
+
+    fn key(&mut self, sent: &Sent) -> Option<(Option<String>, String)> {
         let metadata = &sent.value["metadata"];
-        let Some(name) = string(&metadata["name"]) else {
-            self.left_out += 1;
-            return;
-        };
-        let key = (string(&metadata["namespace"]), name);
+        let name = string(&metadata["name"]);
+        self.left_out += i64::from(name.is_none());
+        Some((string(&metadata["namespace"]), name?))
+    }
+
+    fn take(&mut self, kind: Kind, sent: &'a Sent) {
+        let Some(key) = self.key(sent) else { return };
         let version = version(&sent.value);
         let known = self.objects.get(&key).map(|known| (self::version(&known.value), *known));
         match (kind, known) {
