@@ -15,8 +15,8 @@
 //! not those of deleted parents or replaced children.
 //!
 //! What is absent: a state that outlives the process. A restart, another leader and another program
-//! begin a pass over all parents, and nothing is deleted before the guard has seen them. A host that
-//! leads again still knows what it has seen before.
+//! begin a pass over all parents, and nothing is deleted before the guard has seen them. A host
+//! that leads again still knows what it has seen before.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -168,9 +168,9 @@ impl<Parent: Clone + Ord> DeletionGuard<Parent> {
         }
     }
 
-    /// Begins a first pass with the same program, because the host begins to lead. The last decision
-    /// about each parent still counts: one that has not changed is not reconciled again at once,
-    /// and one that is held only every 5 minutes.
+    /// Begins a first pass with the same program, because the host begins to lead. The last
+    /// decision about each parent still counts: one that has not changed is not reconciled again at
+    /// once, and one that is held only every 5 minutes.
     pub fn resume(&mut self, now: Time) {
         self.began = now;
         self.is_first_pass = true;

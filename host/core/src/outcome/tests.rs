@@ -223,7 +223,8 @@ fn the_message_of_a_quarantine_does_not_change_between_probes() {
 
 #[test]
 fn a_problem_that_passes_by_itself_is_reported_once_it_has_not() {
-    // The most retries, and the failures after which `Stale` is reported: at the latest when parked.
+    // The most retries, and the failures after which `Stale` is reported: at the latest when
+    // parked.
     for (max_retries, stale) in [(None, STALE_UNREPORTED), (Some(0), 0), (Some(2), 2), (Some(50), STALE_UNREPORTED)] {
         let options = Options { max_retries, ..Options::default() };
         for (kind, reason, ..) in TABLE {
