@@ -23,7 +23,7 @@ pub(super) struct Mount<K> {
     normal: BTreeMap<Position, K>,
     low: BTreeMap<Position, K>,
     delayed: BTreeMap<(Time, Position), K>,
-    /// Those of `delayed` whose last run did not succeed.
+    /// The keys of `delayed` whose last run did not succeed.
     retries: BTreeSet<Position>,
     processing: BTreeSet<(Time, Position)>,
     parked: BTreeSet<K>,
