@@ -46,8 +46,14 @@ const ASK_THE_LEADER: Evidence =
     Evidence::By("tests/e2e/record.rs", "a_replica_that_does_not_lead_names_the_one_that_does", "holderIdentity");
 const INSTALL: Evidence = Evidence::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
+const HELD_DELETIONS: Evidence = Evidence::By(
+    "tests/e2e/swap.rs",
+    "a_version_that_returns_no_children_deletes_nothing_until_it_is_released",
+    "\"DeletionHeld\"",
+);
+
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 28] = [
+const COMMANDS: [(&[&str], Evidence); 30] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
@@ -72,6 +78,8 @@ const COMMANDS: [(&[&str], Evidence); 28] = [
             "\"shadow\"",
         ),
     ),
+    (&["kubectl get tenants", "Ready"], HELD_DELETIONS),
+    (&["kubectl annotate tenants", "gyre.dev/release-deletions"], HELD_DELETIONS),
     (
         &["kubectl annotate", "gyre.dev/release"],
         Evidence::By(

@@ -126,7 +126,7 @@ impl Fields {
     fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split_whitespace().collect();
         let [minute, hour, day, month, weekday] = parts.as_slice() else {
-            return Err(format!("expected 5 fields or e.g. @hourly, found {}", parts.len()));
+            return Err(format!("expected exactly 5 fields, found {}: [{}]", parts.len(), parts.join(" ")));
         };
         Ok(Self {
             minute: field(minute, &MINUTES)?,
@@ -266,9 +266,9 @@ mod tests {
     #[test]
     fn the_error_names_the_field() {
         let table = [
-            ("", "expected 5 fields or e.g. @hourly, found 0"),
-            ("* * * *", "expected 5 fields or e.g. @hourly, found 4"),
-            ("@fortnightly", "expected 5 fields or e.g. @hourly, found 1"),
+            ("", "expected exactly 5 fields, found 0: []"),
+            ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
+            ("@fortnightly", "expected exactly 5 fields, found 1: [@fortnightly]"),
             ("x * * * *", "`x` is not a minute: expected 0-59 or *, or ranges, steps and lists of these"),
             ("* * 0 * *", "`0` is not a day of the month: expected 1-31 or *, or ranges, steps and lists of these"),
             ("@every x", "`x` is not a duration, e.g. 1h30m"),
