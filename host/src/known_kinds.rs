@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gyre_core::grants::{Namespaces, Scope};
+use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_engine::program::Program;
 use serde_json::Value;
@@ -42,10 +43,15 @@ impl Known {
     }
 }
 
+/// Returns the scope of the parents, or `None` if the plugin does not contain their kind.
+pub(crate) fn parent_scope(manifest: &Manifest) -> Option<Scope> {
+    Known::new(manifest.crds.iter()).scope(&manifest.parent)
+}
+
 /// Returns whether a mount may create Namespaces, in which it may then create other children.
 pub(crate) fn writes_namespaces(program: &Program) -> bool {
     let mut written = program.grants.children();
-    program.namespaces == Namespaces::All && written.any(|child| child.kind.group.is_empty() && child.kind.kind == "Namespace")
+    program.namespaces == Namespaces::All && written.any(|child| child.kind.is_namespace())
 }
 
 /// One kind per line: apiVersion, kind, plural, `cluster` or `namespaced`, perhaps `status`.

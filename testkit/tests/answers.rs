@@ -65,7 +65,7 @@ impl Reconciler for Finalizing {
     }
 }
 
-/// Has cluster-scoped parents, and answers what they say.
+/// A plugin whose parents are cluster-scoped and contain its answer.
 struct Tenants;
 
 impl Reconciler for Tenants {

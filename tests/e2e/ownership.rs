@@ -77,7 +77,7 @@ fn cross_namespace_children_are_deleted_with_their_parent() {
     cluster.gone("far", "configmap", &["it"]);
 }
 
-/// Returns the list of children; `null` if there is none, and a string if it is not JSON.
+/// Returns the list of children: `null` if it is missing, and its text if that is not JSON.
 fn listed(parent: &Value) -> Value {
     let text = parent["metadata"]["annotations"]["children.gyre.dev/cross-namespace"].as_str();
     text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)))

@@ -16,7 +16,7 @@ pub struct Answer<'a> {
     pub code: u16,
     /// The message of the `Status`, or the whole body of another answer.
     pub message: &'a str,
-    /// Who wrote the body.
+    /// The author of the body.
     pub author: Author,
     /// The `reason` of each cause in `details`.
     pub causes: &'a [&'a str],

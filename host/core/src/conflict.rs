@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::outcome::RECHECK;
-use crate::queue::Time;
+use crate::queue::{RECHECK, Time};
 
 /// The forced applies to an object within [`WINDOW`]: a person does not edit more often.
 pub const FORCED_APPLIES: u32 = 3;

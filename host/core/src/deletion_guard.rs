@@ -14,9 +14,9 @@
 //! Only deletions count that are planned because a parent that lives no longer wants the child, and
 //! not those of deleted parents or replaced children.
 //!
-//! What is absent: a state that outlives the process. A restart, another leader and another program
-//! begin a pass over all parents, and nothing is deleted before the guard has seen them. A host
-//! that leads again still knows what it has seen before.
+//! What is absent: state in the cluster. A restart, a new leader or a new program begins a pass over
+//! all parents, and nothing is deleted before the guard has seen them. A host that leads again still
+//! knows its earlier decisions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -174,6 +174,12 @@ impl<Parent: Clone + Ord> DeletionGuard<Parent> {
     pub fn resume(&mut self, now: Time) {
         self.began = now;
         self.is_first_pass = true;
+    }
+
+    /// Returns whether the first pass goes on, as of the last decision. Only then does a decision
+    /// depend on [`Circumstances::has_backlog`].
+    pub fn is_first_pass(&self) -> bool {
+        self.is_first_pass
     }
 
     /// Decides about the children, by kind, that a parent no longer wants. Call this for each plan,

@@ -102,7 +102,8 @@ impl Default for ReadGrants {
 /// The namespaces that a parent's namespaced children may be written to, within the mount's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WriteNamespaces {
-    /// That of the parent. For a cluster-scoped parent, the namespaces that are its children.
+    /// The namespace of the parent. If the parent is cluster-scoped, the namespaces that are its
+    /// children.
     #[default]
     OfParent,
     /// The same, and those that match one of these patterns; see [`match_any`].
@@ -117,12 +118,12 @@ pub fn match_any(patterns: &BTreeSet<String>, namespace: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, namespace))
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((first, others)) = pattern.split_once('*') else { return pattern == name };
+/// Returns whether a namespace matches this pattern; see [`match_any`].
+pub fn matches(pattern: &str, namespace: &str) -> bool {
+    let Some((first, others)) = pattern.split_once('*') else { return pattern == namespace };
     let (middle, last) = others.rsplit_once('*').unwrap_or(("", others));
-    let rest = name.strip_prefix(first).and_then(|rest| rest.strip_suffix(last));
-    let after = |rest: &str, part: &str| rest.find(part).and_then(|at| rest.get(at + part.len()..)).map(str::to_owned);
-    rest.is_some_and(|rest| middle.split('*').try_fold(rest.to_owned(), |rest, part| after(&rest, part)).is_some())
+    let Some(rest) = namespace.strip_prefix(first).and_then(|rest| rest.strip_suffix(last)) else { return false };
+    middle.split('*').try_fold(rest, |rest, part| Some(rest.split_once(part)?.1)).is_some()
 }
 
 /// Why a child may not be written to its namespace.

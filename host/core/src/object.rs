@@ -27,6 +27,11 @@ impl GroupVersionKind {
         Self::new(group, version, kind)
     }
 
+    /// Returns whether this is the kind Namespace, in any version.
+    pub fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.kind == "Namespace"
+    }
+
     /// The `apiVersion` in objects of this kind.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }

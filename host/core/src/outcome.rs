@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::plan::{Refusal, RefusalReason};
 use crate::quarantine::{self, Held};
-use crate::queue::{Options, Retry, Time};
+use crate::queue::{Options, RECHECK, Retry, Time};
 use crate::response::Failure;
 use crate::status::{NextAttempt, Readiness};
 use crate::text::cut_owned;
@@ -37,11 +37,6 @@ const PAUSE_PER_CALL: u32 = 4;
 pub fn pause_after_fault(lasted: Duration) -> Duration {
     FAULT_PAUSE.max(lasted.saturating_mul(PAUSE_PER_CALL))
 }
-
-/// The time between attempts if no retry helps, but the cause may go away unseen: foreign objects,
-/// CRD schemas and admission policies are in no cache of the host. Back-off would begin with dozens
-/// of futile attempts. Five minutes is what a person will wait for, and no load.
-pub const RECHECK: Duration = Duration::from_secs(5 * 60);
 
 /// How often a parent asks for its turn, in case no notified parent takes its turn.
 const DEFERRED_RECHECK: Duration = Duration::from_secs(5);

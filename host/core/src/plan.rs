@@ -69,13 +69,16 @@ pub struct Parent {
 }
 
 impl Parent {
+    /// Returns whether a child can have an ownerReference to this parent: see [`ownership`].
+    pub fn can_refer(&self, child: &ObjectKey) -> bool {
+        ownership(self.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Reference
+    }
+
     /// Returns whether an object with the labels of this parent is its child. Where no
     /// ownerReference is possible, the parent has to list it; if the list is missing, the labels
     /// are enough.
     pub fn claims(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
-        ownership(self.key.namespace.as_deref(), key.namespace.as_deref()) == Ownership::Reference
-            || self.children.is_missing()
-            || self.children.contains(kind, key)
+        self.can_refer(key) || self.children.is_missing() || self.children.contains(kind, key)
     }
 }
 
@@ -587,7 +590,7 @@ fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Met
 
 /// Returns whether a child cannot have an ownerReference to the parent.
 fn cannot_refer(input: &Input<'_>, child: &ObjectKey) -> bool {
-    ownership(input.parent.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Labels
+    !input.parent.can_refer(child)
 }
 
 fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {

@@ -48,6 +48,11 @@ pub use time::Time;
 /// least one turn in nine, and a fresh change waits for at most one low key of each mount.
 pub const PASSED_OVER_LIMIT: u32 = 8;
 
+/// The time between attempts if no retry helps, but the cause may go away unseen: foreign objects,
+/// CRD schemas and admission policies are in no cache of the host. Back-off would begin with dozens
+/// of futile attempts. Five minutes is what a person will wait for, and no load.
+pub const RECHECK: Duration = Duration::from_secs(5 * 60);
+
 /// The priority of a key; the more urgent sorts first. A retry keeps the priority of its run, so
 /// that 100,000 relisted keys that all fail stay behind a fresh change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::outcome::RECHECK;
-use crate::queue::Time;
+use crate::queue::{RECHECK, Time};
 
 /// The first interval of probes; each is twice as long as the one before, up to [`RECHECK`].
 pub const FIRST_INTERVAL: Duration = Duration::from_secs(10);

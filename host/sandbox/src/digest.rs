@@ -14,6 +14,13 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The first 12 hexadecimal digits, for people.
+    pub fn short(&self) -> String {
+        let mut text = self.to_string();
+        text.truncate(12);
+        text
+    }
+
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

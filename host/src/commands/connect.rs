@@ -36,8 +36,8 @@ pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&st
     Ok(without_exempted_proxy(configuration, &Environment::of_process()))
 }
 
-/// Returns the current context of the kubeconfig, or `None` if [`configuration`] cannot use the
-/// kubeconfig, e.g. because there is none in a Pod.
+/// Returns the current context of the kubeconfig, or `None` if [`configuration`] does not use a
+/// kubeconfig, as in a Pod.
 pub(crate) async fn current_context(kubeconfig: Option<&Path>) -> Option<String> {
     let kubeconfig = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from).ok()?;
     let context = kubeconfig.current_context.clone()?;

@@ -344,10 +344,8 @@ fn written_places(
 }
 
 fn places(namespaces: &Namespaces, scope: Scope) -> Vec<Where> {
-    match (namespaces, scope) {
-        (Namespaces::Only(names), Scope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
-        _ => vec![Where::Everywhere],
-    }
+    let place = |namespace: Option<&str>| namespace.map_or(Where::Everywhere, |name| Where::In(name.to_owned()));
+    namespaces.places(scope).into_iter().map(place).collect()
 }
 
 fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, Scope, WriteNamespaces, match_any};
+use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, Scope, WriteNamespaces, matches};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
@@ -19,7 +19,7 @@ use super::document::read_document;
 use super::keys::{self, GrantedNamespaces, Reach};
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Kind, Label, List, Pattern, Text};
-use crate::known_kinds::Known;
+use crate::known_kinds::parent_scope;
 use crate::plugins;
 use crate::plugins::apart::Compiler;
 use crate::plugins::files::Files;
@@ -293,8 +293,7 @@ impl<'a> Loader<'a> {
 
     /// Reports a mount that is restricted to namespaces, but whose parents have none.
     fn check_scope(&mut self, spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) {
-        let scope = Known::new(manifest.crds.iter()).scope(&manifest.parent);
-        let (Namespaces::Only(names), Some(Scope::Cluster)) = (namespaces, scope) else { return };
+        let (Namespaces::Only(names), Some(Scope::Cluster)) = (namespaces, parent_scope(manifest)) else { return };
         let what = format!(
             "the mount is restricted to {}, but {}, the parent kind of the plugin {}, is cluster-scoped",
             list(names),
@@ -315,7 +314,7 @@ impl<'a> Loader<'a> {
         mount: &Namespaces,
     ) {
         let (Some(GrantedNamespaces::Named(granted)), Namespaces::Only(names)) = (granted, mount) else { return };
-        let is_outside = |pattern: &String| !names.iter().any(|name| match_any(&[pattern.clone()].into(), name));
+        let is_outside = |pattern: &String| !names.iter().any(|name| matches(pattern, name));
         for (index, Pattern(pattern)) in granted.iter().filter(|(_, Pattern(pattern))| is_outside(pattern)) {
             let nothing = if key == "readNamespaces" { "nothing is read" } else { "nothing is written" };
             let (what, added) =

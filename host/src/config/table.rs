@@ -7,7 +7,7 @@ use gyre_core::grants::{Namespaces, ReadNamespaces, Scope, WriteNamespaces, matc
 use gyre_engine::program::Program;
 
 use super::quantity::Bytes;
-use crate::known_kinds::{Known, writes_namespaces};
+use crate::known_kinds::{parent_scope, writes_namespaces};
 
 const COLUMNS: usize = 11;
 const HEADINGS: [&str; COLUMNS] =
@@ -40,12 +40,11 @@ fn rows(program: &Program) -> impl Iterator<Item = [String; COLUMNS]> {
 
 fn row(program: &Program, name: &str) -> [String; COLUMNS] {
     let manifest = program.manifest();
-    let digest = program.plugin.digest().to_string();
     [
         name.to_owned(),
         manifest.name.clone(),
         manifest.version.clone(),
-        digest.get(..12).unwrap_or_default().to_owned(),
+        program.plugin.digest().short(),
         manifest.parent.to_string(),
         all(program),
         writes(program),
@@ -59,7 +58,7 @@ fn row(program: &Program, name: &str) -> [String; COLUMNS] {
 /// The namespaces in which namespaced children may be.
 fn writes(program: &Program) -> String {
     // Nothing is known of kinds that the plugin does not contain; most have namespaces.
-    let scope = Known::new(program.manifest().crds.iter()).scope(&program.manifest().parent);
+    let scope = parent_scope(program.manifest());
     let of_parent = match scope {
         Some(Scope::Cluster) if !writes_namespaces(program) => None,
         Some(Scope::Cluster) => Some("own"),
@@ -79,7 +78,7 @@ fn reads(program: &Program) -> String {
     if !reads.iter().any(|read| program.reads.kinds.allow(&read.kind)) {
         return NONE.to_owned();
     }
-    let scope = Known::new(program.manifest().crds.iter()).scope(&program.manifest().parent);
+    let scope = parent_scope(program.manifest());
     let of_parent = (scope != Some(Scope::Cluster)).then_some("parent");
     match &program.reads.namespaces {
         ReadNamespaces::All => all(program),

@@ -187,13 +187,12 @@ fn own_namespaces(input: &Input<'_>, children: &[Child]) -> BTreeSet<String> {
     if input.parent.key.namespace.is_some() || *input.grants.write_namespaces() == WriteNamespaces::All {
         return BTreeSet::new();
     }
-    let is_namespace = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Namespace";
     let desired = children.iter().filter_map(|child| {
         let Child::Apply(object) = child else { return None };
-        kind_of(object).ok().filter(|kind| is_namespace(kind) && input.grants.child(kind).is_some())?;
+        kind_of(object).ok().filter(|kind| kind.is_namespace() && input.grants.child(kind).is_some())?;
         object.get("metadata")?.get("name")?.as_str()
     });
-    let owned = input.observed.iter().filter(|object| is_namespace(object.kind) && is_owned(input, object));
+    let owned = input.observed.iter().filter(|object| object.kind.is_namespace() && is_owned(input, object));
     desired.chain(owned.map(|object| object.key.name.as_str())).map(str::to_owned).collect()
 }
 

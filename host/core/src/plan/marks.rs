@@ -8,10 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Desired, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason};
 use crate::object::ObjectRef;
-use crate::queue::Time;
-
-/// The interval at which an unmarked child is written again: that of other refusals.
-const WRITE_AGAIN_AFTER: Duration = Duration::from_secs(5 * 60);
+use crate::queue::{RECHECK, Time};
 
 /// Returns the refusal of a child whose marks are missing in the API server's answer to a write.
 /// `sent` is what was written, or a part of it.
@@ -50,7 +47,7 @@ fn missing_marks(sent: &Map<String, Value>, answer: &Value) -> Vec<String> {
     missing
 }
 
-/// The children whose marks were removed. Each is written again every 5 minutes, or when the
+/// The children whose marks were removed. Each is written again every [`RECHECK`], or when the
 /// plugin returns another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnmarkedChildren(BTreeMap<ObjectRef, Unmarked>);
@@ -66,10 +63,10 @@ impl UnmarkedChildren {
     /// Records the refusal by [`marks_removed`] of a write. Returns the time until the next write.
     pub fn record(&mut self, desired: &Desired, refusal: Refusal, now: Time) -> Duration {
         // A child that was not written when it was due is not desired any more.
-        self.0.retain(|_, unmarked| unmarked.due + WRITE_AGAIN_AFTER > now);
-        let unmarked = Unmarked { digest: desired.digest.clone(), due: now + WRITE_AGAIN_AFTER, refusal };
+        self.0.retain(|_, unmarked| unmarked.due + RECHECK > now);
+        let unmarked = Unmarked { digest: desired.digest.clone(), due: now + RECHECK, refusal };
         self.0.insert(desired.child.clone(), unmarked);
-        WRITE_AGAIN_AFTER
+        RECHECK
     }
 
     /// Returns the time until a child may be written, and its refusal; `None` if it may be now.

@@ -122,7 +122,7 @@ impl Metadata {
     pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind, key: &ObjectKey) -> Owner<'_> {
         let (plugin, uid) = (self.label(PLUGIN_LABEL), self.label(OWNER_UID_LABEL));
         let parent = input.parent;
-        let can_refer = ownership(parent.key.namespace.as_deref(), key.namespace.as_deref()) == Ownership::Reference;
+        let can_refer = parent.can_refer(key);
         let is_listed = || self.is_labelled(input) && parent.claims(kind, key);
         let mut controllers = self.owner_references.iter().flatten().filter(|reference| reference.controller == Some(true));
         let written = || self.written_reference(input, kind).filter(|_| can_refer);

@@ -150,11 +150,7 @@ impl Holds {
 /// Returns whether children of this kind are written before others: Namespaces, and
 /// CustomResourceDefinitions.
 pub(super) fn comes_first(kind: &GroupVersionKind) -> bool {
-    is_namespace(kind) || is_definition(kind)
-}
-
-fn is_namespace(kind: &GroupVersionKind) -> bool {
-    (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
+    kind.is_namespace() || is_definition(kind)
 }
 
 fn is_definition(kind: &GroupVersionKind) -> bool {
@@ -178,7 +174,7 @@ fn provided_by(step: &Step) -> Option<Prerequisite> {
 
 /// A definition that is kept names no kind, so nothing depends on it.
 fn provided(kind: &GroupVersionKind, name: &str, object: Option<&Map<String, Value>>) -> Option<Prerequisite> {
-    if is_namespace(kind) {
+    if kind.is_namespace() {
         return Some(Prerequisite::Namespace(name.to_owned()));
     }
     let spec = object.filter(|_| is_definition(kind))?.get("spec")?;

@@ -1,7 +1,6 @@
 //! A connection whose certificates and credentials are read again when requests fail because of
 //! them. kube reads the files of a service account's token again itself, but no others.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -110,15 +109,12 @@ impl Renewal {
 /// A fingerprint of the certificates and credentials, with the contents of their files. The file
 /// of a token is left out, because kube reads it again.
 fn fingerprint(config: &Config) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    config.root_cert.hash(&mut hasher);
     let auth = &config.auth_info;
+    let files = [&auth.client_certificate, &auth.client_key];
+    let contents = files.map(|path| path.as_ref().map(|path| std::fs::read(path).unwrap_or_default()));
     // A `Value` has sorted keys; those of the hash maps in `auth` are in random order.
-    serde_json::to_value(auth).unwrap_or_default().to_string().hash(&mut hasher);
-    for path in [&auth.client_certificate, &auth.client_key].into_iter().flatten() {
-        std::fs::read(path).unwrap_or_default().hash(&mut hasher);
-    }
-    hasher.finish()
+    let auth = serde_json::to_value(auth).unwrap_or_default().to_string();
+    crate::fingerprint::fingerprint(&(&config.root_cert, auth, contents))
 }
 
 #[derive(Clone)]

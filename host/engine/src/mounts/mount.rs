@@ -272,8 +272,8 @@ impl Mount {
         }
     }
 
-    /// The held deletions by kind. Without the lead there are none: another host decides about
-    /// them, and the guard of this one is out of date.
+    /// The held deletions by kind. They are empty unless this host leads the mount, because another
+    /// host decides about them then.
     pub(crate) fn held_deletions(&self) -> Vec<(GroupVersionKind, HeldDeletions)> {
         if self.leads() != Lead::Yes {
             return Vec::new();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
+use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
 use gyre_core::plan::{self, DeletionPlan, Parent, RELEASE_ANNOTATION, RefusalReason};
+use gyre_core::queue::RECHECK;
 use gyre_core::response::Response;
 use tracing::info;
 

@@ -6,15 +6,12 @@ use std::time::Duration;
 
 use gyre_core::deletion_guard::{Circumstances, Decision, Limits, RELEASE_ANNOTATION, Release, is_released};
 use gyre_core::object::GroupVersionKind;
-use gyre_core::plan::{Ownership, Plan, Refusal, RefusalReason, Step, ownership};
+use gyre_core::plan::{Plan, Refusal, RefusalReason, Step};
 use jiff::Timestamp;
 
 use super::Run;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The length of a plugin's digest in a release, as `gyre run --check` prints it.
-const VERSION: usize = 12;
 
 impl Run<'_> {
     /// Asks the guard, and returns the children of the plan that are not deleted now.
@@ -47,9 +44,8 @@ impl Run<'_> {
 
     /// Returns whether one of these children would be forgotten if the parent got its list now.
     pub(super) fn would_be_forgotten(&self, children: &[Step]) -> bool {
-        let parent = &self.observed.parent;
-        let is_far = |step: &Step| ownership(parent.namespace(), step.child().key.namespace.as_deref()) == Ownership::Labels;
-        self.active.parent(parent).children.is_missing() && children.iter().any(is_far)
+        let parent = self.active.parent(&self.observed.parent);
+        parent.children.is_missing() && children.iter().any(|step| !parent.can_refer(&step.child().key))
     }
 
     fn decide(&mut self, unwanted: &BTreeMap<GroupVersionKind, u64>) -> BTreeMap<GroupVersionKind, Decision> {
@@ -60,7 +56,7 @@ impl Run<'_> {
         let circumstances = Circumstances {
             limits: active.program.deletion_guard,
             release: if unwanted.is_empty() { Release::No } else { self.release() },
-            has_backlog: self.has_backlog(),
+            has_backlog: guard.is_first_pass() && self.has_backlog(),
             now: services.queue.now(),
         };
         let count = |kind: &GroupVersionKind| {
@@ -90,10 +86,9 @@ impl Run<'_> {
         is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref(), &self.version(), &days)
     }
 
+    /// The version of the plugin in a release, as `gyre run --check` prints it.
     fn version(&self) -> String {
-        let mut version = self.active.program.plugin.digest().to_string();
-        version.truncate(VERSION);
-        version
+        self.active.program.plugin.digest().short()
     }
 
     /// The message depends only on the parent and the configuration, so that a status does not

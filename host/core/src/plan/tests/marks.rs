@@ -2,8 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::outcome::RECHECK;
-use crate::queue::Time;
+use crate::queue::{RECHECK, Time};
 
 const FIELDS: [&str; 3] =
     [r#"metadata.labels["gyre.dev/plugin"]"#, r#"metadata.labels["gyre.dev/owner-uid"]"#, "metadata.ownerReferences"];
@@ -43,7 +42,7 @@ proptest! {
     #[test]
     fn exactly_the_marks_that_were_removed_are_named(removed in any::<[bool; 3]>(), replaced in any::<bool>()) {
         let desired = child();
-        // What others add is nobody's mark.
+        // Labels and references that others add are no marks.
         let mut answer = without(&desired.object, removed, replaced);
         answer["metadata"]["labels"]["team"] = json!("a");
         answer["metadata"]["uid"] = json!("1");

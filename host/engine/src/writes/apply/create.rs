@@ -38,7 +38,7 @@ impl Applier<'_> {
                     return Ok(StepResult::RefusedFor(held_for, namespace_terminates(child)));
                 }
                 // The namespace is gone, so it is no longer being deleted.
-                if status.code == 404 {
+                if is_gone(&status) {
                     namespace.iter().for_each(|namespace| self.terminating.lock().forget(namespace));
                 }
                 return refusal(&status, child).map(StepResult::Refused);
