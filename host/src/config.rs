@@ -140,7 +140,7 @@ struct Process {
 impl Process {
     fn of(configuration: &Configuration) -> Self {
         let policies = || configuration.mounts.iter().map(|mount| &mount.policy);
-        let largest = policies().chain([&configuration.defaults]).map(|policy| policy.limits.memory_bytes).max();
+        let largest = policies().chain([&configuration.defaults]).map(|policy| policy.reconciles.limits.memory_bytes).max();
         Self {
             name: configuration.name.value.clone(),
             has_directory: configuration.directory.is_some(),
@@ -164,7 +164,7 @@ impl Process {
             problems.add(place.clone(), what, "restart gyre to rename it");
         }
         for mount in &configuration.mounts {
-            if mount.policy.limits.memory_bytes > self.max_memory_bytes {
+            if mount.policy.reconciles.limits.memory_bytes > self.max_memory_bytes {
                 let most = quantity::Bytes(self.max_memory_bytes as u64);
                 let what = format!("the memory limit exceeds {most}, for which this process was started");
                 problems.add(mount.source.part.place(), what, "restart gyre to raise it");
@@ -185,7 +185,7 @@ impl Process {
 fn calls(configuration: &Configuration) -> u32 {
     // A shadow has one call at a time.
     let workers: usize =
-        configuration.mounts.iter().map(|mount| mount.policy.workers + usize::from(mount.shadow.is_some())).sum();
+        configuration.mounts.iter().map(|mount| mount.policy.reconciles.workers + usize::from(mount.shadow.is_some())).sum();
     u32::try_from(workers).unwrap_or(u32::MAX)
 }
 

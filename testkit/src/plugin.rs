@@ -65,10 +65,10 @@ impl Plugin {
     pub(crate) fn program(self, settings: &Value) -> Result<Program> {
         let mut program = Program::new(self.0, Namespaces::All);
         let settings = if settings.is_null() { &Value::Object(serde_json::Map::new()) } else { settings };
-        let accepted = settings::accept(&program.plugin, settings, &program.limits);
+        let accepted = settings::accept(&program.plugin, settings, &program.policy.limits);
         let settings = accepted.map_err(|problems| Error::new(format!("the plugin {}: {problems}", program.name)))?;
         // A test of a plugin is about its answers.
-        program.deletion_guard = Limits::OFF;
+        program.policy.deletion_guard = Limits::OFF;
         program.settings = settings.to_string().into_bytes().into();
         Ok(program)
     }

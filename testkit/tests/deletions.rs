@@ -70,7 +70,7 @@ fn toy(number: usize) -> String {
 
 fn guarded(setup: Setup) -> Setup {
     setup.mounted(|program| {
-        program.deletion_guard = Limits::default();
+        program.policy.deletion_guard = Limits::default();
         program.grants = program.grants.clone().with_write_namespaces(WriteNamespaces::All);
     })
 }

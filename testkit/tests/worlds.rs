@@ -382,7 +382,10 @@ fn images(child: &Value) -> String {
 #[test]
 fn a_test_can_limit_a_mount() -> Result {
     let mounted = |children| {
-        World::of(Plugin::native::<First>()).mounted(move |program| program.limits.children = children).with(toy("")).start()
+        World::of(Plugin::native::<First>())
+            .mounted(move |program| program.policy.limits.children = children)
+            .with(toy(""))
+            .start()
     };
     mounted(2)?.settle()?;
     let error = mounted(1)?.settle().unwrap_err().to_string();

@@ -42,10 +42,8 @@ pub struct Program {
     pub plugin: Plugin,
     /// The settings, as JSON, already validated.
     pub settings: Arc<[u8]>,
-    /// The limits of each call.
-    pub limits: Limits,
-    /// The number of workers.
-    pub workers: usize,
+    /// How its objects are reconciled.
+    pub policy: Policy,
     /// The namespaces whose parents are reconciled.
     pub namespaces: Namespaces,
     /// The selector of the parents that are reconciled.
@@ -54,6 +52,20 @@ pub struct Program {
     pub grants: Grants,
     /// The read grants.
     pub reads: ReadGrants,
+    /// The service account that the mount's writes impersonate; the host's own if `None`.
+    pub impersonate: Option<ServiceAccount>,
+    /// Another version of the plugin, which is called in parallel and never applied. It has no
+    /// shadow.
+    pub shadow: Option<Arc<Program>>,
+}
+
+/// How the objects of a mount are reconciled, whatever its plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// The limits of each call.
+    pub limits: Limits,
+    /// The number of workers.
+    pub workers: usize,
     /// The failed retries after which an object is parked; unlimited if `None`.
     pub max_retries: Option<u32>,
     /// See [`QUARANTINE_AFTER`]; never if `None`.
@@ -64,11 +76,20 @@ pub struct Program {
     pub events: PublishedEvents,
     /// The most deletions of children that are no longer desired; more are held.
     pub deletion_guard: deletion_guard::Limits,
-    /// The service account that the mount's writes impersonate; the host's own if `None`.
-    pub impersonate: Option<ServiceAccount>,
-    /// Another version of the plugin, which is called in parallel and never applied. It has no
-    /// shadow.
-    pub shadow: Option<Arc<Program>>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            workers: WORKERS,
+            max_retries: None,
+            quarantine_after: Some(QUARANTINE_AFTER),
+            requeue_floor: REQUEUE_FLOOR,
+            events: PublishedEvents::All,
+            deletion_guard: deletion_guard::Limits::default(),
+        }
+    }
 }
 
 impl Program {
@@ -139,16 +160,10 @@ impl Program {
             grants: Grants::new(plugin.manifest(), namespaces.clone()),
             plugin,
             settings: Arc::from(*b"{}"),
-            limits: Limits::default(),
-            workers: WORKERS,
+            policy: Policy::default(),
             namespaces,
             selector: Selector::default(),
             reads: ReadGrants::default(),
-            max_retries: None,
-            quarantine_after: Some(QUARANTINE_AFTER),
-            requeue_floor: REQUEUE_FLOOR,
-            events: PublishedEvents::All,
-            deletion_guard: deletion_guard::Limits::default(),
             impersonate: None,
             shadow: None,
         }
@@ -167,38 +182,15 @@ impl Program {
     /// Returns whether plugin (by digest) and configuration are the same.
     pub fn same_except_shadow(&self, other: &Self) -> bool {
         // Destructured, so that no new field is forgotten.
-        let Self {
-            name,
-            plugin,
-            settings,
-            limits,
-            workers,
-            namespaces,
-            selector,
-            grants,
-            reads,
-            max_retries,
-            quarantine_after,
-            requeue_floor,
-            events,
-            deletion_guard,
-            impersonate,
-            shadow: _,
-        } = self;
+        let Self { name, plugin, settings, policy, namespaces, selector, grants, reads, impersonate, shadow: _ } = self;
         plugin.digest() == other.plugin.digest()
             && *name == other.name
             && *settings == other.settings
-            && *limits == other.limits
-            && *workers == other.workers
+            && *policy == other.policy
             && *namespaces == other.namespaces
             && *selector == other.selector
             && *grants == other.grants
             && *reads == other.reads
-            && *max_retries == other.max_retries
-            && *quarantine_after == other.quarantine_after
-            && *requeue_floor == other.requeue_floor
-            && *events == other.events
-            && *deletion_guard == other.deletion_guard
             && *impersonate == other.impersonate
     }
 
@@ -226,7 +218,7 @@ impl Program {
     }
 
     pub(crate) fn queue_options(&self) -> MountOptions {
-        MountOptions { workers: self.workers, max_retries: self.max_retries }
+        MountOptions { workers: self.policy.workers, max_retries: self.policy.max_retries }
     }
 
     /// Returns the plugin's manifest.

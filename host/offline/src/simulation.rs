@@ -16,7 +16,7 @@ use gyre_engine::cluster::kinds::{self, StatusSubresource};
 use gyre_engine::error::error_chain;
 use gyre_engine::host::{self, Options};
 use gyre_engine::mounts::inventory::{self, Place};
-use gyre_engine::program::{Program, Programs, fixed};
+use gyre_engine::program::{Policy, Program, Programs, fixed};
 use gyre_engine::reconcile::report::SLOWED_DOWN;
 use gyre_engine::record::Recordings;
 use jiff::Timestamp;
@@ -386,7 +386,11 @@ pub fn remove_managed_fields(object: &mut Value) {
 
 /// A preview shows all deletions, also those that a host would hold.
 fn previewed(programs: &[Program]) -> Vec<Program> {
-    let previewed = |program: &Program| Program { shadow: None, deletion_guard: Limits::OFF, ..program.clone() };
+    let previewed = |program: &Program| Program {
+        shadow: None,
+        policy: Policy { deletion_guard: Limits::OFF, ..program.policy.clone() },
+        ..program.clone()
+    };
     programs.iter().map(previewed).collect()
 }
 

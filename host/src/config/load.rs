@@ -17,7 +17,7 @@ use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
 
 use super::document::read_document;
 use super::keys::{self, GrantedNamespaces, Reach};
-use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
+use super::spec::{Configuration, MountSpec, Origin, PluginSpec, SettingsFrom};
 use super::types::{Kind, Label, List, Pattern, Text};
 use crate::known_kinds::parent_scope;
 use crate::plugins;
@@ -152,20 +152,10 @@ impl<'a> Loader<'a> {
 
     fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Part)]) -> Program {
         let manifest = plugin.manifest();
-        let Policy {
-            namespaces,
-            limits,
-            workers,
-            max_retries,
-            quarantine_after,
-            requeue_floor,
-            events,
-            deletion_guard,
-            adoption: _,
-        } = &spec.policy;
-        let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
+        let policy = &spec.policy.reconciles;
+        let namespaces = spec.policy.namespaces.clone().unwrap_or(Namespaces::All);
         self.check_scope(spec, manifest, &namespaces);
-        let settings = self.settings(&spec.source, &spec.source.part, &spec.policy.limits, by_flag, &plugin);
+        let settings = self.settings(&spec.source, &spec.source.part, &policy.limits, by_flag, &plugin);
         let keys::Grants { children, reads, read_namespaces, write_namespaces } = spec.keys.grants.clone().unwrap_or_default();
         self.check_granted_namespaces(spec, "readNamespaces", read_namespaces.as_ref(), &namespaces);
         self.check_granted_namespaces(spec, "writeNamespaces", write_namespaces.as_ref(), &namespaces);
@@ -179,17 +169,11 @@ impl<'a> Loader<'a> {
         let mut program = Program {
             name: spec.keys.name.as_ref().map_or(manifest.name.as_str(), |Label(name)| name).into(),
             settings: settings.to_string().into_bytes().into(),
-            limits: limits.clone(),
-            workers: *workers,
+            policy: policy.clone(),
             selector: spec.keys.selector.as_ref().map(|Text(selector)| selector.clone()).unwrap_or_default(),
             grants: grants_of(spec, manifest, &namespaces),
             namespaces,
             reads: ReadGrants { kinds: granted(reads.as_ref()), namespaces: read_namespaces },
-            max_retries: *max_retries,
-            quarantine_after: *quarantine_after,
-            requeue_floor: *requeue_floor,
-            events: *events,
-            deletion_guard: *deletion_guard,
             impersonate: spec.keys.impersonate.as_ref().map(|Text(account)| account.clone()),
             shadow: None,
             plugin,
@@ -222,7 +206,7 @@ impl<'a> Loader<'a> {
             return None;
         }
         let spec = if matches!(shadow.settings, SettingsFrom::Default) { &mount.source } else { shadow };
-        let settings = self.settings(spec, &shadow.part, &program.limits, by_flag, &plugin);
+        let settings = self.settings(spec, &shadow.part, &program.policy.limits, by_flag, &plugin);
         Some(Program {
             settings: settings.to_string().into_bytes().into(),
             grants: grants_of(mount, manifest, &program.namespaces),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use gyre_core::grants::{Adoption, Namespaces};
-use gyre_engine::program::PublishedEvents;
+use gyre_engine::program::{Policy, PublishedEvents};
 use gyre_input::document::{Node, Part};
 use gyre_input::problem::Problems;
 use gyre_sandbox::{Limits, Reuse};
@@ -12,14 +12,19 @@ use gyre_sandbox::{Limits, Reuse};
 use super::keys::{self, File, Mount, Shadow};
 use super::process;
 use super::schema_errors::check;
-use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom, set};
+use super::spec::{Configuration, Located, MountPolicy, MountSpec, Origin, PluginSpec, SettingsFrom, set};
 use super::types::{Count, FilePath, Label, List, Size, Time};
 
 const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
 
 /// Reads a configuration file. Paths in it are relative to `directory`. Invalid values are reported
 /// and ignored. `overrides` override the `defaults` of the file.
-pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy), problems: &mut Problems) -> Configuration {
+pub(crate) fn read(
+    root: Part,
+    directory: &Path,
+    overrides: impl Fn(&mut MountPolicy),
+    problems: &mut Problems,
+) -> Configuration {
     let mut configuration = Configuration::empty(root.clone());
     if root.node().is_none_or(Node::is_null) {
         problems.add(root.place(), "the file is empty", MOUNT_SOMETHING);
@@ -34,7 +39,7 @@ pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy)
         configuration.name = Located { value: Some(name), place: root.at("/name").place() };
     }
     configuration.host = process::settings(&host.unwrap_or_default());
-    let base = Policy::default();
+    let base = MountPolicy::default();
     configuration.defaults = reader.policy(&defaults.unwrap_or_default(), &root.at("/defaults"), &base);
     overrides(&mut configuration.defaults);
     let is_absent = |key| root.at(key).node().is_none_or(Node::is_null);
@@ -64,7 +69,7 @@ impl Reader<'_> {
         below.any(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    fn mount(&mut self, keys: Mount, part: &Part, defaults: &Policy) -> Option<MountSpec> {
+    fn mount(&mut self, keys: Mount, part: &Part, defaults: &MountPolicy) -> Option<MountSpec> {
         let policy = self.policy(&keys.policy, part, defaults);
         let shadow = keys.shadow.as_ref().and_then(|Shadow { source }| self.plugin(part.at("/shadow"), source));
         let source = self.plugin(part.clone(), &keys.source)?;
@@ -92,31 +97,35 @@ impl Reader<'_> {
     }
 
     /// The values of the keys, or those of the base for keys that are not set.
-    fn policy(&self, keys: &keys::Policy, part: &Part, base: &Policy) -> Policy {
+    fn policy(&self, keys: &keys::Policy, part: &Part, base: &MountPolicy) -> MountPolicy {
         let mut policy = base.clone();
         if self.is_wrong(&part.at("/namespaces")) {
             policy.namespaces = None;
         } else if let Some(names) = &keys.namespaces {
             policy.namespaces = Some(Namespaces::Only(names.names()));
         }
-        if let Some(limits) = &keys.limits {
-            set_limits(&mut policy.limits, limits);
-        }
         set(&mut policy.adoption, keys.adoption.map(|adopts| if adopts { Adoption::Allowed } else { Adoption::Refused }));
-        set(&mut policy.workers, keys.workers.and_then(Count::whole));
-        set(&mut policy.max_retries, keys.max_retries.map(|Count(retries)| retries));
-        set(&mut policy.quarantine_after, keys.quarantine_after.map(|Count(faults)| faults));
-        set(&mut policy.requeue_floor, keys.min_requeue_after.map(|Time(floor)| floor));
-        let published = keys.events.map(|events| match events {
-            keys::Published::All => PublishedEvents::All,
-            keys::Published::Warnings => PublishedEvents::Warnings,
-        });
-        set(&mut policy.events, published);
-        if let Some(keys::DeletionGuard { children, percent }) = &keys.deletion_guard {
-            set(&mut policy.deletion_guard.children, children.and_then(|Count(children)| children));
-            set(&mut policy.deletion_guard.percent, percent.and_then(|Count(percent)| percent));
-        }
+        set_reconciles(&mut policy.reconciles, keys);
         policy
+    }
+}
+
+fn set_reconciles(policy: &mut Policy, keys: &keys::Policy) {
+    if let Some(limits) = &keys.limits {
+        set_limits(&mut policy.limits, limits);
+    }
+    set(&mut policy.workers, keys.workers.and_then(Count::whole));
+    set(&mut policy.max_retries, keys.max_retries.map(|Count(retries)| retries));
+    set(&mut policy.quarantine_after, keys.quarantine_after.map(|Count(faults)| faults));
+    set(&mut policy.requeue_floor, keys.min_requeue_after.map(|Time(floor)| floor));
+    let published = keys.events.map(|events| match events {
+        keys::Published::All => PublishedEvents::All,
+        keys::Published::Warnings => PublishedEvents::Warnings,
+    });
+    set(&mut policy.events, published);
+    if let Some(keys::DeletionGuard { children, percent }) = &keys.deletion_guard {
+        set(&mut policy.deletion_guard.children, children.and_then(|Count(children)| children));
+        set(&mut policy.deletion_guard.percent, percent.and_then(|Count(percent)| percent));
     }
 }
 

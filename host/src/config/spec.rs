@@ -1,15 +1,12 @@
 //! The content of a configuration, before any plugin is loaded.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use gyre_core::deletion_guard;
 use gyre_core::grants::{Adoption, Namespaces};
-use gyre_core::outcome::REQUEUE_FLOOR;
-use gyre_engine::program::{PublishedEvents, QUARANTINE_AFTER, WORKERS};
+use gyre_engine::program::Policy;
 use gyre_input::document::Part;
 use gyre_input::problem::Place;
-use gyre_sandbox::{Digest, Limits};
+use gyre_sandbox::Digest;
 
 use super::keys::Mount;
 
@@ -32,7 +29,7 @@ pub(crate) struct Configuration {
     pub(crate) part: Part,
     pub(crate) name: Located<Option<String>>,
     pub(crate) host: Vec<Setting>,
-    pub(crate) defaults: Policy,
+    pub(crate) defaults: MountPolicy,
     pub(crate) mounts: Vec<MountSpec>,
     pub(crate) directory: Option<Located<PathBuf>>,
     /// The default settings of plugins, by name; the last one wins.
@@ -43,7 +40,7 @@ pub(crate) struct Configuration {
 pub(crate) struct MountSpec {
     pub(crate) origin: Origin,
     pub(crate) source: PluginSpec,
-    pub(crate) policy: Policy,
+    pub(crate) policy: MountPolicy,
     /// The shadow, whose default settings are the mount's.
     pub(crate) shadow: Option<PluginSpec>,
     pub(crate) keys: Mount,
@@ -62,7 +59,7 @@ impl Configuration {
             name: Located { value: None, place: part.document() },
             part,
             host: Vec::new(),
-            defaults: Policy::default(),
+            defaults: MountPolicy::default(),
             mounts: Vec::new(),
             directory: None,
             settings: Vec::new(),
@@ -79,39 +76,23 @@ pub(crate) enum Origin {
 }
 
 impl MountSpec {
-    pub(crate) fn of(plugin: PathBuf, part: Part, policy: Policy) -> Self {
+    pub(crate) fn of(plugin: PathBuf, part: Part, policy: MountPolicy) -> Self {
         let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
         Self { origin: Origin::File, source, policy, shadow: None, keys: Mount::default() }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Policy {
+pub(crate) struct MountPolicy {
     /// `None` if they could not be read.
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) adoption: Adoption,
-    pub(crate) limits: Limits,
-    pub(crate) workers: usize,
-    pub(crate) max_retries: Option<u32>,
-    pub(crate) quarantine_after: Option<u32>,
-    pub(crate) requeue_floor: Duration,
-    pub(crate) events: PublishedEvents,
-    pub(crate) deletion_guard: deletion_guard::Limits,
+    pub(crate) reconciles: Policy,
 }
 
-impl Default for Policy {
+impl Default for MountPolicy {
     fn default() -> Self {
-        Self {
-            namespaces: Some(Namespaces::All),
-            adoption: Adoption::Refused,
-            limits: Limits::default(),
-            workers: WORKERS,
-            max_retries: None,
-            quarantine_after: Some(QUARANTINE_AFTER),
-            requeue_floor: REQUEUE_FLOOR,
-            events: PublishedEvents::All,
-            deletion_guard: deletion_guard::Limits::default(),
-        }
+        Self { namespaces: Some(Namespaces::All), adoption: Adoption::Refused, reconciles: Policy::default() }
     }
 }
 

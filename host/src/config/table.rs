@@ -49,9 +49,9 @@ fn row(program: &Program, name: &str) -> [String; COLUMNS] {
         all(program),
         writes(program),
         reads(program),
-        program.workers.to_string(),
-        format!("{:?}", program.limits.deadline),
-        Bytes(program.limits.memory_bytes as u64).to_string(),
+        program.policy.workers.to_string(),
+        format!("{:?}", program.policy.limits.deadline),
+        Bytes(program.policy.limits.memory_bytes as u64).to_string(),
     ]
 }
 

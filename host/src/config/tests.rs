@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use gyre_engine::program::Program;
 use gyre_engine::program::bounds;
+use gyre_engine::program::{Policy, Program};
 use gyre_input::document::Document;
 
 use super::*;
@@ -94,17 +94,11 @@ fn describe(program: &Program) -> String {
         name,
         plugin,
         settings,
-        limits,
-        workers,
+        policy: Policy { limits, workers, max_retries, quarantine_after, requeue_floor, events, deletion_guard },
         namespaces,
         selector,
         grants,
         reads,
-        max_retries,
-        quarantine_after,
-        requeue_floor,
-        events,
-        deletion_guard,
         impersonate,
         shadow,
     } = program;

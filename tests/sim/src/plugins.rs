@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use gyre_core::grants::{Grants, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
-use gyre_engine::program::Program;
+use gyre_engine::program::{Policy, Program};
 use gyre_sandbox::{Plugin, Sandbox};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -51,7 +51,7 @@ impl Plugins {
     /// Returns the programs of a host.
     pub fn programs(&self) -> Arc<[Program]> {
         let program = |plugin: &Plugin| Program {
-            workers: 2,
+            policy: Policy { workers: 2, ..Policy::default() },
             reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
             grants: Grants::new(plugin.manifest(), Namespaces::All).with_write_namespaces(WriteNamespaces::All),
             ..Program::new(plugin.clone(), Namespaces::All)

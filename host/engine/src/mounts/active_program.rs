@@ -111,7 +111,7 @@ impl ActiveProgram {
             parents: View::new(&services.informers, parents, &program.namespaces, WatchScope::default()),
             fresh,
             lookup,
-            call_guard: CallGuard::new(program.quarantine_after),
+            call_guard: CallGuard::new(program.policy.quarantine_after),
             program,
             children: RwLock::default(),
             unpruned: Mutex::new(unpruned),

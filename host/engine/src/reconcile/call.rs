@@ -118,9 +118,9 @@ async fn run(
     let (deciding, plan_inputs) = (Arc::clone(active), Arc::clone(plan_inputs));
     let work = move || {
         let call = {
-            let _call = running.begin(program.limits.deadline);
+            let _call = running.begin(program.policy.limits.deadline);
             let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-            make(&program.plugin, ask, &input, &program.limits, imports)
+            make(&program.plugin, ask, &input, &program.policy.limits, imports)
         };
         let Call { result, usage, imports } = call;
         let recorded = is_recorded.then(|| result.clone());

@@ -33,7 +33,7 @@ impl Run<'_> {
         let published = if self.report.is_stale(&retries) { Changed::No } else { self.queue_events(&response) };
         self.leave_trail(published);
         let has_settled = self.report.requeue.is_none();
-        let asked = requeue_after(response.requeue_after, self.active.program.requeue_floor);
+        let asked = requeue_after(response.requeue_after, self.active.program.policy.requeue_floor);
         let Self { mount, observed, mut state, report, .. } = self;
         let outcome = report.outcome(asked);
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
@@ -103,7 +103,7 @@ impl Run<'_> {
         let is_told = |event: &&Event| {
             event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))
         };
-        let published = self.active.program.events;
+        let published = self.active.program.policy.events;
         let is_published = |event: &&Event| published.includes(event.severity) && is_told(event);
         let mut events: Vec<Event> = response.events.iter().filter(is_published).cloned().collect();
         events.extend(report.host_events.iter().cloned());

@@ -54,7 +54,7 @@ impl Run<'_> {
         // Under the lock, so that the number of decided runs does not grow while it is compared.
         self._decided = Some(Arc::clone(&self.mount.decided));
         let circumstances = Circumstances {
-            limits: active.program.deletion_guard,
+            limits: active.program.policy.deletion_guard,
             release: if unwanted.is_empty() { Release::No } else { self.release() },
             has_backlog: guard.is_first_pass() && self.has_backlog(),
             now: services.queue.now(),
@@ -94,7 +94,7 @@ impl Run<'_> {
     /// The message depends only on the parent and the configuration, so that a status does not
     /// change whenever another parent does. The remedy comes first, because long messages are cut.
     fn held(&self, count: u64, kind: &GroupVersionKind) -> String {
-        let Limits { children, percent } = self.active.program.deletion_guard;
+        let Limits { children, percent } = self.active.program.policy.deletion_guard;
         format!(
             "{count} {kind} are no longer desired, but not deleted: if this is intended, annotate the parent with {RELEASE_ANNOTATION}={}/YYYY-MM-DD (today's date in UTC); held because more than {children} and more than {percent} % of all in this mount would be deleted",
             self.version(),

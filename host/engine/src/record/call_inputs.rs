@@ -52,7 +52,7 @@ impl CallInputs {
             ask: record.ask,
             parent: Arc::clone(&record.parent),
             settings: Arc::clone(&record.program.settings),
-            limits: record.program.limits.clone(),
+            limits: record.program.policy.limits.clone(),
             seed: Arc::clone(&record.seed),
             now: record.now,
             children: record.children.clone(),

@@ -25,7 +25,7 @@ impl ProgramLine {
             digest: program.plugin.digest().to_string(),
             contract: program.plugin.contract().to_owned(),
             settings: Text(Arc::clone(&program.settings)),
-            limits: program.limits.clone(),
+            limits: program.policy.limits.clone(),
         }
     }
 

@@ -105,12 +105,13 @@ impl Pair {
         let parent = &observed.parent;
         let imports =
             CallContext::detached(span.clone(), active, parent.key(), observed.shown_children(), observed.views.keys());
-        let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
+        let limits =
+            Limits { deadline: program.policy.limits.deadline.saturating_mul(PATIENCE), ..program.policy.limits.clone() };
         let now = self.now.into();
         let shown = observed.shown_parent(active);
         let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(imports));
-        Some(Asked { result, is_late: usage.duration > program.limits.deadline })
+        Some(Asked { result, is_late: usage.duration > program.policy.limits.deadline })
     }
 
     /// Returns the actions that an answer leads to. It is `None` if the plugin was not called.

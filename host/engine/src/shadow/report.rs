@@ -61,7 +61,7 @@ impl Report {
             remarks.push(format!("the shadow is quarantined, because its calls keep ending in {}", held.reason));
         }
         if late > 0 {
-            let deadline = program.limits.deadline;
+            let deadline = program.policy.limits.deadline;
             remarks.push(format!(
                 "for {late} parents, the shadow exceeded its deadline of {deadline:?}, at which the host stops the call of a mount"
             ));

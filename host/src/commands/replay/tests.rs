@@ -35,7 +35,7 @@ fn recording(plugin: &Plugin, parents: &[&str]) -> Vec<u8> {
             ask: Ask::Reconcile,
             parent: Arc::from(parent.as_bytes()),
             settings: Arc::clone(&program.settings),
-            limits: program.limits.clone(),
+            limits: program.policy.limits.clone(),
             seed: "uid".into(),
             now: SystemTime::UNIX_EPOCH,
             children: program.manifest().children.iter().map(|child| (child.kind.clone(), Vec::new())).collect(),

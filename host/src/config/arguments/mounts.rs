@@ -26,7 +26,7 @@ use gyre_input::problem::Problems;
 use gyre_sandbox::Sandbox;
 
 use crate::config::keys::NEVER;
-use crate::config::spec::{Configuration, Located, MountSpec, Policy, set};
+use crate::config::spec::{Configuration, Located, MountPolicy, MountSpec, set};
 use crate::config::values::{label, mebibytes, milliseconds, whole};
 use crate::plugins::apart::Compiler;
 
@@ -228,19 +228,20 @@ impl MountArguments {
         self.name.as_deref()
     }
 
-    pub(crate) fn override_policy(&self, policy: &mut Policy) {
+    pub(crate) fn override_policy(&self, policy: &mut MountPolicy) {
         let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } =
             &self.policy;
         if !self.named.namespaces.is_empty() {
             policy.namespaces = Some(Namespaces::Only(self.named.namespaces.iter().cloned().collect()));
         }
         set(&mut policy.adoption, adopt.then_some(Adoption::Allowed));
-        set(&mut policy.workers, self.workers.map(|workers| workers as usize));
-        set(&mut policy.max_retries, max_retries.map(Some));
-        set(&mut policy.quarantine_after, quarantine_after.map(|Faults(faults)| faults));
-        set(&mut policy.requeue_floor, *min_requeue_after);
-        set(&mut policy.limits.deadline, *call_deadline);
-        set(&mut policy.limits.memory_bytes, *call_memory);
+        let reconciles = &mut policy.reconciles;
+        set(&mut reconciles.workers, self.workers.map(|workers| workers as usize));
+        set(&mut reconciles.max_retries, max_retries.map(Some));
+        set(&mut reconciles.quarantine_after, quarantine_after.map(|Faults(faults)| faults));
+        set(&mut reconciles.requeue_floor, *min_requeue_after);
+        set(&mut reconciles.limits.deadline, *call_deadline);
+        set(&mut reconciles.limits.memory_bytes, *call_memory);
     }
 
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {

@@ -9,7 +9,7 @@ use gyre::config::load_file;
 use gyre_core::grants::Namespaces;
 use gyre_core::names::is_dns_label;
 use gyre_devcluster::random::Random;
-use gyre_engine::program::Program;
+use gyre_engine::program::{Policy, Program};
 use gyre_input::problem::Problems;
 use gyre_sandbox::{Limits, Sandbox};
 use serde_json::{Map, Value, json};
@@ -265,7 +265,8 @@ fn check(directory: &Path, bytes: &[u8], loaded: &Loaded, tally: &mut Tally) -> 
 fn check_bounds(programs: &[Program]) -> Result<(), Failure> {
     let mut names: Vec<&str> = programs.iter().map(|program| &*program.name).collect();
     for program in programs {
-        let Program { name, settings, limits, workers, max_retries, quarantine_after, .. } = program;
+        let Program { name, settings, policy, .. } = program;
+        let Policy { limits, workers, max_retries, quarantine_after, .. } = policy;
         law(is_dns_label(name), || format!("a mount is called {name:?}"))?;
         law((1..=256).contains(workers), || format!("{workers} workers"))?;
         law(*max_retries != Some(0) && *quarantine_after != Some(0), || format!("{max_retries:?}, {quarantine_after:?}"))?;

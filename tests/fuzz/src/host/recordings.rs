@@ -52,7 +52,7 @@ fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec
     let mut programs = Vec::new();
     for _ in 0..2 {
         let mut program = Program::new(plugin.clone(), Namespaces::All);
-        program.limits = plugin::limits(random);
+        program.policy.limits = plugin::limits(random);
         program.settings = Arc::from(json!({ "text": mutate::text(random) }).to_string().into_bytes());
         programs.push(Arc::new(program));
     }
@@ -121,7 +121,7 @@ fn given(random: &mut Random, program: &Program) -> CallInputs {
         ask: *random.pick(&[Ask::Reconcile, Ask::Finalize]),
         parent: bytes(random, &parent),
         settings: Arc::clone(&program.settings),
-        limits: program.limits.clone(),
+        limits: program.policy.limits.clone(),
         seed: mutate::text(random).into(),
         now: SystemTime::UNIX_EPOCH + Duration::from_nanos(random.below(1 << 60)),
         children,

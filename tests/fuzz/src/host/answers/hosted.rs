@@ -5,7 +5,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
 use gyre_devcluster::random::Random;
 use gyre_devcluster::{Controllers, Options};
-use gyre_engine::program::{Program, fixed};
+use gyre_engine::program::{Policy, Program, fixed};
 use gyre_engine::record::Recordings;
 use gyre_offline::host_run::End;
 use gyre_offline::plan::{Action, Verb};
@@ -50,8 +50,8 @@ pub(super) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failu
     let grants = Grants::new(plugin.manifest(), namespaces.clone()).with_write_namespaces(write_namespaces);
     let grants = grants.with_kinds(kinds).with_adoption(adoption);
     // A new host forgets quarantines, and would write other statuses.
-    let program =
-        Program { grants, limits: plugin::limits(random), quarantine_after: None, ..Program::new(plugin, namespaces) };
+    let policy = Policy { limits: plugin::limits(random), quarantine_after: None, ..Policy::default() };
+    let program = Program { grants, policy, ..Program::new(plugin, namespaces) };
     let objects = objects(random, is_namespaced);
     let runtime = simulated().map_err(wrong)?;
     runtime.block_on(work(program, is_namespaced, objects)).map_err(|failure| Failure(format!("{failure}\n  {shown}")))
