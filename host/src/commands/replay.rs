@@ -307,7 +307,7 @@ impl<'a> Report<'a> {
                 self.head.gyre
             );
         }
-        let cause = match self.program.as_ref().map(|program| program.policy.limits.reuse) {
+        let cause = match self.program.as_ref().map(|program| program.limits.reuse) {
             Some(Reuse::UpTo(_)) => "its instances served several calls (limits.reuse), and kept state between them",
             Some(Reuse::Never) | None => "its answers depend on more than its inputs",
         };

@@ -42,7 +42,7 @@ const RETRIES: u32 = 3;
 pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount.clone());
     mount.named.plugins.push(arguments.plugin.clone());
-    mount.policy.reconciles.max_retries = Some(mount.policy.reconciles.max_retries.unwrap_or(RETRIES));
+    mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
     let setup = CheckSetup {
         programs: Source::open(&mount)?.programs().to_vec(),
         start: arguments.time.unwrap_or(START),
