@@ -31,6 +31,7 @@ pub mod quarantine;
 pub mod queue;
 mod random;
 pub mod reads;
+pub mod refused;
 pub mod response;
 pub mod selector;
 pub mod status;

@@ -30,7 +30,7 @@ pub use self::deletion::{
     DeletionPlan, FinalizerAction, RELEASE_ANNOTATION, finalizer, is_released, needs_finalizer, plan_deletion,
 };
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
-pub use self::marks::{UnmarkedChildren, marks_removed};
+pub use self::marks::marks_removed;
 pub use self::ownership::{Ownership, ownership};
 pub use self::prerequisites::{Held, Holds, StepEnd};
 pub use self::refusals::{REPORTED_ONE_BY_ONE, Refusals};
@@ -454,10 +454,17 @@ pub fn desired(input: &Input<'_>) -> Vec<Desired> {
 }
 
 /// Decides about a live object that has the name of a child to create. It may be ours: the cache
-/// may be late, or its labels were removed. `parent_exists` returns whether a parent of the plugin
-/// has this UID, and true if that is unknown.
-pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value, parent_exists: impl Fn(&str) -> bool) -> Existing {
-    existing::decide(input, desired, live, parent_exists)
+/// may be late, or its labels were removed. `unmarked` is the UID of the object that this host
+/// stored for the child, and that lost all marks in doing so. `parent_exists` returns whether a
+/// parent of the plugin has this UID, and true if that is unknown.
+pub fn on_existing(
+    input: &Input<'_>,
+    desired: &Desired,
+    live: &Value,
+    unmarked: Option<&str>,
+    parent_exists: impl Fn(&str) -> bool,
+) -> Existing {
+    existing::decide(input, desired, live, unmarked, parent_exists)
 }
 
 /// A hash of an object without its status, the API server's book-keeping, and `apiVersion` and

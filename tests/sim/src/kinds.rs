@@ -40,6 +40,8 @@ pub const VERSIONED: Kind = kind("guests.gyre.dev", "v1", "Versioned", "versione
 pub const NARROWING: Kind = kind("guests.gyre.dev", "v1", "Narrowing", "narrowings");
 /// Parents of the probe `bare`.
 pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
+/// Parents of the probe `verbatim`.
+pub const VERBATIM: Kind = kind("guests.gyre.dev", "v1", "Verbatim", "verbatims");
 /// Parents of the probe `indiscreet`.
 pub const INDISCREET: Kind = kind("guests.gyre.dev", "v1", "Indiscreet", "indiscreets");
 /// Parents of the plugin `xca`.

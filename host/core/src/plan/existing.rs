@@ -11,7 +11,13 @@ use crate::grants::Adoption;
 use crate::manifest::Strategy;
 use crate::object::ObjectRef;
 
-pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value, parent_exists: impl Fn(&str) -> bool) -> Existing {
+pub(super) fn decide(
+    input: &Input<'_>,
+    desired: &Desired,
+    live: &Value,
+    unmarked: Option<&str>,
+    parent_exists: impl Fn(&str) -> bool,
+) -> Existing {
     let child = &desired.child;
     let refuse =
         |reason: RefusalReason, message: String| Existing::Refuse(Refusal { child: Some(child.clone()), reason, message });
@@ -52,6 +58,10 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value, parent_
             RefusalReason::ForeignObject,
             format!("{child} exists and is controlled by {} {}: {hand_over}", controller.owner_kind(), controller.name),
         ),
+        Owner::Nobody | Owner::Labels { uid: None, .. } if unmarked == Some(uid) => match child_kind.strategy {
+            Strategy::CreateOnly => Existing::Step(label(input, child, uid, references(desired, live))),
+            Strategy::Apply | Strategy::Recreate => Existing::Step(apply(desired, uid, Cause::Adopted)),
+        },
         Owner::Labels { plugin: Some(plugin), uid: Some(owner) } if plugin == input.plugin && !parent_exists(owner) => {
             match (input.grants.adoption(), child_kind.strategy) {
                 (Adoption::Refused, _) => refuse(

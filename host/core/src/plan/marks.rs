@@ -1,14 +1,10 @@
 //! The marks by which an object is known as a child: the host's labels, and the ownerReference. A
 //! mutating webhook may remove them from what the host writes.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 
-use super::{Desired, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason};
+use super::{OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason};
 use crate::object::ObjectRef;
-use crate::queue::{RECHECK, Time};
 
 /// Returns the refusal of a child whose marks are missing in the API server's answer to a write.
 /// `sent` is what was written, or a part of it.
@@ -45,34 +41,4 @@ fn missing_marks(sent: &Map<String, Value>, answer: &Value) -> Vec<String> {
         missing.push("metadata.ownerReferences".to_owned());
     }
     missing
-}
-
-/// The children whose marks were removed. Each is written again every [`RECHECK`], or when the
-/// plugin returns another one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnmarkedChildren(BTreeMap<ObjectRef, Unmarked>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Unmarked {
-    digest: String,
-    due: Time,
-    refusal: Refusal,
-}
-
-impl UnmarkedChildren {
-    /// Records the refusal by [`marks_removed`] of a write. Returns the time until the next write.
-    pub fn record(&mut self, desired: &Desired, refusal: Refusal, now: Time) -> Duration {
-        // A child that was not written when it was due is not desired any more.
-        self.0.retain(|_, unmarked| unmarked.due + RECHECK > now);
-        let unmarked = Unmarked { digest: desired.digest.clone(), due: now + RECHECK, refusal };
-        self.0.insert(desired.child.clone(), unmarked);
-        RECHECK
-    }
-
-    /// Returns the time until a child may be written, and its refusal; `None` if it may be now.
-    pub fn held(&self, desired: &Desired, now: Time) -> Option<(Duration, &Refusal)> {
-        let unmarked = self.0.get(&desired.child)?;
-        let is_held = unmarked.digest == desired.digest && unmarked.due > now;
-        is_held.then(|| (unmarked.due.saturating_since(now), &unmarked.refusal))
-    }
 }

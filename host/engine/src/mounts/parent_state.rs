@@ -8,8 +8,9 @@ use std::sync::Arc;
 use gyre_core::conflict::ForceApplyHistory;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::pace::Pace;
-use gyre_core::plan::{AcceptedForm, UnmarkedChildren};
+use gyre_core::plan::AcceptedForm;
 use gyre_core::reads::Read;
+use gyre_core::refused::RefusedSteps;
 use gyre_core::response::Event;
 use tokio::time::Instant;
 
@@ -31,7 +32,7 @@ pub(crate) struct ParentState {
     pub(crate) accepted: BTreeMap<String, AcceptedForm>,
     /// By the UID of a child.
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
-    pub(crate) unmarked: UnmarkedChildren,
+    pub(crate) refused: RefusedSteps,
     /// The last written status, if the API server dropped fields of it.
     pub(crate) accepted_status: Option<AcceptedStatus>,
     pub(crate) pace: Pace,

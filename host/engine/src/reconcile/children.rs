@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gyre_core::outcome::{Changed, Problem, ProblemKind};
 use gyre_core::plan::{ChildList, Holds, Input, Ownership, Parent, Plan, Step, StepEnd, ownership};
+use gyre_core::queue::Time;
 use tracing::debug;
 
 use super::Run;
@@ -14,7 +15,7 @@ use crate::cluster::object::SharedObject;
 use crate::cluster::view::Comparison;
 use crate::mounts::unreachable;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
-use crate::writes::apply::{Applier, StepResult, problem};
+use crate::writes::apply::{Applier, InputObjects, StepResult, problem};
 use crate::writes::finalizers;
 
 impl Run<'_> {
@@ -27,11 +28,19 @@ impl Run<'_> {
         is_needed: bool,
     ) -> Result<Parent, Problem> {
         let (plan, parent) = self.claim_children(plan, plan_inputs, list, is_needed).await?;
-        if plan.steps.iter().any(|step| matches!(step, Step::Create { .. })) {
+        let now = self.context.services.queue.now();
+        if self.will_create(&plan, now) {
             self.check_that_parent_lives().await?;
         }
-        self.execute(plan, plan_inputs, &parent).await;
+        self.execute(plan, plan_inputs, &parent, now).await;
         Ok(parent)
+    }
+
+    /// Returns whether a creation will be attempted, if the plan is executed with the same `now`.
+    fn will_create(&self, plan: &Plan, now: Time) -> bool {
+        let inputs = InputObjects::new(&self.observed.views, self.observed.shown_parent(self.active));
+        let mut creations = plan.steps.iter().filter(|step| matches!(step, Step::Create { .. }));
+        creations.any(|step| inputs.held(step, &self.state.refused, now).is_none())
     }
 
     /// Records on the parent the children that no ownerReference can name, and returns the rest of
@@ -48,7 +57,8 @@ impl Run<'_> {
             // A child that is not on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
-            self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
+            let now = self.context.services.queue.now();
+            self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent(), now).await;
             if let Some(problem) = self.report.problem.take() {
                 return Err(problem);
             }
@@ -105,7 +115,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
+    pub(super) async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent, now: Time) {
         let Plan { steps, refusals, waiting, leaving, kept } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
         if !self.state.accepted.is_empty() || !self.state.forced_applies.is_empty() {
@@ -119,6 +129,7 @@ impl Run<'_> {
         if let Some(waiting) = waiting.first() {
             self.report.wait(waiting.message.clone());
         }
+        let inputs = InputObjects::new(&self.observed.views, self.observed.shown_parent(self.active));
         let mut applier = Applier {
             client: &self.active.client,
             metrics: &self.context.services.metrics,
@@ -128,9 +139,10 @@ impl Run<'_> {
             parents: &self.active.parents,
             accepted: &mut self.state.accepted,
             forced_applies: &mut self.state.forced_applies,
-            unmarked: &mut self.state.unmarked,
+            refused: &mut self.state.refused,
+            inputs: &inputs,
             terminating: &self.mount.terminating,
-            now: self.context.services.queue.now(),
+            now,
         };
         let mut holds = Holds::default();
         for step in &steps {
@@ -139,10 +151,15 @@ impl Run<'_> {
                 self.report.record_held(held);
                 continue;
             }
-            self.written.extend(step.uid().map(str::to_owned));
-            let done = applier.execute(step, &input).await;
+            let done = match inputs.held(step, applier.refused, now) {
+                Some(held) => held,
+                None => {
+                    self.written.extend(step.uid().map(str::to_owned));
+                    applier.execute(step, &input).await
+                }
+            };
             if let (Step::Delete { child, .. }, Ok(StepResult::Wrote)) = (step, &done) {
-                self.mount.deletion_guard.lock().record_deletion(&parent.key, &child.kind, applier.now);
+                self.mount.deletion_guard.lock().record_deletion(&parent.key, &child.kind, now);
             }
             holds.record(step, step_end(&done));
             self.report.record_step(done);
@@ -169,7 +186,7 @@ impl Run<'_> {
 fn step_end(done: &Result<StepResult, Problem>) -> StepEnd {
     match done {
         Ok(StepResult::Wrote | StepResult::Nothing) => StepEnd::Done,
-        Ok(StepResult::Refused(_) | StepResult::RefusedFor(..)) => StepEnd::Refused,
+        Ok(StepResult::Refused(_) | StepResult::Unmarked(..) | StepResult::RefusedFor(..)) => StepEnd::Refused,
         Ok(StepResult::Waits(_) | StepResult::Requeue(..)) => StepEnd::Waits,
         Err(problem) if matches!(problem.kind, ProblemKind::Stale | ProblemKind::NotFound) => StepEnd::Gone,
         Err(_) => StepEnd::Failed,

@@ -89,7 +89,7 @@ impl Run<'_> {
                 Ok(decision) => decision.leaving,
                 Err(problem) => return self.report.fail(problem),
             };
-            self.execute(plan, plan_inputs, &parent).await;
+            self.execute(plan, plan_inputs, &parent, self.context.services.queue.now()).await;
             finalizer
         } else {
             finalizer

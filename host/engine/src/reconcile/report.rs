@@ -50,7 +50,7 @@ impl ReconcileReport {
         match done {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
             Ok(StepResult::Nothing) => {}
-            Ok(StepResult::Refused(refusal)) => self.refusals.add(refusal),
+            Ok(StepResult::Refused(refusal) | StepResult::Unmarked(refusal, _)) => self.refusals.add(refusal),
             Ok(StepResult::RefusedFor(delay, refusal)) => {
                 self.requeue_after(delay);
                 self.refusals.add(refusal);

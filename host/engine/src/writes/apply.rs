@@ -6,6 +6,7 @@
 //! ```
 
 mod create;
+mod inputs;
 mod upgrade;
 
 use std::collections::BTreeMap;
@@ -18,10 +19,9 @@ use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{
-    self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step, UnmarkedChildren, marks_removed,
-};
+use gyre_core::plan::{self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step, marks_removed};
 use gyre_core::queue::Time;
+use gyre_core::refused::{Denial, RefusedSteps};
 use gyre_core::terminating::TerminatingNamespaces;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tracing::{debug, info};
 
+pub(crate) use self::inputs::InputObjects;
 use crate::client::answered;
 use crate::cluster::object::{FIELD_MANAGER_PREFIX, Object, Received, SharedObject};
 use crate::cluster::view::View;
@@ -45,9 +46,11 @@ pub(crate) enum StepResult {
     Wrote,
     Nothing,
     Refused(Refusal),
+    /// Refused, because the object with this UID was stored without the marks of a child.
+    Unmarked(Refusal, String),
     /// Something else must happen first, which a watch will report; the message says what.
     Waits(String),
-    /// Refused without a request, until this time has passed.
+    /// Refused, and not attempted again until this time has passed.
     RefusedFor(Duration, Refusal),
     /// As [`StepResult::Waits`], but no watch reports it.
     Requeue(Duration, String),
@@ -70,38 +73,42 @@ pub(crate) struct Applier<'a> {
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
-    pub(crate) unmarked: &'a mut UnmarkedChildren,
+    pub(crate) refused: &'a mut RefusedSteps,
+    pub(crate) inputs: &'a InputObjects<'a>,
     pub(crate) terminating: &'a Mutex<TerminatingNamespaces>,
     pub(crate) now: Time,
 }
 
 impl Applier<'_> {
-    /// Carries out one step.
+    /// Carries out one step. Ask [`InputObjects::held`] before.
     ///
     /// # Guarantees
     ///
     /// - Existing objects are changed or deleted only if they have the UID of the step.
     /// - A creation never takes over an existing object.
-    /// - A child whose marks were removed is written again only from time to time.
     pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<StepResult, Problem> {
-        let desired = step.desired();
-        if let Some((held_for, refusal)) = desired.and_then(|desired| self.unmarked.held(desired, self.now)) {
-            return Ok(StepResult::RefusedFor(held_for, refusal.clone()));
-        }
+        // As it was before the request: a later state may lack the cause of a refusal.
+        let cached = self.inputs.cached(step.child());
         let done = match step {
             Step::Create { desired } => self.create(desired, input).await,
-            step => {
-                let child = step.child();
-                let known = self.views.get(&child.kind).and_then(|view| view.get(&child.key));
-                self.change(step, known.as_deref()).await
+            step => self.change(step, cached.as_deref()).await,
+        };
+        let (denial, unmarked) = match &done {
+            Ok(StepResult::Refused(refusal)) => (Denial::Refusal(refusal.clone()), None),
+            Ok(StepResult::Unmarked(refusal, uid)) => (Denial::Refusal(refusal.clone()), Some(uid.as_str())),
+            Err(problem) => (Denial::Problem(problem.clone()), None),
+            Ok(_) => {
+                self.refused.forget(step.child());
+                return done;
             }
         };
-        match (done, desired) {
-            (Ok(StepResult::Refused(refusal)), Some(desired)) if refusal.reason == RefusalReason::MarksRemoved => {
-                let held_for = self.unmarked.record(desired, refusal.clone(), self.now);
+        let inputs = self.inputs.of(step, cached.as_deref());
+        let held_for = self.refused.record(step.child(), inputs, denial, unmarked, self.now);
+        match (held_for, done) {
+            (Some(held_for), Ok(StepResult::Refused(refusal) | StepResult::Unmarked(refusal, _))) => {
                 Ok(StepResult::RefusedFor(held_for, refusal))
             }
-            (done, _) => done,
+            (_, done) => done,
         }
     }
 
@@ -166,7 +173,7 @@ impl Applier<'_> {
         };
         let (object, answer) = parsed(answer, child)?;
         if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
-            return Ok(StepResult::Refused(refusal));
+            return Ok(StepResult::Unmarked(refusal, object.uid().to_owned()));
         }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
@@ -198,7 +205,7 @@ impl Applier<'_> {
         let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
         let (object, answer) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
         if let Some(refusal) = patch.as_object().and_then(|patch| marks_removed(child, patch, &answer)) {
-            return Ok(StepResult::Refused(refusal));
+            return Ok(StepResult::Unmarked(refusal, object.uid().to_owned()));
         }
         if let Some(view) = view {
             view.insert_written(&object, epoch);

@@ -14,6 +14,7 @@ mod names;
 mod namespaces;
 mod programs;
 mod recordings;
+mod refusals;
 mod requests;
 mod restores;
 mod seeds;

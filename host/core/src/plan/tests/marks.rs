@@ -2,7 +2,6 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::queue::{RECHECK, Time};
 
 const FIELDS: [&str; 3] =
     [r#"metadata.labels["gyre.dev/plugin"]"#, r#"metadata.labels["gyre.dev/owner-uid"]"#, "metadata.ownerReferences"];
@@ -50,36 +49,6 @@ proptest! {
         prop_assert_eq!(refusal.is_some(), removed.contains(&true));
         for (field, removed) in FIELDS.iter().zip(removed) {
             prop_assert_eq!(refusal.as_ref().is_some_and(|refusal| refusal.message.contains(field)), removed, "{}", field);
-        }
-    }
-
-    /// With any times of attempts, and plugins that change their mind.
-    #[test]
-    fn a_child_without_marks_is_written_rarely_unless_another_one_is_desired(
-        attempts in proptest::collection::vec((0_u64..400, any::<bool>()), 1..50),
-    ) {
-        let (mut unmarked, mut now, mut desired) = (UnmarkedChildren::default(), Time::default(), child());
-        let mut last_write: Option<(Time, String)> = None;
-        for (seconds, is_changed) in attempts {
-            now = now + std::time::Duration::from_secs(seconds);
-            if is_changed {
-                desired.digest.push('+');
-            }
-            let is_new = last_write.as_ref().is_none_or(|(_, digest)| *digest != desired.digest);
-            let is_due = last_write.as_ref().is_none_or(|(at, _)| now.saturating_since(*at) >= RECHECK);
-            match unmarked.held(&desired, now) {
-                None => {
-                    prop_assert!(is_new || is_due);
-                    let answer = without(&desired.object, [false, false, true], false);
-                    let refusal = marks_removed(&desired.child, &desired.object, &answer).unwrap();
-                    prop_assert_eq!(unmarked.record(&desired, refusal, now), RECHECK);
-                    last_write = Some((now, desired.digest.clone()));
-                }
-                Some((wait, refusal)) => {
-                    prop_assert!(!is_new && !is_due && refusal.reason == RefusalReason::MarksRemoved);
-                    prop_assert!(unmarked.held(&desired, now + wait).is_none(), "it is written when it is due");
-                }
-            }
         }
     }
 }

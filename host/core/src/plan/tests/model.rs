@@ -100,7 +100,7 @@ impl World {
 
     fn on_existing(&self, desired: &Desired) -> Option<Existing> {
         let live = parsed(self.live(&desired.child)?);
-        Some(self.with_input(|input| on_existing(input, desired, &live, |_| true)))
+        Some(self.with_input(|input| on_existing(input, desired, &live, None, |_| true)))
     }
 
     /// The steps that write, and do not only read a foreign object.

@@ -55,7 +55,7 @@ impl Applier<'_> {
             return Ok(StepResult::Refused(Refusal { child: Some(child.clone()), reason: RefusalReason::Rejected, message }));
         }
         if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
-            return Ok(StepResult::Refused(refusal));
+            return Ok(StepResult::Unmarked(refusal, object.uid().to_owned()));
         }
         if let Some(view) = view {
             view.insert_written(&object, epoch);
@@ -88,7 +88,8 @@ impl Applier<'_> {
             Err(error) => return Err(problem(&error, child)),
         };
         let (object, live) = parsed(live, child)?;
-        match plan::on_existing(input, desired, &live, |uid| self.parents.may_exist(uid)) {
+        let unmarked = self.refused.unmarked(child);
+        match plan::on_existing(input, desired, &live, unmarked, |uid| self.parents.may_exist(uid)) {
             Existing::Nothing => Ok(StepResult::Nothing),
             Existing::Wait(message) => Ok(StepResult::Requeue(LOOK_AGAIN_AFTER, message)),
             Existing::Refuse(refusal) => Ok(StepResult::Refused(refusal)),
