@@ -277,3 +277,36 @@ fn a_finalizer_alone_leaves_no_list_on_a_cluster_scoped_parent() {
     world.settle().unwrap();
     assert!(world.find("toys.gyre.dev/v1 Wide it").unwrap().is_none());
 }
+
+#[test]
+fn a_status_field_that_the_definition_lacks_is_reported_and_written_once_the_definition_has_it() {
+    let mut world = setup(&[], json!({"phase": "Upright", "size": {"width": 1, "height": 2}})).start().unwrap();
+    let now: Value = serde_json::from_str(&strict_definition()).unwrap();
+    let mut old = now.clone();
+    let size = json!({"type": "object", "properties": {"width": {"type": "integer"}}});
+    old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] =
+        json!({"type": "object", "properties": {"size": size}});
+    world.put(old).unwrap();
+    let status = |world: &World| world.get("toys.gyre.dev/v1 Toy default/it").unwrap()["status"].clone();
+
+    let run = world.settle().unwrap();
+    assert_eq!(status(&world), json!({"size": {"width": 1}}));
+    let warnings: Vec<String> =
+        run.events().into_iter().filter(|event| event.reason == "StatusFieldsDropped").map(|event| event.message).collect();
+    assert_eq!(warnings.len(), 1, "{run:?}");
+    for field in ["status.conditions", "status.observedGeneration", "status.phase", " and 1 more"] {
+        assert!(warnings[0].contains(field), "{field}: {}", warnings[0]);
+    }
+    world.edit("toys.gyre.dev/v1 Toy default/it", |toy| toy["metadata"]["labels"] = json!({"a": "b"})).unwrap();
+    world.settle().unwrap().assert_nothing_done();
+
+    world.put(now).unwrap();
+    world.advance(LONGER_THAN_A_RECHECK).unwrap();
+    assert_eq!(status(&world)["size"], json!({"width": 1, "height": 2}));
+    assert_eq!(status(&world)["phase"], "Upright");
+    assert_eq!(condition(&world, "Ready")["status"], "True");
+    world.advance(LONGER_THAN_A_RECHECK).unwrap();
+    world.settle().unwrap();
+    world.advance(LONGER_THAN_A_RECHECK).unwrap();
+    world.settle().unwrap().assert_nothing_done();
+}

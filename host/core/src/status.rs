@@ -2,6 +2,7 @@
 //! `Reconciling` and `Stalled` only exist while they hold.
 
 mod capabilities;
+mod dropped;
 
 use std::collections::BTreeSet;
 
@@ -14,6 +15,7 @@ use crate::response::{Condition, ConditionStatus};
 use crate::text::cut;
 
 pub use self::capabilities::{Fields, StatusCapabilities};
+pub use self::dropped::DroppedFields;
 
 /// The most bytes of a message. The API allows 32,768, but long lists help nobody and fill etcd.
 pub const MESSAGE_LIMIT: usize = 1024;

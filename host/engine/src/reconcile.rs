@@ -159,6 +159,7 @@ fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, active: &'a ActiveP
         mount: &mount.name,
         kind: &manifest.parent,
         plugin: &manifest.name,
+        definitions: &manifest.crds,
         status_capabilities: active.status_capabilities,
         parents: &active.parents,
         client: &active.client,

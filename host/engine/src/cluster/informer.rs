@@ -21,7 +21,7 @@ use tracing::{debug, info, warn};
 
 use crate::client::lists::Lists;
 use crate::client::{self, Connection};
-use crate::cluster::kinds::{self, Resource};
+use crate::cluster::kinds::{self, Resource, StatusSubresource};
 use crate::cluster::object::{Error, Received, SharedObject};
 use crate::cluster::store::{Change, Store, WriteEpoch};
 use crate::error::error_chain;
@@ -275,8 +275,13 @@ async fn run_until_outdated(shared: Arc<Shared>, client: Client, watch: impl Fut
         () = watch => return,
     };
     let kind = &shared.target.kind;
-    let is_gone = now.is_none_or(|now| !now.has_same_paths(&shared.resource));
-    warn!(%kind, "{}", if is_gone { "the API server no longer serves the kind" } else { "the kind has changed" });
+    let is_gone = now.as_ref().is_none_or(|now| !now.has_same_paths(&shared.resource));
+    let what = match now.as_ref().map(|now| now.status) {
+        _ if is_gone => "the API server no longer serves the kind",
+        Some(StatusSubresource::Served) => "the kind has a status subresource now: statuses are written to it",
+        _ => "the kind has no status subresource any more: statuses are written with the objects",
+    };
+    warn!(%kind, "{what}");
     // First, so that nobody takes the emptied cache for a kind without objects.
     let _ = shared.outdated.set(());
     if is_gone {

@@ -126,6 +126,11 @@ impl View {
         self.informers.iter().any(|informer| informer.is_outdated())
     }
 
+    /// Has the kind looked up: an answer to a write shows that it may be served in another way.
+    pub(crate) fn doubt_kind(&self) {
+        self.informers.iter().for_each(|informer| informer.health().doubt_kind());
+    }
+
     pub(crate) fn informers(&self) -> &[Arc<Informer>] {
         &self.informers
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, requeue_after};
 use gyre_core::pace;
+use gyre_core::queue::RECHECK;
 use gyre_core::response::{Event, Response, Severity};
 use tokio::time::Instant;
 use tracing::warn;
@@ -13,10 +14,13 @@ use super::{Run, parent_writer};
 use crate::error::error_chain;
 use crate::mounts::parent_state::Inputs;
 use crate::mounts::trail::{Cause, Trail};
-use crate::reconcile::report::{SLOWED_DOWN, slowed_down, warning};
+use crate::reconcile::report::{SLOWED_DOWN, STATUS_FIELDS_DROPPED, slowed_down, warning};
 use crate::writes::apply::problem;
 use crate::writes::events::to_publish;
-use crate::writes::status;
+use crate::writes::status::{self, AcceptedStatus};
+
+/// The warnings that say nothing of a single object only, and so are logged, too.
+const LOGGED: [&str; 2] = [SLOWED_DOWN, STATUS_FIELDS_DROPPED];
 
 impl Run<'_> {
     pub(super) async fn finish(self, response: Response) -> Outcome {
@@ -51,7 +55,12 @@ impl Run<'_> {
         let Err(error) = self.try_to_write_status(response).await else { return };
         let problem = problem(&error, &self.writer().subject(&self.observed.parent));
         match problem.kind {
-            ProblemKind::NotFound => {}
+            // Either the parent is gone, which its watch reports soon, or the kind has lost its
+            // status subresource.
+            ProblemKind::NotFound => {
+                self.active.parents.doubt_kind();
+                self.report.fail(Problem { kind: ProblemKind::Stale, ..problem });
+            }
             ProblemKind::Invalid => {
                 let message = format!("the API server rejects the status that the plugin returned: {}", problem.message);
                 self.report.fail(Problem { message, ..problem });
@@ -71,6 +80,7 @@ impl Run<'_> {
         let readiness = self.report.readiness(&retries, &refusals);
         let writer = parent_writer(context, self.mount, self.active);
         let parent = &Arc::clone(&self.observed.parent);
+        let before = self.state.accepted_status.as_ref().and_then(AcceptedStatus::dropped).cloned();
         let (written, answer) = status::write(
             &writer,
             &context.services.caller.clock,
@@ -78,8 +88,27 @@ impl Run<'_> {
             response,
             (readiness, self.report.execution()),
             &mut self.state.accepted_status,
+            context.services.queue.now(),
         )
         .await?;
+        let dropped = self.state.accepted_status.as_ref().and_then(AcceptedStatus::dropped);
+        if let Some(dropped) = dropped {
+            let kind = &self.active.program.manifest().parent;
+            self.report.warn(
+                STATUS_FIELDS_DROPPED,
+                &format!("the API server dropped {dropped}, because the CustomResourceDefinition of {kind} lacks such fields: apply the one that belongs to the plugin (`gyre crds` prints it)"),
+            );
+            self.report.requeue_after(RECHECK);
+            if answer.is_some() {
+                context.services.metrics.problem(&self.mount.name, STATUS_FIELDS_DROPPED);
+                // Also if the kind has got a status subresource, the whole status is dropped.
+                self.active.parents.doubt_kind();
+            }
+            if Some(dropped) != before.as_ref() {
+                // Otherwise the warning would not count as new after a start.
+                self.report.changed = Changed::Yes;
+            }
+        }
         self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
         match written {
             status::Written::No => {}
@@ -126,8 +155,8 @@ impl Run<'_> {
             }
         }
         let news = to_publish(&events, last, report.changed);
-        if let Some(slowed_down) = news.iter().find(|event| event.reason == SLOWED_DOWN) {
-            warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
+        for event in news.iter().filter(|event| LOGGED.contains(&event.reason.as_str())) {
+            warn!(reason = event.reason, "{}", event.message);
         }
         // Nor can Events be created in a namespace that is being deleted.
         let is_terminating = |namespace: &str| mount.terminating.lock().contains(namespace);

@@ -142,6 +142,10 @@ pub(crate) fn warning(reason: &str, message: &str) -> Event {
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub const SLOWED_DOWN: &str = "SlowedDown";
 
+/// The reason of the Event about fields of a status that the API server did not store, and the
+/// label of its metric.
+pub const STATUS_FIELDS_DROPPED: &str = "StatusFieldsDropped";
+
 /// The Event about a slowed-down object. Its text never varies, so it is published once.
 pub(crate) fn slowed_down() -> Event {
     let message = format!(

@@ -21,6 +21,8 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) mount: &'a MountName,
     pub(crate) kind: &'a GroupVersionKind,
     pub(crate) plugin: &'a str,
+    /// The CustomResourceDefinitions that the plugin brings.
+    pub(crate) definitions: &'a [Value],
     pub(crate) status_capabilities: StatusCapabilities,
     pub(crate) parents: &'a View,
     pub(crate) client: &'a Client,

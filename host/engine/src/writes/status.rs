@@ -2,12 +2,14 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use gyre_core::queue::{RECHECK, Time};
 use gyre_core::response::Response;
-use gyre_core::status::{Execution, Readiness, StatusCapabilities, StatusInput, desired_status};
+use gyre_core::status::{DroppedFields, Execution, Readiness, StatusCapabilities, StatusInput, desired_status};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
+use crate::cluster::kinds::{self, StatusSubresource};
 use crate::cluster::object::{Object, SharedObject};
 use crate::writes::parent::{At, ParentWriter};
 
@@ -19,11 +21,32 @@ pub(crate) enum Written {
     PluginStatus,
 }
 
+/// A status of which the API server stored something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AcceptedStatus {
+    attempt: Attempt,
+    dropped: DroppedFields,
+    at: Time,
+}
+
 /// Hashes of a status that was sent, without transition times, and of what the API server stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AcceptedStatus {
+struct Attempt {
+    subresource: StatusSubresource,
     desired: u64,
     stored: u64,
+}
+
+impl AcceptedStatus {
+    /// Returns the fields that the API server dropped. They are written again every [`RECHECK`],
+    /// because nothing reports that a CustomResourceDefinition has got more fields.
+    pub(crate) fn dropped(&self) -> Option<&DroppedFields> {
+        Some(&self.dropped).filter(|dropped| !dropped.is_empty())
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        self.dropped().is_some() && now.saturating_since(self.at) >= RECHECK
+    }
 }
 
 /// Writes the desired status. Returns the new parent, too, if a request was answered with it.
@@ -32,7 +55,7 @@ pub(crate) struct AcceptedStatus {
 ///
 /// - If the status is as desired, no request is sent.
 /// - Writes only over the state that it was decided from.
-/// - Fields that the API server drops, because the CRD lacks them, are not sent repeatedly.
+/// - Fields that the API server drops, because the CRD lacks them, are sent again every [`RECHECK`].
 ///
 /// # Errors
 ///
@@ -44,17 +67,20 @@ pub(crate) async fn write(
     response: &Response,
     (readiness, execution): (Readiness<'_>, Execution),
     accepted: &mut Option<AcceptedStatus>,
+    now: Time,
 ) -> Result<(Written, Option<SharedObject>), kube::Error> {
     let live = status_of(parent);
     let Some(desired) =
         decide(live.as_ref(), parent, response, (readiness, execution), writer.status_capabilities, clock.now())
     else {
+        *accepted = None;
         return Ok((Written::No, None));
     };
     let live = live.as_ref().and_then(Value::as_object);
     let without_times = without_transition_times(&desired);
-    let attempt = AcceptedStatus { desired: status_hash(Some(&without_times)), stored: status_hash(live) };
-    if *accepted == Some(attempt) {
+    let subresource = writer.parents.resource.status;
+    let attempt = Attempt { subresource, desired: status_hash(Some(&without_times)), stored: status_hash(live) };
+    if accepted.as_ref().is_some_and(|accepted| accepted.attempt == attempt && !accepted.is_due(now)) {
         return Ok((Written::No, None));
     }
     let patch = json!({ "status": merge_patch(live, &desired) });
@@ -63,13 +89,27 @@ pub(crate) async fn write(
     };
     let made = status_of(&answer);
     let made = made.as_ref().and_then(Value::as_object);
-    *accepted = (made != Some(&desired)).then(|| AcceptedStatus { desired: attempt.desired, stored: status_hash(made) });
+    *accepted = (made != Some(&desired)).then(|| AcceptedStatus {
+        attempt: Attempt { stored: status_hash(made), ..attempt },
+        dropped: DroppedFields::find(&desired, made, |field| is_expected(field, writer, response)),
+        at: now,
+    });
     let written = match (made == live, plugins_part(made) == plugins_part(live)) {
         (true, _) => Written::No,
         (false, true) => Written::Conditions,
         (false, false) => Written::PluginStatus,
     };
     Ok((written, Some(answer)))
+}
+
+/// Returns whether the plugin relies on a field of the status. If the plugin brings no definition
+/// of the kind, the host's own fields may have no place in it.
+fn is_expected(field: &str, writer: &ParentWriter<'_>, response: &Response) -> bool {
+    match field {
+        "conditions" if !response.conditions.is_empty() => true,
+        "conditions" | "observedGeneration" => kinds::give_status(writer.definitions, writer.kind),
+        _ => true,
+    }
 }
 
 pub(crate) fn decide(

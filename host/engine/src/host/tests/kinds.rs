@@ -1,5 +1,7 @@
 //! Kinds that the API server no longer serves, or serves in another way, while a host runs.
 
+use std::time::Duration;
+
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::{Clock as ClusterClock, Cluster, Service};
 use gyre_sandbox::native::{Imports, Native, types};
@@ -8,6 +10,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Po
 use kube::core::GroupVersionKind as KubeKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::churn::{Replica, rest, simulate};
 use crate::admin::{alive, going_on, started};
@@ -214,6 +217,28 @@ fn a_status_subresource_that_goes_and_comes_is_used_as_it_is_now() {
             }
             world.rest_healthily().await;
             assert_eq!(ready().await["seen"], seen);
+        }
+    });
+}
+
+/// A watch that ends about when its time limit ends it anyway does not show that its kind changed.
+#[test]
+fn a_status_subresource_that_goes_and_comes_is_noticed_by_the_answers_to_writes() {
+    const JUST_BEFORE_THE_LIMIT: Duration = Duration::from_secs(285);
+    simulate(async {
+        let start = Instant::now();
+        let world = World::start().await;
+        let status = async || api(&world.client, "Thing", Some("default")).get("it").await.unwrap().data["status"].clone();
+        for (limit, subresources) in [(1, json!({})), (2, json!({ "status": {} }))] {
+            tokio::time::sleep_until(start + limit * JUST_BEFORE_THE_LIMIT).await;
+            define(&world.client, "Thing", "Namespaced", subresources).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            match limit {
+                1 => create(&world.client, "Other", Some("default")).await,
+                _ => undefine(&world.client, "Other").await,
+            }
+            world.rest_healthily().await;
+            assert_eq!(status().await["seen"], if limit == 1 { "there" } else { "not served" });
         }
     });
 }
