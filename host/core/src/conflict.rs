@@ -4,17 +4,31 @@
 //! ever. But `kubectl edit` takes a field over too, and never sets it again, so a person's edit is
 //! undone.
 
+mod skip;
+
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::queue::{RECHECK, Time};
 
+pub use self::skip::{Skipped, skip};
+
 /// The forced applies to an object within [`WINDOW`]: a person does not edit more often.
 pub const FORCED_APPLIES: u32 = 3;
 
 /// The period in which forced applies are counted.
 pub const WINDOW: Duration = RECHECK;
+
+/// What to do about a child if other managers hold some of its fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Refuse the child, so that all its fields stay as they are.
+    #[default]
+    Refuse,
+    /// Apply it without the fields of others, with a warning.
+    SkipField,
+}
 
 /// A field that another manager holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

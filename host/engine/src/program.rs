@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::conflict::OnConflict;
 use gyre_core::deletion_guard;
 use gyre_core::grants::{Grants, Namespaces, ReadGrants, Scope};
 use gyre_core::manifest::{Manifest, ReadKind};
@@ -74,6 +75,8 @@ pub struct Policy {
     pub requeue_floor: Duration,
     /// The events that are published.
     pub events: PublishedEvents,
+    /// What to do about a child of which other managers hold fields.
+    pub on_conflict: OnConflict,
     /// The most deletions of children that are no longer desired; more are held.
     pub deletion_guard: deletion_guard::Limits,
 }
@@ -87,6 +90,7 @@ impl Default for Policy {
             quarantine_after: Some(QUARANTINE_AFTER),
             requeue_floor: REQUEUE_FLOOR,
             events: PublishedEvents::All,
+            on_conflict: OnConflict::Refuse,
             deletion_guard: deletion_guard::Limits::default(),
         }
     }

@@ -79,6 +79,10 @@ pub(crate) struct Policy {
     /// Events of the plugin that are published: all, or only warnings.
     #[schemars(extend("default" = Published::All))]
     pub(crate) events: Option<Published>,
+    /// What to do about a child if other field managers own some of its fields: refuse the child, or
+    /// apply it without these fields (skip-field), with a warning that names them.
+    #[schemars(extend("default" = OnConflict::Refuse))]
+    pub(crate) on_conflict: Option<OnConflict>,
     /// Hold deletions of children that the plugin no longer wants, until somebody releases them, if
     /// more than this number and more than this percentage of a kind would be deleted.
     pub(crate) deletion_guard: Option<DeletionGuard>,
@@ -222,6 +226,15 @@ pub(crate) enum Reach {
 pub(crate) enum Published {
     All,
     Warnings,
+}
+
+/// Refuse a child, or skip fields of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline, description = "")]
+pub(crate) enum OnConflict {
+    Refuse,
+    SkipField,
 }
 
 /// Where objects may be.

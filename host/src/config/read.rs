@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use gyre_core::conflict::OnConflict;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_engine::program::{Policy, PublishedEvents};
 use gyre_input::document::{Node, Part};
@@ -123,6 +124,11 @@ fn set_reconciles(policy: &mut Policy, keys: &keys::Policy) {
         keys::Published::Warnings => PublishedEvents::Warnings,
     });
     set(&mut policy.events, published);
+    let on_conflict = keys.on_conflict.map(|on_conflict| match on_conflict {
+        keys::OnConflict::Refuse => OnConflict::Refuse,
+        keys::OnConflict::SkipField => OnConflict::SkipField,
+    });
+    set(&mut policy.on_conflict, on_conflict);
     if let Some(keys::DeletionGuard { children, percent }) = &keys.deletion_guard {
         set(&mut policy.deletion_guard.children, children.and_then(|Count(children)| children));
         set(&mut policy.deletion_guard.percent, percent.and_then(|Count(percent)| percent));

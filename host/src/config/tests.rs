@@ -94,7 +94,7 @@ fn describe(program: &Program) -> String {
         name,
         plugin,
         settings,
-        policy: Policy { limits, workers, max_retries, quarantine_after, requeue_floor, events, deletion_guard },
+        policy: Policy { limits, workers, max_retries, quarantine_after, requeue_floor, events, on_conflict, deletion_guard },
         namespaces,
         selector,
         grants,
@@ -104,7 +104,7 @@ fn describe(program: &Program) -> String {
     } = program;
     format!(
         "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
-         {quarantine_after:?}, requeue after {requeue_floor:?}, events {events:?}\n  deletions {deletion_guard:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
+         {quarantine_after:?}, requeue after {requeue_floor:?}, events {events:?}, on conflict {on_conflict:?}\n  deletions {deletion_guard:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
         plugin.manifest().name,
         String::from_utf8_lossy(settings),
         grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),

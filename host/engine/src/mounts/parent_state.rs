@@ -32,6 +32,8 @@ pub(crate) struct ParentState {
     pub(crate) accepted: BTreeMap<String, AcceptedForm>,
     /// By the UID of a child.
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
+    /// By the UID of a child, which fields of others were left out when it was applied.
+    pub(crate) skipped: BTreeMap<String, String>,
     pub(crate) refused: RefusedSteps,
     /// The last written status, if the API server dropped fields of it.
     pub(crate) accepted_status: Option<AcceptedStatus>,

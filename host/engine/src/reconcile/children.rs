@@ -13,6 +13,7 @@ use super::Run;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::Comparison;
+use crate::mounts::parent_state::ParentState;
 use crate::mounts::unreachable;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
 use crate::writes::apply::{Applier, InputObjects, StepResult, problem};
@@ -118,10 +119,12 @@ impl Run<'_> {
     pub(super) async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent, now: Time) {
         let Plan { steps, refusals, waiting, leaving, kept } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
-        if !self.state.accepted.is_empty() || !self.state.forced_applies.is_empty() {
+        let ParentState { accepted, forced_applies, skipped, .. } = &mut self.state;
+        if !accepted.is_empty() || !forced_applies.is_empty() || !skipped.is_empty() {
             let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
-            self.state.accepted.retain(|uid, _| observed.contains(uid.as_str()));
-            self.state.forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
+            accepted.retain(|uid, _| observed.contains(uid.as_str()));
+            forced_applies.retain(|uid, _| observed.contains(uid.as_str()));
+            skipped.retain(|uid, _| observed.contains(uid.as_str()));
         }
         let input = Input { parent, ..plan_inputs.input(self.active, None, &[]) };
         self.report.refusals.extend(refusals);
@@ -139,6 +142,8 @@ impl Run<'_> {
             parents: &self.active.parents,
             accepted: &mut self.state.accepted,
             forced_applies: &mut self.state.forced_applies,
+            on_conflict: self.active.program.policy.on_conflict,
+            skipped: &mut self.state.skipped,
             refused: &mut self.state.refused,
             inputs: &inputs,
             terminating: &self.mount.terminating,

@@ -14,13 +14,13 @@ use super::{Run, parent_writer};
 use crate::error::error_chain;
 use crate::mounts::parent_state::Inputs;
 use crate::mounts::trail::{Cause, Trail};
-use crate::reconcile::report::{SLOWED_DOWN, STATUS_FIELDS_DROPPED, slowed_down, warning};
-use crate::writes::apply::problem;
+use crate::reconcile::report::{SLOWED_DOWN, STATUS_FIELDS_DROPPED, skipped_fields, slowed_down, warning};
+use crate::writes::apply::{FIELDS_SKIPPED, problem};
 use crate::writes::events::to_publish;
 use crate::writes::status::{self, AcceptedStatus};
 
 /// The warnings that say nothing of a single object only, and so are logged, too.
-const LOGGED: [&str; 2] = [SLOWED_DOWN, STATUS_FIELDS_DROPPED];
+const LOGGED: [&str; 3] = [SLOWED_DOWN, STATUS_FIELDS_DROPPED, FIELDS_SKIPPED];
 
 impl Run<'_> {
     pub(super) async fn finish(self, response: Response) -> Outcome {
@@ -137,6 +137,7 @@ impl Run<'_> {
         let mut events: Vec<Event> = response.events.iter().filter(is_published).cloned().collect();
         events.extend(report.host_events.iter().cloned());
         events.extend(report.refusals.reported().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+        events.extend(skipped_fields(&self.state.skipped));
         events.extend(report.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
         if let Some(problem) = &report.problem
             && mount.retries(&context.retries).parks(problem.retry(), report.failures)

@@ -1,5 +1,6 @@
 //! The progress of a reconcile, and the outcome that follows from it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gyre_core::object::ObjectRef;
@@ -9,7 +10,7 @@ use gyre_core::response::{Event, Severity};
 use gyre_core::status::{Execution, NextAttempt, Readiness};
 use gyre_core::{pace, queue};
 
-use crate::writes::apply::StepResult;
+use crate::writes::apply::{FIELDS_SKIPPED, StepResult};
 
 pub(crate) struct ReconcileReport {
     pub(crate) changed: Changed,
@@ -145,6 +146,18 @@ pub const SLOWED_DOWN: &str = "SlowedDown";
 /// The reason of the Event about fields of a status that the API server did not store, and the
 /// label of its metric.
 pub const STATUS_FIELDS_DROPPED: &str = "StatusFieldsDropped";
+
+/// The warnings about children that were applied without fields of others: one each, or one with
+/// the number of many.
+pub(crate) fn skipped_fields(messages: &BTreeMap<String, String>) -> Vec<Event> {
+    match messages.values().next() {
+        Some(first) if messages.len() > plan::REPORTED_ONE_BY_ONE => {
+            let count = messages.len();
+            vec![warning(FIELDS_SKIPPED, &format!("fields of {count} children are skipped, those of the first: {first}"))]
+        }
+        _ => messages.values().map(|message| warning(FIELDS_SKIPPED, message)).collect(),
+    }
+}
 
 /// The Event about a slowed-down object. Its text never varies, so it is published once.
 pub(crate) fn slowed_down() -> Event {

@@ -9,12 +9,13 @@ mod create;
 mod inputs;
 mod upgrade;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gyre_core::answer::{is_denied_by_admission, schema_violations};
-use gyre_core::conflict::{Conflict, ForceApplyHistory, Hold, Resolution};
+use gyre_core::conflict::{Conflict, ForceApplyHistory, Hold, OnConflict, Resolution, Skipped, skip};
 use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
@@ -27,7 +28,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPoli
 use kube::core::Status;
 use kube::{Api, Client};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tracing::{debug, info};
 
 pub(crate) use self::inputs::InputObjects;
@@ -37,6 +38,10 @@ use crate::cluster::view::View;
 use crate::error::{error_chain, is_gone, problem_kind, said};
 use crate::leadership::claim::NotHeld;
 use crate::telemetry::metrics::Metrics;
+
+/// The reason of the Event about a child that was applied without fields of others, and the label of
+/// its metric.
+pub(crate) const FIELDS_SKIPPED: &str = "FieldsSkipped";
 
 /// When a child's name is checked again while another object of that name is being deleted.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -73,6 +78,9 @@ pub(crate) struct Applier<'a> {
     /// By the UID of a child; see [`AcceptedForm`].
     pub(crate) accepted: &'a mut BTreeMap<String, AcceptedForm>,
     pub(crate) forced_applies: &'a mut BTreeMap<String, ForceApplyHistory>,
+    pub(crate) on_conflict: OnConflict,
+    /// By the UID of a child, what was applied without which fields.
+    pub(crate) skipped: &'a mut BTreeMap<String, String>,
     pub(crate) refused: &'a mut RefusedSteps,
     pub(crate) inputs: &'a InputObjects<'a>,
     pub(crate) terminating: &'a Mutex<TerminatingNamespaces>,
@@ -155,22 +163,27 @@ impl Applier<'_> {
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         let before = upgraded.or(known.map(Object::resource_version));
-        self.metrics.wrote(self.mount, "apply");
-        let patch = Patch::Apply(&desired.object);
-        let mut result = answered(api.patch(&child.key.name, &self.patch_params(), &patch)).await;
-        if let Err(kube::Error::Api(status)) = &result
-            && self.may_take_back(&conflicts(status), uid)
-        {
-            info!(%child, "reverting fields that another client changed: {}", status.message);
+        let (mut object, mut skipped) = (Cow::Borrowed(&desired.object), Vec::new());
+        let mut params = self.patch_params();
+        let answer = loop {
             self.metrics.wrote(self.mount, "apply");
-            let forced = PatchParams { force: true, ..self.patch_params() };
-            result = answered(api.patch(&child.key.name, &forced, &patch)).await;
-        }
-        let answer = match result {
-            Ok(answer) => answer,
-            Err(kube::Error::Api(status)) => return refusal(&status, child).map(StepResult::Refused),
-            Err(error) => return Err(problem(&error, child)),
+            let status = match answered(api.patch(&child.key.name, &params, &Patch::Apply(&*object))).await {
+                Ok(answer) => break answer,
+                Err(kube::Error::Api(status)) => status,
+                Err(error) => return Err(problem(&error, child)),
+            };
+            let conflicts = conflicts(&status);
+            if !params.force && self.may_take_back(&conflicts, uid) {
+                info!(%child, "reverting fields that another client changed: {}", status.message);
+                params.force = true;
+            } else if let Some(rest) = self.without_conflicts(&object, &conflicts) {
+                skipped.extend(rest.conflicts);
+                object = Cow::Owned(rest.object);
+            } else {
+                return refusal(&status, child).map(StepResult::Refused);
+            }
         };
+        self.record_skipped(child, uid, &skipped);
         let (object, answer) = parsed(answer, child)?;
         if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
             return Ok(StepResult::Unmarked(refusal, object.uid().to_owned()));
@@ -213,6 +226,26 @@ impl Applier<'_> {
         Ok(StepResult::Wrote)
     }
 
+    fn without_conflicts(&self, object: &Map<String, Value>, conflicts: &[Conflict]) -> Option<Skipped> {
+        match self.on_conflict {
+            OnConflict::Refuse => None,
+            OnConflict::SkipField => skip(object, conflicts),
+        }
+    }
+
+    fn record_skipped(&mut self, child: &ObjectRef, uid: &str, skipped: &[Conflict]) {
+        if skipped.is_empty() {
+            self.skipped.remove(uid);
+            return;
+        }
+        let message = format!(
+            "{child} was applied without fields that other field managers own: {}; make them give up these fields, or do not set them",
+            managed_fields(skipped)
+        );
+        self.metrics.problem(self.mount, FIELDS_SKIPPED);
+        self.skipped.insert(uid.to_owned(), message);
+    }
+
     fn may_take_back(&mut self, conflicts: &[Conflict], uid: &str) -> bool {
         let forced_applies = self.forced_applies.entry(uid.to_owned()).or_default();
         forced_applies.resolve(conflicts, self.now) == Resolution::ForceApply
@@ -241,7 +274,21 @@ impl Applier<'_> {
             metadata.insert("uid".to_owned(), Value::String(uid.to_owned()));
         }
         let params = PatchParams { dry_run: true, ..self.patch_params() };
-        match answered(api.patch(&child.key.name, &params, &Patch::Apply(&body))).await {
+        let mut skipped = Vec::new();
+        let answer = loop {
+            let answer = answered(api.patch(&child.key.name, &params, &Patch::Apply(&body))).await;
+            let Err(kube::Error::Api(status)) = &answer else { break answer };
+            let conflicts = conflicts(status);
+            let is_edit = conflicts.iter().all(|conflict| conflict.hold == Hold::Updated);
+            match self.without_conflicts(&body, &conflicts).filter(|_| !is_edit) {
+                Some(rest) => {
+                    skipped.extend(rest.conflicts);
+                    body = rest.object;
+                }
+                None => break answer,
+            }
+        };
+        match answer {
             Ok(answer) => {
                 let (_, answer) = parsed(answer, child)?;
                 if let Some(refusal) = marks_removed(child, &desired.object, &answer) {
@@ -250,6 +297,7 @@ impl Applier<'_> {
                 if plan::fingerprint(&answer) != plan::fingerprint(&live) {
                     return Ok(Drift::Real);
                 }
+                self.record_skipped(child, uid, &skipped);
                 self.accepted.insert(uid.to_owned(), AcceptedForm::of(&desired.digest, &live));
                 Ok(Drift::None)
             }
@@ -305,11 +353,9 @@ pub(crate) fn field_manager(plugin: &str) -> String {
 fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     let (reason, message) = match problem_kind(status) {
         ProblemKind::Conflict => {
-            let conflicts: Vec<String> =
-                conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
             let message = format!(
                 "{child} has fields that other field managers own: {}; make them give up these fields, or do not set them",
-                conflicts.join(", ")
+                managed_fields(&conflicts(status))
             );
             (RefusalReason::Conflict, message)
         }
@@ -328,6 +374,11 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
         kind => return Err(problem_of(kind, status, child)),
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
+}
+
+fn managed_fields(conflicts: &[Conflict]) -> String {
+    let fields = conflicts.iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager));
+    fields.collect::<Vec<_>>().join(", ")
 }
 
 fn namespace_terminates(child: &ObjectRef) -> Refusal {

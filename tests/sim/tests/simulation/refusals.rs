@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use gyre_core::conflict::OnConflict;
 use gyre_devcluster::faults::Plan;
+use gyre_engine::leadership::claim::Claim;
+use gyre_engine::program::{Policy, Program, fixed};
 use gyre_sim::kinds::{self, Name};
 use gyre_sim::{Action, Plugins, World, simulate};
 use serde_json::{Value, json};
@@ -20,9 +23,8 @@ fn parent() -> Name {
 }
 
 fn wanting(value: &str) -> Value {
-    let child = |name: &str| {
-        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "data": { "a": value } })
-    };
+    let child =
+        |name: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "data": { "a": value } });
     json!({ "spec": { "children": [child("refused"), child("sibling")] } })
 }
 
@@ -100,7 +102,8 @@ fn a_taken_name_is_tried_only_when_an_input_changes_or_it_is_due() {
         world.people.put(&parent(), &wanting("YQ==")).await;
         let host = world.host(&plugins);
         assert!(world.rest(QUIET).await);
-        let parents_read = |mark: usize| world.record.inspect(|sent| sent[mark..].iter().filter(|sent| sent.is_get_of("verbatims")).count());
+        let parents_read =
+            |mark: usize| world.record.inspect(|sent| sent[mark..].iter().filter(|sent| sent.is_get_of("verbatims")).count());
         let mark = world.record.len();
         change_sibling(&world, 5).await;
         assert_eq!(attempts(&world, mark), [""; 0]);
@@ -110,5 +113,65 @@ fn a_taken_name_is_tried_only_when_an_input_changes_or_it_is_due() {
         tokio::time::sleep(RECHECK).await;
         assert_eq!(attempts(&world, mark), ["POST 201"]);
         host.stop().await;
+    });
+}
+
+fn deployment(image: &str) -> Value {
+    let containers = json!([{ "name": "main", "image": image }]);
+    let template = json!({ "metadata": { "labels": { "app": "it" } }, "spec": { "containers": containers } });
+    let spec = json!({ "replicas": 2, "selector": { "matchLabels": { "app": "it" } }, "template": template });
+    let child = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "it" }, "spec": spec });
+    json!({ "spec": { "children": [child] } })
+}
+
+/// Another manager applies the number of replicas, and then the plugin returns another image.
+async fn with_another_manager(on_conflict: OnConflict) -> (World, Name) {
+    let plugins = Plugins::one(gyre_artifacts::probes::VERBATIM);
+    let world = World::new(&plugins, 0, Plan::default()).await;
+    let child = Name::new(kinds::DEPLOYMENT, "default", "it");
+    let program = |program: &Program| Program { policy: Policy { on_conflict, ..program.policy.clone() }, ..program.clone() };
+    let programs = plugins.programs().iter().map(program).collect();
+    drop(world.host_with(fixed(programs), Claim::always(), None));
+    world.people.put(&parent(), &deployment("app:1")).await;
+    assert!(world.rest(QUIET).await);
+    world.people.put(&child, &json!({ "spec": { "replicas": 5 } })).await;
+    assert!(world.rest(QUIET).await);
+    world.people.put(&parent(), &deployment("app:2")).await;
+    assert!(world.rest(QUIET).await);
+    (world, child)
+}
+
+/// Returns the image, the number of replicas, and the reason of `Ready`.
+async fn state(world: &World, child: &Name) -> (Value, Value, Value) {
+    let (child, parent) = (world.people.get(child).await.unwrap(), world.people.get(&parent()).await.unwrap());
+    let conditions = parent["status"]["conditions"].as_array().unwrap();
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
+    let spec = &child["spec"];
+    (spec["template"]["spec"]["containers"][0]["image"].clone(), spec["replicas"].clone(), ready["reason"].clone())
+}
+
+#[test]
+fn a_conflict_about_a_field_refuses_the_child_or_skips_the_field_as_the_policy_says() {
+    simulate(async {
+        let (world, child) = with_another_manager(OnConflict::Refuse).await;
+        assert_eq!(state(&world, &child).await, (json!("app:1"), json!(5), json!("Conflict")));
+
+        let (world, child) = with_another_manager(OnConflict::SkipField).await;
+        assert_eq!(state(&world, &child).await, (json!("app:2"), json!(5), json!("Reconciled")));
+        let events = world.people.list(kinds::EVENT).await;
+        let skipped: Vec<&Value> = events.iter().filter(|event| event["reason"] == "FieldsSkipped").collect();
+        assert_eq!(skipped.len(), 1, "{events:?}");
+        let note = skipped[0]["note"].as_str().unwrap();
+        assert!(note.contains(r#".spec.replicas (by "somebody")"#), "{note}");
+        let mark = world.record.len();
+        world.people.act(&Action::Edit(parent(), annotation(1))).await;
+        assert!(world.rest(QUIET).await);
+        let writes = |sent: &[gyre_sim::Sent]| sent[mark..].iter().filter(|sent| sent.is_write()).count();
+        assert_eq!(world.record.inspect(writes), 0, "the child is as accepted");
+
+        // The other manager releases the field, so the default takes its place.
+        world.people.put(&child, &json!({})).await;
+        assert!(world.rest(QUIET).await);
+        assert_eq!(state(&world, &child).await, (json!("app:2"), json!(2), json!("Reconciled")));
     });
 }
