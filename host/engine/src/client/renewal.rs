@@ -1,5 +1,6 @@
 //! A connection whose certificates and credentials are read again when requests fail because of
-//! them. kube reads the files of a service account's token again itself, but no others.
+//! them. kube reads the files of a service account's token again itself, and runs an exec plugin
+//! again when the token expires, but nothing else.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ type Reading = Pin<Box<dyn Future<Output = Result<Config, BoxError>> + Send>>;
 
 /// As [`connection`]. After a request that got no answer, or a 401, `read` reads the configuration
 /// again. If certificates or credentials differ, new requests use them; earlier requests end over
-/// their connections. If the address differs, the configuration is ignored with a warning.
+/// their connections. After a 401, an exec plugin is also run again. If the address differs, the
+/// configuration is ignored with a warning.
 ///
 /// # Errors
 ///
@@ -60,6 +62,13 @@ struct Renewal {
     last: Mutex<LastReading>,
 }
 
+/// Why the configuration is read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    NoAnswer,
+    Unauthorized,
+}
+
 struct LastReading {
     at: Option<Instant>,
     fingerprint: u64,
@@ -69,13 +78,18 @@ impl Renewal {
     async fn send(&self, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         let current = self.current.read().clone();
         let answer = current.send(request).await;
-        if answer.as_ref().map_or(true, |answer| answer.status() == StatusCode::UNAUTHORIZED) {
-            self.read_again().await;
+        let cause = match &answer {
+            Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => Some(Cause::Unauthorized),
+            Ok(_) => None,
+            Err(_) => Some(Cause::NoAnswer),
+        };
+        if let Some(cause) = cause {
+            self.read_again(cause).await;
         }
         answer
     }
 
-    async fn read_again(&self) {
+    async fn read_again(&self, cause: Cause) {
         // Others need not wait for it.
         let Ok(mut last) = self.last.try_lock() else { return };
         if last.at.is_some_and(|at| at.elapsed() < READ_AT_MOST_EVERY) {
@@ -91,19 +105,32 @@ impl Renewal {
             let (address, used) = (&config.cluster_url, &self.api_server);
             return warn!(%address, %used, "the kubeconfig has another address for the API server: ignored until a restart");
         }
-        let fingerprint = fingerprint(&config);
-        if fingerprint == last.fingerprint {
-            return;
-        }
-        match connection(config, self.arrives_within) {
-            Ok(connection) => {
+        let (known, arrives_within) = (last.fingerprint, self.arrives_within);
+        // It reads files, and runs exec plugins.
+        let renewed = tokio::task::spawn_blocking(move || {
+            let fingerprint = fingerprint(&config);
+            let may_differ = fingerprint != known || cause == Cause::Unauthorized && runs_a_program(&config);
+            may_differ.then(|| connection(config, arrives_within).map(|connection| (fingerprint, connection)))
+        });
+        match renewed.await {
+            Ok(None) => {}
+            Ok(Some(Ok((fingerprint, connection)))) => {
                 last.fingerprint = fingerprint;
                 *self.current.write() = connection;
-                info!("the certificates or credentials for the API server have changed: new requests use them");
+                info!("the certificates or credentials for the API server have been read again: new requests use them");
             }
-            Err(error) => warn!(error = %error_chain(&error), "cannot use the changed credentials for the API server"),
+            Ok(Some(Err(error))) => {
+                warn!(error = %error_chain(&error), "cannot use the credentials for the API server that were read again");
+            }
+            Err(error) => warn!(error = %error_chain(&error), "cannot read the credentials for the API server again"),
         }
     }
+}
+
+/// Returns whether the credentials are the output of a program, which nothing but a 401 shows to
+/// have changed.
+fn runs_a_program(config: &Config) -> bool {
+    config.auth_info.exec.is_some() || config.auth_info.auth_provider.is_some()
 }
 
 /// A fingerprint of the certificates and credentials, with the contents of their files. The file
@@ -140,6 +167,7 @@ mod tests {
     use std::sync::atomic::{AtomicU16, Ordering};
 
     use parking_lot::Mutex;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
@@ -181,6 +209,64 @@ mod tests {
         tokio::time::advance(READ_AT_MOST_EVERY).await;
         tokio::time::resume();
         assert_eq!((get().await.unwrap(), readings.load(Ordering::Relaxed)), (401, 2));
+    }
+
+    /// Answers 200 to requests with this token, and 401 to others.
+    async fn serve_for_token(listener: TcpListener, token: &'static str) {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") && stream.read_buf(&mut head).await.is_ok_and(|read| read > 0) {}
+            let is_known = String::from_utf8_lossy(&head).contains(&format!("Bearer {token}\r\n"));
+            let code = if is_known { 200 } else { 401 };
+            let answer = format!("HTTP/1.1 {code} Code\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn an_exec_plugin_is_run_again_after_a_401_without_blocking_other_tasks() {
+        // It gives up after some seconds, so that a blocked runtime fails the test.
+        const PLUGIN: &str = r#"
+            touch "$DIRECTORY/started"
+            for _ in $(seq 500); do [ -e "$DIRECTORY/go" ] && break; sleep 0.01; done
+            [ -e "$DIRECTORY/go" ] || exit 1
+            printf '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}' \
+                "$(cat "$DIRECTORY/token")"
+        "#;
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        std::fs::write(file("token"), "old").unwrap();
+        std::fs::write(file("go"), "").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        tokio::spawn(serve_for_token(listener, "new"));
+        let exec = serde_json::json!({
+            "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", PLUGIN],
+            "env": [{ "name": "DIRECTORY", "value": directory.path() }], "interactiveMode": "Never",
+        });
+        let mut config = Config::new(url);
+        config.auth_info = serde_json::from_value(serde_json::json!({ "exec": exec })).unwrap();
+        let unchanged = config.clone();
+        let connection = renewed(config, None, move || std::future::ready(Ok(unchanged.clone()))).unwrap();
+        let get = async || {
+            let request = Request::get("/version").body(Body::empty()).unwrap();
+            connection.client().send(request).await.map(|answer| answer.status().as_u16())
+        };
+
+        std::fs::write(file("token"), "new").unwrap();
+        for name in ["go", "started"] {
+            std::fs::remove_file(file(name)).unwrap();
+        }
+        let release = async {
+            while !file("started").exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            std::fs::write(file("go"), "").unwrap();
+        };
+        let (answered, ()) = tokio::join!(get(), release);
+        assert_eq!(answered.unwrap(), 401);
+        assert_eq!(get().await.unwrap(), 200, "the plugin was run again");
     }
 
     #[test]
