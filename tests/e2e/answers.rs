@@ -31,6 +31,11 @@ fn host_over_link(cluster: &Cluster, namespace: &str) -> (FaultyLink, Host) {
     (link, host)
 }
 
+/// The answer to a write that a webhook has changed: the stored object.
+fn stored(code: u16, object: &Value) -> Fault {
+    Fault::Answer(code, "application/json", object.to_string())
+}
+
 #[test]
 fn each_answer_to_a_write_has_its_reason_and_its_retry() {
     const WEBHOOK: &str = "admission webhook \"w.example.com\" denied the request: no";
@@ -134,4 +139,54 @@ fn a_proxy_in_the_environment_does_not_concern_an_api_server_on_this_machine() {
         .output()
         .expect("gyre runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_child_that_is_stored_without_any_mark_is_reported_and_gets_its_marks_once_they_stay() {
+    let Some(cluster) = Cluster::for_test("bare-child", &["bare-child"]) else { return };
+    let (link, host) = host_over_link(&cluster, "bare-child");
+    let bare = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it", "namespace": "bare-child" } });
+    cluster.apply(&bare.to_string());
+    let child = || cluster.get("bare-child", "secret", "it").unwrap();
+    let before = child();
+    link.set(&[("POST /api/v1/namespaces/bare-child/secrets", stored(201, &before))]);
+    cluster.apply(&wanting("bare-child", "it").to_string());
+    let object = cluster.reason("bare-child", "verbatim", "it", "Ready", "MarksRemoved");
+    let message = condition(&object, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
+    for field in
+        [r#"metadata.labels["gyre.dev/plugin"]"#, r#"metadata.labels["gyre.dev/owner-uid"]"#, "metadata.ownerReferences"]
+    {
+        assert!(message.contains(field), "{message}");
+    }
+    cluster.eventually("the Event", || cluster.events("bare-child", "it", "MarksRemoved").pop());
+    cluster.settled(&host);
+    assert_eq!(child(), before);
+
+    link.set(&[]);
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "stringData": { "a": "c" } });
+    cluster.apply(&guest("Verbatim", "bare-child", "it", json!({ "children": [secret] })).to_string());
+    let parent = cluster.ready("bare-child", "verbatim", "it");
+    assert_eq!(child()["metadata"]["ownerReferences"][0]["uid"], parent["metadata"]["uid"]);
+    assert_eq!(child()["metadata"]["uid"], before["metadata"]["uid"], "the object that the host stored is its child");
+}
+
+#[test]
+fn a_parent_that_is_stored_without_its_finalizer_is_reported_and_gets_no_child() {
+    let Some(cluster) = Cluster::for_test("bare-parent", &["bare-parent"]) else { return };
+    let (link, kubeconfig) = FaultyLink::of(&cluster);
+    cluster.apply(&guest("Finalizing", "bare-parent", "it", json!({ "finalize": "" })).to_string());
+    let parent = || cluster.get("bare-parent", "finalizing", "it").unwrap();
+    let path = "PATCH /apis/guests.gyre.dev/v1/namespaces/bare-parent/finalizings/it?";
+    link.set(&[(path, stored(200, &parent()))]);
+    let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::probes::FINALIZING], &["bare-parent"], &[]);
+    let object = cluster.reason("bare-parent", "finalizing", "it", "Ready", "MarksRemoved");
+    let message = condition(&object, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("the finalizer gyre.dev/finalizing is missing in the API server's answer"), "{message}");
+    cluster.settled(&host);
+    assert!(cluster.get("bare-parent", "configmap", "it-a").is_none(), "it could be left behind");
+
+    link.set(&[]);
+    cluster.touch("bare-parent", "finalizing", "it", "again");
+    cluster.ready("bare-parent", "finalizing", "it");
+    assert_eq!(parent()["metadata"]["finalizers"], json!(["gyre.dev/finalizing"]));
 }

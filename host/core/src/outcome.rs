@@ -163,6 +163,9 @@ pub enum ProblemKind {
     /// The inventory could not be written, so the parent cannot get its finalizer: a later start
     /// without this mount would not remove it.
     InventoryNotWritten,
+    /// A webhook removes the finalizer or the list of children from the parent, so its children could
+    /// be left behind.
+    MarksRemoved,
     /// Another field manager owns a field that the plugin sets (409 to a server-side apply).
     Conflict,
     /// The cache was late: the object changed or already exists (409 to anything else, or 410).
@@ -310,6 +313,7 @@ impl ProblemKind {
             Self::Deferred => "Deferred",
             Self::NoClaim => "NotLeader",
             Self::InventoryNotWritten => "InventoryNotWritten",
+            Self::MarksRemoved => RefusalReason::MarksRemoved.as_str(),
             Self::Conflict => RefusalReason::Conflict.as_str(),
             Self::Stale => "Stale",
             Self::Invalid => RefusalReason::Rejected.as_str(),
@@ -334,7 +338,9 @@ impl ProblemKind {
             Self::InventoryNotWritten => Persistence::Postponed(INVENTORY_RECHECK),
             // No watch reports the end of the cause. So neither `UntilChanged`, which would keep
             // the object as it is, nor back-off, which would repeat the same rejection.
-            Self::Conflict | Self::Invalid | Self::Immutable | Self::NamespaceTerminating => Persistence::Long,
+            Self::MarksRemoved | Self::Conflict | Self::Invalid | Self::Immutable | Self::NamespaceTerminating => {
+                Persistence::Long
+            }
             // The same inputs would fault again, unless the host's load made the call slow.
             // Back-off tells these apart at little cost.
             Self::Sandbox { .. } => Persistence::Passing,

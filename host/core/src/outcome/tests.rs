@@ -10,7 +10,7 @@ const POOL_SATURATED: ProblemKind = ProblemKind::Sandbox { reason: "PoolSaturate
 /// A kind, its reason, its retry, and its retry if it must wait for a minute.
 type Row = (ProblemKind, &'static str, Retry, Retry);
 
-const TABLE: [Row; 20] = [
+const TABLE: [Row; 21] = [
     (ProblemKind::PluginTransient, "PluginTransient", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginRetryAfter, "PluginRetryAfter", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginTerminal, "PluginTerminal", Retry::Never, Retry::Never),
@@ -20,6 +20,7 @@ const TABLE: [Row; 20] = [
     (ProblemKind::Deferred, "Deferred", Retry::Postpone(DEFERRED_RECHECK), Retry::Postpone(MINUTE)),
     (ProblemKind::NoClaim, "NotLeader", Retry::Postpone(CLAIM_RECHECK), Retry::Postpone(MINUTE)),
     (ProblemKind::InventoryNotWritten, "InventoryNotWritten", Retry::Postpone(INVENTORY_RECHECK), Retry::Postpone(MINUTE)),
+    (ProblemKind::MarksRemoved, "MarksRemoved", Retry::After(RECHECK), Retry::After(RECHECK)),
     (ProblemKind::Conflict, "Conflict", Retry::After(RECHECK), Retry::After(RECHECK)),
     (ProblemKind::Stale, "Stale", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::Invalid, "Rejected", Retry::After(RECHECK), Retry::After(RECHECK)),
@@ -44,6 +45,7 @@ fn rows_of(kind: ProblemKind) -> usize {
         | ProblemKind::Deferred
         | ProblemKind::NoClaim
         | ProblemKind::InventoryNotWritten
+        | ProblemKind::MarksRemoved
         | ProblemKind::Conflict
         | ProblemKind::Stale
         | ProblemKind::Invalid

@@ -31,6 +31,10 @@ pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject 
 }
 
 /// Sets the finalizer and the list, only over the known state.
+///
+/// # Errors
+///
+/// Also if the API server stored the parent without them.
 pub(crate) async fn add_finalizer(
     writer: &ParentWriter<'_>,
     parent: &Object,
@@ -48,7 +52,27 @@ pub(crate) async fn add_finalizer(
     }
     let answer = writer.patch(parent, patch, At::Object, "finalizer").await;
     let answer = answer.map_err(|error| problem(&error, &writer.subject(parent)))?;
-    answer.ok_or_else(|| Problem::new(ProblemKind::Other, "the API server's answer to a new finalizer cannot be read"))
+    let answer =
+        answer.ok_or_else(|| Problem::new(ProblemKind::Other, "the API server's answer to a new finalizer cannot be read"))?;
+    match missing_mark(parent, &answer, list, plugin) {
+        None => Ok(answer),
+        Some(field) => Err(Problem::new(
+            ProblemKind::MarksRemoved,
+            format!(
+                "{} was written, but {field} is missing in the API server's answer: a webhook removes it, so children could be left behind when the object is deleted, and none is created; exempt it from that webhook",
+                writer.subject(parent)
+            ),
+        )),
+    }
+}
+
+fn missing_mark(parent: &Object, answer: &Object, list: &ChildList, plugin: &str) -> Option<String> {
+    if !has_finalizer(answer, plugin) {
+        return Some(format!("the finalizer {}", finalizer(plugin)));
+    }
+    let annotation = list_annotation(plugin);
+    let is_listed = parent.namespace().is_none() || answer.annotation(&annotation).as_deref() == Some(&*list.to_text());
+    (!is_listed).then(|| format!("the annotation {annotation}"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
