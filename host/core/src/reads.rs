@@ -4,8 +4,9 @@
 //! appears, or a list changes. Children are not recorded: their changes queue the owner anyway.
 //!
 //! ```text
-//!   a call reads ──▶ add ──▶ (the cache answers)       a change ──▶ affected_by ──▶ queue
+//!   a call reads ──▶ (a snapshot of the caches answers)       a change ──▶ affected_by ──▶ queue
 //!   it ends      ──▶ replace: from now on, only the reads of this call count
+//!                    (and if the caches differ from the snapshot by then, it is queued again)
 //! ```
 
 use std::borrow::Cow;
@@ -83,7 +84,7 @@ impl<R> Default for OfKind<R> {
 }
 
 impl<R: Clone + Ord> ReadIndex<R> {
-    /// Adds a read, before the answer is looked up, so that no change is missed.
+    /// Adds a read.
     pub fn add(&mut self, reader: &R, read: Read) {
         if self.readers.get(reader).is_some_and(|reads| reads.contains(&read)) {
             return;

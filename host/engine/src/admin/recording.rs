@@ -13,6 +13,7 @@ use gyre_sandbox::Bytes;
 use crate::admin::local::{self, Ends};
 use crate::leadership::election::Leaders;
 use crate::mounts::Mounts;
+use crate::mounts::active_program::secrets;
 use crate::mounts::mount::Lead;
 use crate::mounts::services::HostServices;
 use crate::record::format::Secrets;
@@ -124,7 +125,7 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
         RecordingRequest { mount: Arc::clone(&mount.name), bounds: query.bounds, time: query.time, secrets: query.secrets };
     let known: Vec<Bytes> = match query.secrets {
         Secrets::Kept => Vec::new(),
-        Secrets::Redacted => mount.active().map(|active| active.secrets()).unwrap_or_default(),
+        Secrets::Redacted => mount.active().map(|active| secrets(&active.secrets())).unwrap_or_default(),
     };
     let lines = session::start(&host.recorded.recordings, wanted, known, host.metrics)
         .map_err(|error| (StatusCode::TOO_MANY_REQUESTS, error.to_string()))?;

@@ -2,7 +2,11 @@
 //!
 //! A call blocks its thread until its deadline at worst, and would compete with other work. So
 //! after [`LONG`] of CPU time its thread gets the idle priority; calls of an untrusted plugin have
-//! it from the start. Only a privileged process could undo this, so a lowered thread is not reused.
+//! it from the start. Only a privileged process could undo this, so such a thread is not reused.
+//!
+//! A thread that loses the CPU while it holds a lock would let all wait that need the lock. So work
+//! at the idle priority takes none for which informers or reconciles wait: calls read snapshots of
+//! the caches, and what they read and log is recorded after them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -54,7 +58,6 @@ pub(crate) enum Error {
 type Job = Box<dyn FnOnce() -> Box<dyn FnOnce() + Send> + Send>;
 
 struct Thread {
-    priority: Priority,
     jobs: SyncSender<Job>,
     state: Mutex<ThreadState>,
 }
@@ -101,7 +104,13 @@ impl Threads {
             let result = catch_unwind(AssertUnwindSafe(work));
             Box::new(move || drop(sender.send(result)))
         });
-        let (thread, number) = self.start(priority, job).map_err(Error::NoThread)?;
+        let (thread, number) = match priority {
+            Priority::Usual => self.start(job).map_err(Error::NoThread)?,
+            Priority::Idle => {
+                spawn_idle(job).map_err(Error::NoThread)?;
+                return unwrapped(result.await);
+            }
+        };
         let mut look_after = self.long;
         let result = loop {
             tokio::select! {
@@ -114,23 +123,16 @@ impl Threads {
                 Lowering::Done => break result.await,
             }
         };
-        match result {
-            Ok(Ok(result)) => Ok(result),
-            Ok(Err(_)) | Err(_) => Err(Error::Panicked),
-        }
+        unwrapped(result)
     }
 
     /// Passes the job to a thread; returns the thread, and its number of the job.
-    fn start(self: &Arc<Self>, priority: Priority, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
+    fn start(self: &Arc<Self>, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
         loop {
-            let idle = {
-                let mut idle = self.idle();
-                let last = idle.iter().rposition(|thread| thread.priority == priority);
-                last.map(|index| idle.remove(index))
-            };
+            let idle = self.idle().pop();
             let thread = match idle {
                 Some(thread) => thread,
-                None => self.spawn(priority)?,
+                None => self.spawn()?,
             };
             let number = thread.state().job + 1;
             match thread.jobs.send(job) {
@@ -140,11 +142,11 @@ impl Threads {
         }
     }
 
-    fn spawn(self: &Arc<Self>, priority: Priority) -> std::io::Result<Arc<Thread>> {
+    fn spawn(self: &Arc<Self>) -> std::io::Result<Arc<Thread>> {
         let (sender, jobs) = sync_channel(1);
-        let thread = Arc::new(Thread { priority, jobs: sender, state: Mutex::default() });
+        let thread = Arc::new(Thread { jobs: sender, state: Mutex::default() });
         let (this, threads) = (Arc::clone(&thread), Arc::downgrade(self));
-        std::thread::Builder::new().name("gyre-call".to_owned()).spawn(move || this.run_jobs(&jobs, &threads))?;
+        named().spawn(move || this.run_jobs(&jobs, &threads))?;
         Ok(thread)
     }
 
@@ -153,13 +155,31 @@ impl Threads {
     }
 }
 
+/// Runs one job at the idle priority. Its thread is not used again: to wait for another job, it
+/// would take a lock that reconciles take, too.
+fn spawn_idle(job: Job) -> std::io::Result<()> {
+    named().spawn(move || {
+        scheduling::make_idle(Id::of_this_thread());
+        job()();
+    })?;
+    Ok(())
+}
+
+fn named() -> std::thread::Builder {
+    std::thread::Builder::new().name("gyre-call".to_owned())
+}
+
+fn unwrapped<T>(result: Result<std::thread::Result<T>, oneshot::error::RecvError>) -> Result<T, Error> {
+    match result {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(_)) | Err(_) => Err(Error::Panicked),
+    }
+}
+
 impl Thread {
     fn run_jobs(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
         let id = Id::of_this_thread();
         self.state().id = Some(id);
-        if self.priority == Priority::Idle {
-            scheduling::make_idle(id);
-        }
         loop {
             let job = match jobs.recv_timeout(KEEP_ALIVE) {
                 Ok(job) => job,
@@ -204,7 +224,7 @@ impl Thread {
         if state.job < job {
             return Lowering::TooEarly(long);
         }
-        if let (true, Priority::Usual, Some(id)) = (state.job == job, self.priority, state.id) {
+        if let (true, Some(id)) = (state.job == job, state.id) {
             let used = (scheduler.cpu_time)(id).zip(state.used_before).map_or(long, |(now, before)| now.saturating_sub(before));
             if used < long {
                 return Lowering::TooEarly(long - used);

@@ -147,6 +147,12 @@ impl Informer {
         &self.shared.target
     }
 
+    /// Returns whether objects of that namespace are watched.
+    pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
+        let watched = self.target().namespace.as_deref();
+        watched.is_none() || watched == namespace
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         !self.task.is_finished()
     }

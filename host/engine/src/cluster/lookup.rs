@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use crate::cluster::informer::{Informers, WatchScope};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
-use crate::cluster::view::View;
+use crate::cluster::view::{View, ViewSnapshot};
 use crate::program::Program;
 use crate::target::Projection;
 
@@ -104,7 +104,7 @@ impl ReadCache {
     }
 
     pub(crate) fn kinds(&self) -> BTreeSet<GroupVersionKind> {
-        self.granted().map(|(_, read)| read.kind.clone()).collect()
+        granted(&self.program).map(|(_, read)| read.kind.clone()).collect()
     }
 
     /// Opens the views of a served kind. Call [`Self::publish`] once they have synced.
@@ -116,7 +116,7 @@ impl ReadCache {
             Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, scope))))
         };
         let kind = resource.kind();
-        let views = self.granted().filter(|(_, read)| read.kind == kind).filter_map(view).collect();
+        let views = granted(&self.program).filter(|(_, read)| read.kind == kind).filter_map(view).collect();
         Served { scope: resource.scope, views }
     }
 
@@ -135,11 +135,28 @@ impl ReadCache {
     }
 
     pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> ReadResult {
-        let answer = match read {
-            Read::Get { kind, key } => self.get(kind, key, parent_namespace),
-            Read::List { kind, namespace, selector } => self.list(kind, namespace.as_deref(), selector, parent_namespace),
+        self.snapshot_of([read.kind()]).answer(read, parent_namespace)
+    }
+
+    /// Returns all that calls may read, as it is now.
+    pub(crate) fn snapshot(&self) -> ReadSnapshot {
+        self.snapshot_of(&self.kinds())
+    }
+
+    fn snapshot_of<'a>(&self, kinds: impl IntoIterator<Item = &'a GroupVersionKind>) -> ReadSnapshot {
+        // A change after this makes the version too old, and not the objects.
+        let version = self.version();
+        let snapshot = |kind: &GroupVersionKind| {
+            let Served { scope, views } = self.served(kind)?;
+            let views = views.iter().map(|(index, view)| (*index, view.snapshot())).collect();
+            Some((kind.clone(), ServedSnapshot { scope, views }))
         };
-        answer.map_or_else(ReadResult::Error, ReadResult::Objects)
+        ReadSnapshot { program: Arc::clone(&self.program), served: kinds.into_iter().filter_map(snapshot).collect(), version }
+    }
+
+    /// A number that changes with each change of what calls may read.
+    pub(crate) fn version(&self) -> u64 {
+        self.all_views().iter().map(|view| view.version()).fold(0, u64::wrapping_add)
     }
 
     pub(crate) fn fingerprint(&self, read: &Read, parent_namespace: Option<&str>) -> u64 {
@@ -168,6 +185,34 @@ impl ReadCache {
     fn known_fingerprints(&self) -> MutexGuard<'_, Fingerprints> {
         self.fingerprints.lock()
     }
+}
+
+/// What calls may read, at one moment. Reading it takes no lock.
+pub(crate) struct ReadSnapshot {
+    program: Arc<Program>,
+    served: BTreeMap<GroupVersionKind, ServedSnapshot>,
+    version: u64,
+}
+
+struct ServedSnapshot {
+    scope: Scope,
+    /// As in [`Served`].
+    views: Vec<(usize, ViewSnapshot)>,
+}
+
+impl ReadSnapshot {
+    /// The [`ReadCache::version`] of this moment.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> ReadResult {
+        let answer = match read {
+            Read::Get { kind, key } => self.get(kind, key, parent_namespace),
+            Read::List { kind, namespace, selector } => self.list(kind, namespace.as_deref(), selector, parent_namespace),
+        };
+        answer.map_or_else(ReadResult::Error, ReadResult::Objects)
+    }
 
     /// The read of a `get`. For a namespaced kind, no namespace means the parent's.
     pub(crate) fn get_question(
@@ -177,8 +222,8 @@ impl ReadCache {
         name: &str,
         parent_namespace: Option<&str>,
     ) -> Read {
-        let namespace = match self.served(kind) {
-            Some(Served { scope: Scope::Cluster, .. }) => None,
+        let namespace = match self.served.get(kind) {
+            Some(ServedSnapshot { scope: Scope::Cluster, .. }) => None,
             _ => namespace.or(parent_namespace),
         };
         Read::Get { kind: kind.clone(), key: ObjectKey::new(namespace, name) }
@@ -186,8 +231,8 @@ impl ReadCache {
 
     /// The read of a `list`. For a namespaced kind, no namespace means all granted ones.
     pub(crate) fn list_question(&self, kind: &GroupVersionKind, namespace: Option<&str>, selector: Selector) -> Read {
-        let namespace = match self.served(kind) {
-            Some(Served { scope: Scope::Cluster, .. }) => None,
+        let namespace = match self.served.get(kind) {
+            Some(ServedSnapshot { scope: Scope::Cluster, .. }) => None,
             _ => namespace.map(str::to_owned),
         };
         Read::List { kind: kind.clone(), namespace, selector }
@@ -196,8 +241,8 @@ impl ReadCache {
     fn get(&self, kind: &GroupVersionKind, key: &ObjectKey, parent: Option<&str>) -> Result<Vec<SharedObject>, ReadError> {
         let views = self.views_of(kind)?;
         let mut is_granted = false;
-        for (read, view) in &views {
-            let covers = match (self.visible_namespaces(read, view.resource.scope, parent), key.namespace.as_deref()) {
+        for (read, scope, view) in views {
+            let covers = match (self.visible_namespaces(read, scope, parent), key.namespace.as_deref()) {
                 (VisibleNamespaces::Cluster, _) => true,
                 (visible @ VisibleNamespaces::One(_), Some(asked)) => visible.contain(asked),
                 (visible, Some(asked)) => visible.contain(asked) && self.program.namespaces.contain(asked),
@@ -220,8 +265,8 @@ impl ReadCache {
     ) -> Result<Vec<SharedObject>, ReadError> {
         let mut found: BTreeMap<ObjectKey, SharedObject> = BTreeMap::new();
         let mut is_granted = false;
-        for (read, view) in &self.views_of(kind)? {
-            let objects = match (self.visible_namespaces(read, view.resource.scope, parent), namespace) {
+        for (read, scope, view) in self.views_of(kind)? {
+            let objects = match (self.visible_namespaces(read, scope, parent), namespace) {
                 (VisibleNamespaces::Cluster, _) => view.list(None),
                 (VisibleNamespaces::One(granted), asked) if asked.is_none_or(|asked| asked == granted) => {
                     view.list(Some(granted))
@@ -246,18 +291,15 @@ impl ReadCache {
         if is_granted { Ok(found.into_values().collect()) } else { Err(ReadError::NotGranted) }
     }
 
-    fn granted(&self) -> impl Iterator<Item = (usize, &ReadKind)> {
-        let reads = self.program.manifest().reads.iter().enumerate();
-        reads.filter(|(_, read)| self.program.reads.kinds.allow(&read.kind))
-    }
-
-    fn views_of(&self, kind: &GroupVersionKind) -> Result<Vec<(&ReadKind, Arc<View>)>, ReadError> {
-        if !self.granted().any(|(_, read)| read.kind == *kind) {
+    /// The declared reads of a kind, with the scope of the kind and what the views hold.
+    fn views_of(&self, kind: &GroupVersionKind) -> Result<Vec<(&ReadKind, Scope, &ViewSnapshot)>, ReadError> {
+        if !granted(&self.program).any(|(_, read)| read.kind == *kind) {
             return Err(ReadError::NotGranted);
         }
-        let served = self.served(kind).ok_or(ReadError::NotServed)?;
+        let served = self.served.get(kind).ok_or(ReadError::NotServed)?;
         let declaration = |index: usize| self.program.manifest().reads.get(index);
-        Ok(served.views.into_iter().filter_map(|(index, view)| Some((declaration(index)?, view))).collect())
+        let views = served.views.iter();
+        Ok(views.filter_map(|(index, view)| Some((declaration(*index)?, served.scope, view))).collect())
     }
 
     fn visible_namespaces<'a>(&'a self, read: &'a ReadKind, scope: Scope, parent: Option<&'a str>) -> VisibleNamespaces<'a> {
@@ -271,4 +313,9 @@ impl ReadCache {
             }
         }
     }
+}
+
+fn granted(program: &Program) -> impl Iterator<Item = (usize, &ReadKind)> {
+    let reads = program.manifest().reads.iter().enumerate();
+    reads.filter(|(_, read)| program.reads.kinds.allow(&read.kind))
 }

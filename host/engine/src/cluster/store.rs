@@ -2,8 +2,9 @@
 //!
 //! Three indexes point to the same objects and compare keys inside their JSON.
 //!
-//! A reader holds the lock only to clone an index, which copies no objects: the threads of plugins
-//! have the idle priority, and may lose the CPU while they read.
+//! A reader holds the lock only to clone an index, which copies no objects. Calls of plugins do not
+//! even do that: they read a [`Snapshot`] from before the call, because their threads may have the
+//! idle priority, and lose the CPU while they hold a lock.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -77,6 +78,34 @@ fn owner_key(object: &Object) -> Key<'_> {
     [object.owner_uid().unwrap_or_default(), namespace, name]
 }
 
+/// The objects at one moment. Reading them takes no lock.
+pub struct Snapshot(ObjectIndex);
+
+impl Snapshot {
+    /// Returns the object of that namespace and name.
+    pub fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
+        if key.namespace.as_deref() == Some("") {
+            return None;
+        }
+        self.0.get([key.namespace.as_deref().unwrap_or_default(), &key.name, ""]).cloned()
+    }
+
+    /// Returns all objects, by namespace and name.
+    pub fn list(&self) -> Vec<SharedObject> {
+        let mut objects = Vec::with_capacity(self.0.len());
+        objects.extend(self.0.iter().cloned());
+        objects
+    }
+
+    /// Returns the objects of a namespace, by name.
+    pub fn list_in(&self, namespace: &str) -> Vec<SharedObject> {
+        if namespace.is_empty() {
+            return Vec::new();
+        }
+        self.0.starting_with(&[namespace]).inspect(|_| visits::count()).cloned().collect()
+    }
+}
+
 /// When a write was sent, for [`Store::insert_written`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteEpoch {
@@ -84,12 +113,14 @@ pub struct WriteEpoch {
 }
 
 impl Store {
+    /// Returns the objects as they are now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.read().by_key.clone())
+    }
+
     /// Returns the object of that namespace and name.
     pub fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
-        if key.namespace.as_deref() == Some("") {
-            return None;
-        }
-        self.by_key().get([key.namespace.as_deref().unwrap_or_default(), &key.name, ""]).cloned()
+        self.snapshot().get(key)
     }
 
     /// Returns the object of that UID.
@@ -106,18 +137,12 @@ impl Store {
 
     /// Returns all objects, by namespace and name.
     pub fn list(&self) -> Vec<SharedObject> {
-        let by_key = self.by_key();
-        let mut objects = Vec::with_capacity(by_key.len());
-        objects.extend(by_key.iter().cloned());
-        objects
+        self.snapshot().list()
     }
 
     /// Returns the objects of a namespace, by name.
     pub fn list_in(&self, namespace: &str) -> Vec<SharedObject> {
-        if namespace.is_empty() {
-            return Vec::new();
-        }
-        self.by_key().starting_with(&[namespace]).inspect(|_| visits::count()).cloned().collect()
+        self.snapshot().list_in(namespace)
     }
 
     /// A number that grows with each change.
@@ -233,12 +258,14 @@ impl Store {
         state.put(object)
     }
 
-    fn by_key(&self) -> ObjectIndex {
-        self.read().by_key.clone()
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, StoreState> {
         self.state.read()
+    }
+
+    /// Keeps all readers out until the guard is dropped.
+    #[cfg(test)]
+    pub(crate) fn block(&self) -> impl Drop {
+        self.write()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, StoreState> {

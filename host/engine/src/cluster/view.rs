@@ -12,12 +12,32 @@ use crate::clock::Moment;
 use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
-use crate::cluster::store::WriteEpoch;
+use crate::cluster::store::{Snapshot, WriteEpoch};
 
 pub(crate) struct View {
     pub(crate) resource: Resource,
     informers: Vec<Arc<Informer>>,
     has_all_namespaces: bool,
+}
+
+/// The objects of a view at one moment. Reading them takes no lock.
+pub(crate) struct ViewSnapshot(Vec<(Arc<Informer>, Snapshot)>);
+
+impl ViewSnapshot {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
+        self.of(key.namespace.as_deref())?.get(key)
+    }
+
+    pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<SharedObject> {
+        match namespace {
+            Some(name) => self.of(namespace).map(|objects| objects.list_in(name)).unwrap_or_default(),
+            None => self.0.iter().flat_map(|(_, objects)| objects.list()).collect(),
+        }
+    }
+
+    fn of(&self, namespace: Option<&str>) -> Option<&Snapshot> {
+        self.0.iter().find(|(informer, _)| informer.covers(namespace)).map(|(_, objects)| objects)
+    }
 }
 
 /// A cached object compared with the API server.
@@ -113,12 +133,13 @@ impl View {
         self.informers.iter().map(|informer| informer.lists())
     }
 
+    /// Returns the objects as they are now.
+    pub(crate) fn snapshot(&self) -> ViewSnapshot {
+        ViewSnapshot(self.informers.iter().map(|informer| (Arc::clone(informer), informer.store().snapshot())).collect())
+    }
+
     fn informer_of(&self, namespace: Option<&str>) -> Option<&Arc<Informer>> {
-        let serves = |informer: &&Arc<Informer>| {
-            let watched = informer.target().namespace.as_deref();
-            watched.is_none() || watched == namespace
-        };
-        self.informers.iter().find(serves)
+        self.informers.iter().find(|informer| informer.covers(namespace))
     }
 
     /// Returns whether the API server no longer serves the kind as it did.

@@ -2,4 +2,5 @@
 
 mod churn;
 mod kinds;
+mod locks;
 mod tasks;

@@ -23,7 +23,7 @@ use crate::cluster::informer::{Informers, Origin, Subscription, WatchEvent, Watc
 use crate::cluster::kinds::{self, Resource, StatusSubresource};
 use crate::cluster::lookup::{ReadCache, Served};
 use crate::cluster::object::{Object, Received};
-use crate::cluster::view::View;
+use crate::cluster::view::{View, ViewSnapshot};
 use crate::error::error_chain;
 use crate::leadership::claim::Claim;
 use crate::mounts::call_guard::CallGuard;
@@ -191,11 +191,11 @@ impl ActiveProgram {
         self.unpruned.lock().remove(kind);
     }
 
-    /// All Secrets that are visible as parents, children or reads.
-    pub(crate) fn secrets(&self) -> Vec<Bytes> {
+    /// The Secrets that are visible as parents, children or reads; see [`secrets`].
+    pub(crate) fn secrets(&self) -> Vec<ViewSnapshot> {
         let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
         let mut found = Vec::new();
-        let mut add = |view: &View| found.extend(view.list(None).iter().map(|object| Bytes::from(object.shared_json())));
+        let mut add = |view: &View| found.push(view.snapshot());
         if is_secret(&self.program.manifest().parent) {
             add(&self.parents);
         }
@@ -331,6 +331,12 @@ impl Drop for ActiveProgram {
         let pruning = self.unpruned.get_mut().values().filter_map(|(_, task)| task.as_ref());
         awaiting.chain(pruning).chain(self.finding.get_mut().iter()).for_each(AbortHandle::abort);
     }
+}
+
+/// The Secrets in these views.
+pub(crate) fn secrets<'a>(views: impl IntoIterator<Item = &'a ViewSnapshot>) -> Vec<Bytes> {
+    let objects = views.into_iter().flat_map(|view| view.list(None));
+    objects.map(|object| Bytes::from(object.shared_json())).collect()
 }
 
 fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {

@@ -290,13 +290,7 @@ impl Mount {
         self.states.lock().len()
     }
 
-    /// Records a read before it is made: from now on a change of the answer concerns the parent.
-    pub(crate) fn reads(&self, parent: &ObjectKey, read: &Read) {
-        // Cloned before the lock is taken, because the thread may have the idle priority.
-        let read = read.clone();
-        self.readers().add(parent, read);
-    }
-
+    /// Records the reads of a call: from now on, changes of their answers concern the parent.
     pub(crate) fn has_read(&self, parent: &ObjectKey, reads: BTreeSet<Read>) {
         self.readers().replace(parent, reads);
     }
@@ -321,6 +315,12 @@ impl Mount {
 
     pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
         self.active().map_or_else(|| hosts.clone(), |active| hosts.of_mount(active.program.queue_options()))
+    }
+
+    /// Keeps everybody from the recorded reads until the guard is dropped.
+    #[cfg(test)]
+    pub(crate) fn block_readers(&self) -> impl Drop {
+        self.readers()
     }
 
     fn readers(&self) -> MutexGuard<'_, ReadIndex<ObjectKey>> {

@@ -20,7 +20,7 @@ use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::call_guard::describe;
 use crate::mounts::mount::Mount;
 use crate::mounts::trail::ReadPrints;
-use crate::reconcile::call_context::CallContext;
+use crate::reconcile::call_context::{CallContext, log};
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
 use crate::record::{CallAnswer, CallRecord};
@@ -56,7 +56,8 @@ pub(crate) async fn call(
 ) -> Result<Called, Problem> {
     let key = observed.parent.key();
     let admitted = active.call_guard.admit(&key, context.services.queue.now())?;
-    let (result, usage, read_answers) = run(context, mount, active, observed, plan_inputs, ask, admitted.priority()).await;
+    let Ended { result, usage, read_answers, reads_version } =
+        run(context, mount, active, observed, plan_inputs, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = read_answers.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = observed.parent.uid();
     let of_others: Vec<u64> = read_answers.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
@@ -70,6 +71,12 @@ pub(crate) async fn call(
     };
     apply_quarantine_changes(context, mount, &key, admitted.ended(end, context.services.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
+    // Changes between the snapshot and now were reported to nobody.
+    let is_as_read =
+        |(read, fingerprint): (&Read, &u64)| active.lookup.fingerprint(read, key.namespace.as_deref()) == *fingerprint;
+    if reads_version != active.lookup.version() && !answers.iter().all(is_as_read) {
+        mount.enqueue(&context.services.queue, key.clone(), Priority::Normal);
+    }
     if let Some(observer) = mount.observer() {
         observer.called(&key);
     }
@@ -94,7 +101,12 @@ fn apply_quarantine_changes(context: &Context, mount: &Mount, parent: &ObjectKey
     }
 }
 
-type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::ReadResult>);
+struct Ended {
+    result: Result<Answered, call::Error>,
+    usage: Usage,
+    read_answers: BTreeMap<Read, lookup::ReadResult>,
+    reads_version: u64,
+}
 
 async fn run(
     context: &Context,
@@ -107,36 +119,39 @@ async fn run(
 ) -> Ended {
     let program = Arc::clone(&active.program);
     let parent = observed.shown_parent(active);
-    let mut imports = Box::new(CallContext::new(mount, active, parent.key(), observed.shown_children(), observed.views.keys()));
+    let reads = Arc::new(active.lookup.snapshot());
+    let reads_version = reads.version();
+    let mut imports = Box::new(CallContext::new(reads, parent.key(), observed.shown_children(), observed.views.keys()));
     if context.recordings.wants(&mount.name) {
         imports.start_transcript();
     }
     let now = context.services.caller.clock.now().into();
-    let running = mount.running.clone();
+    let in_progress = mount.running.register(program.policy.limits.deadline);
+    let progress = in_progress.progress();
     let shown = Arc::clone(&parent);
     let is_recorded = imports.transcript.is_some();
     let (deciding, plan_inputs) = (Arc::clone(active), Arc::clone(plan_inputs));
     let work = move || {
-        let call = {
-            let _call = running.begin(program.policy.limits.deadline);
-            let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-            make(&program.plugin, ask, &input, &program.policy.limits, imports)
-        };
-        let Call { result, usage, imports } = call;
+        let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+        progress.begin();
+        let Call { result, usage, imports } = make(&program.plugin, ask, &input, &program.policy.limits, imports);
+        progress.end();
         let recorded = is_recorded.then(|| result.clone());
         (result.map(|response| answered(&deciding, &plan_inputs, ask, response)), recorded, usage, imports)
     };
     let called = context.services.caller.run(priority, work).await;
+    drop(in_progress);
     let (result, recorded, usage, imports) = match called {
         Ok(called) => called,
         Err(error) => {
             let error = call::Error::Internal(format!("the call did not end: {error}"));
-            return (Err(error), Usage::default(), BTreeMap::new());
+            return Ended { result: Err(error), usage: Usage::default(), read_answers: BTreeMap::new(), reads_version };
         }
     };
     let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
     context.services.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
     let mut imports = imports.downcast::<CallContext>().ok();
+    imports.iter().for_each(|imports| log(&imports.lines));
     if let Some((imports, transcript)) =
         imports.as_mut().and_then(|imports| imports.transcript.take().map(|taken| (imports, taken)))
         && let Some(recorded) = recorded
@@ -153,7 +168,8 @@ async fn run(
             usage: usage.clone(),
         });
     }
-    (result, usage, imports.map(|imports| imports.answers).unwrap_or_default())
+    let read_answers = imports.map(|imports| imports.answers).unwrap_or_default();
+    Ended { result, usage, read_answers, reads_version }
 }
 
 /// Decides, and drops the children: both take milliseconds for a large answer.

@@ -1,4 +1,4 @@
-//! The host's side of one call: what it can read, and where its log lines go.
+//! The host's side of one call: what it can read, and its log lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,59 +7,32 @@ use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::reads::Read;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Bytes, HostImports, LogLevel, LogLine, ReadError};
-use tracing::{Level, Span, event};
+use tracing::{Level, event};
 
-use crate::cluster::lookup::ReadResult;
+use crate::cluster::lookup::{ReadResult, ReadSnapshot};
 use crate::cluster::object::SharedObject;
-use crate::mounts::active_program::ActiveProgram;
-use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
 use gyre_core::text::without_control;
 
-enum Audience {
-    /// The mount reconciles the parent when something that it read changes.
-    Mount(Arc<Mount>, Span),
-    Log(Span),
-    None,
-}
-
-/// The world of a call: children as of its start, and other objects as of their first read.
+/// The world of a call: children as of its start, and other objects as of `reads`.
+///
+/// Its thread may have the idle priority, so nothing here takes a lock for which an informer or a
+/// reconcile waits: it would have to wait until the thread gets the CPU again.
 pub(crate) struct CallContext {
-    audience: Audience,
-    active: Arc<ActiveProgram>,
+    reads: Arc<ReadSnapshot>,
     parent: ObjectKey,
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
     /// The answers so far: a call that reads the same twice gets the same answer.
     pub(crate) answers: BTreeMap<Read, ReadResult>,
     pub(crate) transcript: Option<Transcript>,
+    /// Logged after the call by [`log`].
+    pub(crate) lines: Vec<LogLine>,
 }
 
 impl CallContext {
     pub(crate) fn new<'a>(
-        mount: &Arc<Mount>,
-        active: &Arc<ActiveProgram>,
-        parent: ObjectKey,
-        children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>,
-        served: impl Iterator<Item = &'a GroupVersionKind>,
-    ) -> Self {
-        Self::before(Audience::Mount(Arc::clone(mount), Span::current()), active, parent, children, served)
-    }
-
-    /// The context of a call that does not affect when the parent is reconciled.
-    pub(crate) fn detached<'a>(
-        span: Option<Span>,
-        active: &Arc<ActiveProgram>,
-        parent: ObjectKey,
-        children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>,
-        served: impl Iterator<Item = &'a GroupVersionKind>,
-    ) -> Self {
-        Self::before(span.map_or(Audience::None, Audience::Log), active, parent, children, served)
-    }
-
-    fn before<'a>(
-        audience: Audience,
-        active: &Arc<ActiveProgram>,
+        reads: Arc<ReadSnapshot>,
         parent: ObjectKey,
         children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>,
         served: impl Iterator<Item = &'a GroupVersionKind>,
@@ -69,13 +42,13 @@ impl CallContext {
             by_kind.entry(kind.clone()).or_default().push(child.clone());
         }
         Self {
-            audience,
-            active: Arc::clone(active),
+            reads,
             parent,
             children: by_kind,
             served: served.cloned().collect(),
             answers: BTreeMap::new(),
             transcript: None,
+            lines: Vec::new(),
         }
     }
 
@@ -95,15 +68,9 @@ impl CallContext {
     }
 
     fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
-        let (audience, active, parent) = (&self.audience, &self.active, &self.parent);
-        let answer = self.answers.entry(question).or_insert_with_key(|question| {
-            // Recorded before the read, so that no change is missed in between.
-            if let Audience::Mount(mount, _) = audience {
-                mount.reads(parent, question);
-            }
-            active.lookup.answer(question, parent.namespace.as_deref())
-        });
-        match answer {
+        let (reads, parent) = (&self.reads, &self.parent);
+        let answer = self.answers.entry(question);
+        match answer.or_insert_with_key(|question| reads.answer(question, parent.namespace.as_deref())) {
             ReadResult::Objects(objects) => Ok(objects.clone()),
             ReadResult::Error(error) => Err(error.clone()),
         }
@@ -124,7 +91,7 @@ impl HostImports for CallContext {
     }
 
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
-        let question = self.active.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
+        let question = self.reads.get_question(kind, namespace, name, self.parent.namespace.as_deref());
         let reply = self.ask(question).map(|found| found.first().map(bytes));
         let asked = || Question::Get { kind: kind.clone(), namespace: namespace.map(str::to_owned), name: name.to_owned() };
         self.record_read(asked, || reply.clone().map(|found| found.into_iter().collect()));
@@ -140,7 +107,7 @@ impl HostImports for CallContext {
         let selector = label_selector.unwrap_or_default().parse::<Selector>();
         let reply: Reply = match selector {
             Ok(selector) => {
-                let question = self.active.lookup.list_question(kind, namespace, selector);
+                let question = self.reads.list_question(kind, namespace, selector);
                 self.ask(question).map(|found| found.iter().map(bytes).collect())
             }
             Err(error) => Err(ReadError::InvalidSelector(error.to_string())),
@@ -164,13 +131,17 @@ impl HostImports for CallContext {
         if let Some(transcript) = &mut self.transcript {
             transcript.log.push(line.clone());
         }
-        let (Audience::Mount(_, span) | Audience::Log(span)) = &self.audience else { return };
-        let LogLine { level, message, fields, .. } = line;
+        self.lines.push(line);
+    }
+}
+
+/// Logs what a plugin has written during a call.
+pub(crate) fn log(lines: &[LogLine]) {
+    for LogLine { level, message, fields, .. } in lines {
         // Control characters could forge other log lines.
-        let message = without_control(&message);
+        let message = without_control(message);
         let fields = fields.iter().map(|(key, value)| format!("{}={value:?}", without_control(key)));
         let fields = fields.collect::<Vec<_>>().join(" ");
-        let _entered = span.enter();
         // The level is part of a call site, so each level needs its own.
         macro_rules! line {
             ($level:expr) => {

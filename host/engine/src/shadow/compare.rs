@@ -10,15 +10,16 @@ use gyre_core::plan::{self, DIGEST_ANNOTATION, DeletionPlan, Desired, Plan, Refu
 use gyre_core::quarantine::CallEnd;
 use gyre_core::queue::Options;
 use gyre_core::response::Response;
-use gyre_sandbox::{Call, Input, Limits, call};
+use gyre_sandbox::{Call, Input, Limits, LogLine, call};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tracing::Span;
 
 use super::queue::ComparisonResult;
 use super::redaction::redacted;
 use crate::call::{Ask, make};
-use crate::cluster::object::Object;
+use crate::cluster::lookup::ReadSnapshot;
+use crate::cluster::object::{Object, SharedObject};
+use crate::cluster::view::ViewSnapshot;
 use crate::difference::{Change, Subject, Verb, without_bookkeeping};
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::parent_state::ParentState;
@@ -31,11 +32,20 @@ use crate::writes::status::{decide, status_of};
 /// The factor of deadlines: on a busy machine, idle threads would exceed the usual ones.
 const PATIENCE: u32 = 10;
 
-/// One of the two plugins, and what its caches show of the parent and its children.
+/// One of the two plugins, and what its caches show. Comparing takes no lock of the caches, because
+/// its thread has the idle priority.
 pub(super) struct Side {
-    pub(super) active: Arc<ActiveProgram>,
-    pub(super) observed: ObservedState,
-    pub(super) span: Option<Span>,
+    active: Arc<ActiveProgram>,
+    observed: ObservedState,
+    reads: Arc<ReadSnapshot>,
+    secrets: Vec<ViewSnapshot>,
+}
+
+impl Side {
+    pub(super) fn new(active: &Arc<ActiveProgram>, parent: SharedObject) -> Self {
+        let observed = ObservedState::of(active, parent);
+        Self { observed, reads: Arc::new(active.lookup.snapshot()), secrets: active.secrets(), active: Arc::clone(active) }
+    }
 }
 
 /// The inputs of a comparison.
@@ -55,6 +65,8 @@ pub(super) struct Comparison {
     /// The end of the shadow's call; `None` if there was no call.
     pub(super) end: Option<CallEnd>,
     pub(super) outcome: ComparisonResult,
+    /// What the shadow wrote.
+    pub(super) lines: Vec<LogLine>,
 }
 
 /// A call of one plugin.
@@ -62,6 +74,7 @@ struct Asked {
     result: Result<Response, call::Error>,
     /// Whether it exceeded the deadline of a mount.
     is_late: bool,
+    lines: Vec<LogLine>,
 }
 
 impl Pair {
@@ -70,14 +83,15 @@ impl Pair {
         let mounted = match &self.held {
             Some(problem) => self.intent(&self.mounted, Some(Err(problem.clone()))),
             None => {
-                let asked = self.call_plugin(&self.mounted);
+                let asked = call_plugin(&self.mounted, self.ask, self.now);
                 if call_end(asked.as_ref()) == Some(CallEnd::HostFault) {
                     return None;
                 }
                 self.intent(&self.mounted, asked.map(|asked| asked.result.map_err(problem)))
             }
         };
-        let asked = self.call_plugin(&self.shadow);
+        let mut asked = call_plugin(&self.shadow, self.ask, self.now);
+        let lines = asked.as_mut().map(|asked| std::mem::take(&mut asked.lines)).unwrap_or_default();
         let end = call_end(asked.as_ref());
         let is_late = asked.as_ref().is_some_and(|asked| asked.is_late);
         if end == Some(CallEnd::HostFault) {
@@ -90,28 +104,12 @@ impl Pair {
             Subject::of(&json_with_kind(&self.mounted.active.program.manifest().parent, &self.mounted.observed.parent));
         let changes = changes(&parent, &observed, &mounted, &shadow);
         // Redacted now, because changes are kept longer than Secrets exist.
-        let changes =
-            if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.active, &self.shadow.active]).0 };
-        Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late) })
+        let changes = if changes.is_empty() { changes } else { self.redacted(changes) };
+        Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late), lines })
     }
 
-    /// Calls the plugin of a side; `None` if it has nothing to do when a parent is finalized.
-    fn call_plugin(&self, side: &Side) -> Option<Asked> {
-        let Side { active, observed, span } = side;
-        let program = &active.program;
-        if self.ask == Ask::Finalize && !program.manifest().finalizes {
-            return None;
-        }
-        let parent = &observed.parent;
-        let imports =
-            CallContext::detached(span.clone(), active, parent.key(), observed.shown_children(), observed.views.keys());
-        let limits =
-            Limits { deadline: program.policy.limits.deadline.saturating_mul(PATIENCE), ..program.policy.limits.clone() };
-        let now = self.now.into();
-        let shown = observed.shown_parent(active);
-        let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-        let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(imports));
-        Some(Asked { result, is_late: usage.duration > program.policy.limits.deadline })
+    fn redacted(&self, changes: Vec<Change>) -> Vec<Change> {
+        redacted(changes, [&self.mounted, &self.shadow].map(|side| (&*side.active.program, &*side.secrets))).0
     }
 
     /// Returns the actions that an answer leads to. It is `None` if the plugin was not called.
@@ -165,6 +163,23 @@ impl Pair {
         let decided = decide(current.as_ref(), parent, response, shown, side.active.status_capabilities, self.now);
         decided.map(Value::Object).or(current).unwrap_or_default()
     }
+}
+
+/// Calls the plugin of a side; `None` if it has nothing to do when a parent is finalized.
+fn call_plugin(side: &Side, ask: Ask, now: Timestamp) -> Option<Asked> {
+    let Side { active, observed, reads, .. } = side;
+    let program = &active.program;
+    if ask == Ask::Finalize && !program.manifest().finalizes {
+        return None;
+    }
+    let parent = &observed.parent;
+    let imports = CallContext::new(Arc::clone(reads), parent.key(), observed.shown_children(), observed.views.keys());
+    let limits = Limits { deadline: program.policy.limits.deadline.saturating_mul(PATIENCE), ..program.policy.limits.clone() };
+    let shown = observed.shown_parent(active);
+    let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now: now.into() };
+    let Call { result, usage, imports } = make(&program.plugin, ask, &input, &limits, Box::new(imports));
+    let lines = imports.downcast::<CallContext>().map(|imports| imports.lines).unwrap_or_default();
+    Some(Asked { result, is_late: usage.duration > program.policy.limits.deadline, lines })
 }
 
 fn call_end(asked: Option<&Asked>) -> Option<CallEnd> {

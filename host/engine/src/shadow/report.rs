@@ -116,5 +116,7 @@ impl Shadow {
 fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     let changes: Vec<Change> =
         details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();
-    redacted(changes, [Some(&shadow.mounted), shadow.active.get()].into_iter().flatten())
+    let programs: Vec<_> = [Some(&shadow.mounted), shadow.active.get()].into_iter().flatten().collect();
+    let secrets: Vec<_> = programs.iter().map(|active| active.secrets()).collect();
+    redacted(changes, programs.iter().zip(&secrets).map(|(active, secrets)| (&*active.program, &**secrets)))
 }

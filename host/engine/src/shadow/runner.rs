@@ -31,7 +31,7 @@ use crate::mounts::mount::{Lead, Mount};
 use crate::mounts::observer::Observer;
 use crate::mounts::services::HostServices;
 use crate::program::Program;
-use crate::reconcile::plan_inputs::ObservedState;
+use crate::reconcile::call_context::log;
 use crate::telemetry::metrics::Shadowed;
 use crate::writes::finalizers;
 
@@ -137,7 +137,7 @@ impl Shadow {
                 return self.forget(&key, services.queue.now());
             }
         };
-        let Comparison { end, outcome } = match compared {
+        let Comparison { end, outcome, lines } = match compared {
             Ok(Some(comparison)) => comparison,
             undone => {
                 drop(admitted);
@@ -148,6 +148,7 @@ impl Shadow {
                 return self.add(&key);
             }
         };
+        error_span!("shadow", mount = %mount.name, object = %key).in_scope(|| log(&lines));
         services.metrics.shadowed(&mount.name, outcome.word());
         self.comparisons().record(&key, outcome);
         for change in admitted.ended(end.unwrap_or(CallEnd::HostFault), services.queue.now()).changes {
@@ -189,12 +190,8 @@ impl Shadow {
             now: services.caller.clock.now(),
             retries,
             state,
-            mounted: Side { observed: ObservedState::of(&self.mounted, parent), active: Arc::clone(&self.mounted), span: None },
-            shadow: Side {
-                observed: ObservedState::of(active, shadowed),
-                active: Arc::clone(active),
-                span: Some(error_span!("shadow", mount = %mount.name, object = %key)),
-            },
+            mounted: Side::new(&self.mounted, parent),
+            shadow: Side::new(active, shadowed),
         }))
     }
 }

@@ -17,7 +17,7 @@ use crate::admin::{alive, going_on, started};
 use crate::health::CriticalTasks;
 use crate::mounts::mount::Phase;
 
-const GROUP: &str = "x.test";
+pub(super) const GROUP: &str = "x.test";
 
 /// Writes into the status how it sees `it`, an object of the kind Other.
 struct Looking;
@@ -61,13 +61,13 @@ impl Native for Looking {
     }
 }
 
-struct World {
+pub(super) struct World {
     client: Client,
-    replica: Replica,
+    pub(super) replica: Replica,
 }
 
 impl World {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let start = "2026-01-01T00:00:00Z".parse().unwrap();
         let cluster = Cluster::start(&gyre_devcluster::Options::default(), ClusterClock::tokio(start));
         let client = Client::new(Service::new(cluster), "default");
