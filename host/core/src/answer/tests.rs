@@ -38,6 +38,9 @@ const TABLE: &[Row] = &[
         &[],
         ProblemKind::Forbidden,
     ),
+    // Words that no authorizer or admission plugin of the API server uses.
+    (403, r#"secrets "a" is forbidden: the tenant is suspended"#, &[], ProblemKind::Invalid),
+    (403, "access denied", &[], ProblemKind::Invalid),
     // Authentication.
     (401, "Unauthorized", &[], ProblemKind::Unauthorized),
     // Admission plugins of the API server.

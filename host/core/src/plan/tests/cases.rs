@@ -588,6 +588,33 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
     assert!(shown(decide(&secret, &bare)).contains("hand it over with the labels gyre.dev/plugin=echo"));
 }
 
+#[test]
+fn an_object_that_lost_all_marks_when_the_host_stored_it_is_ours() {
+    let maps = world().wants([config_map("a", "x")]);
+    let secrets = world().wants([json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}})]);
+    let bare = json!({"metadata": {"name": "a", "namespace": "default", "uid": "u"}});
+    let mut partly = bare.clone();
+    partly["metadata"]["labels"] = json!({PLUGIN_LABEL: PLUGIN});
+    let mut given_away = bare.clone();
+    given_away["metadata"]["labels"] = json!({PLUGIN_LABEL: "x", OWNER_UID_LABEL: "y"});
+    for (world, live, unmarked, verb) in [
+        (&maps, &bare, "u", Some("apply")),
+        (&maps, &partly, "u", Some("apply")),
+        (&secrets, &bare, "u", Some("label")),
+        (&maps, &bare, "another", None),
+        (&maps, &given_away, "u", None),
+    ] {
+        let Some(Step::Create { desired }) = world.plan().steps.pop() else { panic!("no creation") };
+        let existing = world.with_input(|input| on_existing(input, &desired, live, Some(unmarked), |_| true));
+        let step = match &existing {
+            Existing::Step(step) => Some(step),
+            _ => None,
+        };
+        assert_eq!(step.map(Step::verb), verb, "{live} {existing:?}");
+        assert!(step.is_none_or(|step| step.uid() == Some("u")), "{existing:?}");
+    }
+}
+
 /// The CronJob controller would take a Job whose controller has the name of a CronJob.
 #[test]
 fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
