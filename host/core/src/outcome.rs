@@ -163,8 +163,8 @@ pub enum ProblemKind {
     /// The inventory could not be written, so the parent cannot get its finalizer: a later start
     /// without this mount would not remove it.
     InventoryNotWritten,
-    /// A webhook removes the finalizer or the list of children from the parent, so its children could
-    /// be left behind.
+    /// A webhook removes the finalizer or the list of children from the parent, so its children
+    /// could be left behind.
     MarksRemoved,
     /// Another field manager owns a field that the plugin sets (409 to a server-side apply).
     Conflict,

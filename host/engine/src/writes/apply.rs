@@ -39,8 +39,8 @@ use crate::error::{error_chain, is_gone, problem_kind, said};
 use crate::leadership::claim::NotHeld;
 use crate::telemetry::metrics::Metrics;
 
-/// The reason of the Event about a child that was applied without fields of others, and the label of
-/// its metric.
+/// The reason of the Event about a child that was applied without fields of others, and the label
+/// of its metric.
 pub(crate) const FIELDS_SKIPPED: &str = "FieldsSkipped";
 
 /// When a child's name is checked again while another object of that name is being deleted.

@@ -55,7 +55,8 @@ impl AcceptedStatus {
 ///
 /// - If the status is as desired, no request is sent.
 /// - Writes only over the state that it was decided from.
-/// - Fields that the API server drops, because the CRD lacks them, are sent again every [`RECHECK`].
+/// - Fields that the API server drops, because the CRD lacks them, are sent again every
+///   [`RECHECK`].
 ///
 /// # Errors
 ///
