@@ -38,3 +38,4 @@ pub mod status;
 pub mod terminating;
 pub mod text;
 pub mod token_bucket;
+pub mod yaml;

@@ -115,8 +115,10 @@ fn check(object: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// Reads documents as kubectl does: numbers are those of YAML 1.1, such as the octal 0644.
 fn documents(name: &str, text: &str) -> Result<Vec<Value>, Problem> {
     let options = serde_saphyr::options! {
+        legacy_octal_numbers: true,
         budget: serde_saphyr::budget! {
             max_documents: MOST_DOCUMENTS,
             max_nodes: MOST_VALUES,
@@ -124,8 +126,9 @@ fn documents(name: &str, text: &str) -> Result<Vec<Value>, Problem> {
             max_total_scalar_bytes: usize::try_from(LARGEST).unwrap_or(usize::MAX),
         },
     };
-    let documents: Vec<Value> =
+    let mut documents: Vec<Value> =
         serde_saphyr::from_multiple_with_options(text, options).map_err(|error| yaml_problem(name, &error))?;
+    documents.iter_mut().for_each(gyre_core::yaml::encode_numbers);
     let mut objects = Vec::new();
     for document in documents {
         match document.get("items").and_then(Value::as_array) {
@@ -153,6 +156,36 @@ mod tests {
         assert_eq!(documents("dump.yaml", &dump).unwrap().len(), OBJECTS);
         let items: String = (0..OBJECTS).map(|number| format!("- {}\n", object(number))).collect();
         assert_eq!(documents("list.yaml", &format!("kind: List\nitems:\n{items}")).unwrap().len(), OBJECTS);
+    }
+
+    /// The results are those of sigs.k8s.io/yaml 1.6.
+    #[test]
+    fn scalars_are_read_as_by_kubectl() {
+        for (yaml, json) in [
+            ("0400", "256"),
+            ("0644", "420"),
+            ("-010", "-8"),
+            ("+010", "8"),
+            ("0_7", "7"),
+            ("1_000", "1000"),
+            ("0o17", "15"),
+            ("0x1F", "31"),
+            ("-0x1F", "-31"),
+            ("0b101", "5"),
+            ("08", "8"),
+            ("0", "0"),
+            ("3.0", "3"),
+            ("1e3", "1000"),
+            ("2.5", "2.5"),
+            ("yes", "true"),
+            ("off", "false"),
+            ("'0644'", "\"0644\""),
+            ("1:30", "\"1:30\""),
+            ("2001-01-01", "\"2001-01-01\""),
+        ] {
+            let read = documents("it.yaml", &format!("mode: {yaml}\n")).unwrap();
+            assert_eq!(read[0]["mode"].to_string(), json, "{yaml}");
+        }
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn read(body: &[u8]) -> serde_json::Result<Decoded> {
     Ok(decoded)
 }
 
-/// Reads YAML, of which JSON is a part.
+/// Reads YAML, of which JSON is a part. Numbers are those of YAML 1.1, such as the octal 0644.
 ///
 /// # Errors
 ///
@@ -90,7 +90,10 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
         return json(body);
     }
     let text = std::str::from_utf8(body).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
-    let value = serde_saphyr::from_str(text).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let options = serde_saphyr::options! { legacy_octal_numbers: true };
+    let mut value = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    gyre_core::yaml::encode_numbers(&mut value);
     Ok(Decoded { value, duplicates: Vec::new() })
 }
 
@@ -185,6 +188,12 @@ mod tests {
         let decoded = json(br#"{"a":1,"b":{"c":[{"d":1,"d":2,"d":3}]},"a":4}"#).unwrap();
         assert_eq!(decoded.duplicates, ["b.c[0].d", "a"]);
         assert_eq!(decoded.value, serde_json::json!({ "a": 4, "b": { "c": [{ "d": 3 }] } }));
+    }
+
+    #[test]
+    fn numbers_of_yaml_are_read_as_by_kubernetes() {
+        let decoded = yaml(b"[0644, -010, 0_7, 08, 3.0]").unwrap();
+        assert_eq!(decoded.value.to_string(), "[420,-8,7,8,3]");
     }
 
     #[test]

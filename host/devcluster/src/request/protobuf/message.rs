@@ -1,6 +1,6 @@
 //! Converts messages into JSON as Go does.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::reader::{BYTES, Error, FIXED64, Reader, Tag, VARINT};
 use super::scalar::{bytes, expect, text, varint};
@@ -133,7 +133,7 @@ pub(super) fn value(value_type: &ValueType, tag: Tag, reader: &mut Reader<'_>, d
         ValueType::Int64 => Value::from(varint(tag, reader)?.cast_signed()),
         ValueType::Double => {
             expect(tag, FIXED64)?;
-            double(f64::from_bits(reader.fixed64()?))
+            gyre_core::yaml::json_number(f64::from_bits(reader.fixed64()?))
         }
         ValueType::String => Value::from(text(bytes(tag, reader)?)),
         ValueType::Bytes => Value::from(crate::builtin::base64_text(bytes(tag, reader)?)),
@@ -147,16 +147,6 @@ pub(super) fn value(value_type: &ValueType, tag: Tag, reader: &mut Reader<'_>, d
         ValueType::SchemaOrSchemas => special::schema_or_schemas(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,
         ValueType::SchemaOrStrings => special::schema_or_strings(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,
     })
-}
-
-/// Converts a number as Go does: integers without a fraction, infinities to null.
-fn double(number: f64) -> Value {
-    /// All integers up to this one are exact in a double.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.fract() == 0.0 && number.abs() <= EXACT {
-        return Value::from(number as i64);
-    }
-    Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
 
 fn is_zero(value: &Value) -> bool {
