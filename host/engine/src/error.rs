@@ -53,7 +53,10 @@ pub(crate) fn said(status: &Status) -> String {
 /// An error with its sources, each once. An answer of the API server has its code and reason.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text::error_chain_with(error, |error| match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => Some(format!("{} ({} {})", said(status), status.code, status.reason)),
+        Some(kube::Error::Api(status)) => {
+            let code = format!("{} {}", status.code, status.reason);
+            Some(format!("{} ({})", said(status), code.trim_end()))
+        }
         _ => None,
     })
 }
@@ -68,6 +71,8 @@ mod tests {
         let api = kube::Error::Api(Box::new(status));
         let watch = kube::runtime::watcher::Error::WatchStartFailed(api);
         assert_eq!(error_chain(&watch), "failed to start watching object: storage is (re)initializing (429 TooManyRequests)");
+        let without_reason = kube::core::Status::failure("resourceVersion should not be set", "").with_code(500);
+        assert_eq!(error_chain(&kube::Error::Api(Box::new(without_reason))), "resourceVersion should not be set (500)");
         let denied =
             r#"jobs.batch "a" is forbidden: User "u" cannot patch resource "jobs" in API group "batch" in the namespace "n""#;
         let forbidden = |message: &str| Status::failure(message, "Forbidden").with_code(403);
