@@ -42,10 +42,20 @@ Examples:
   gyre dev --plugin echo.wasm -f samples/ --once
   gyre dev --cluster-only --address 127.0.0.1:8001
 
+The cluster imitates kube-apiserver 1.36 with its default feature gates, in memory.
+  It runs these controllers: namespaces with their default service account, garbage collection, Jobs, CronJobs, and the expiry of finished Jobs and of
+  events. Pods succeed after --pods-run without running anything.
+  It does not have: webhooks (admission, conversion), admission policies, aggregated API servers, authentication, authorization, nodes, logs, and other
+  controllers, such as those of Deployments. It stores the objects that configure these, and warns that they have no effect.
+  It has these admission plugins: NamespaceLifecycle, ServiceAccount, Priority, DefaultTolerationSeconds, and ResourceQuota for numbers of objects.
+
 For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
 /// The default log filter: plugins, warnings, and compilations, which may take minutes.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
+
+/// The time that a stopped host gets to end its calls.
+const HOST_STOP: Duration = Duration::from_secs(5);
 
 /// The interval at which plugin files are polled: short, for a person who has just compiled one.
 const RELOAD_EVERY: Duration = Duration::from_millis(300);
@@ -109,7 +119,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
 
 async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(String, Value)]) -> anyhow::Result<()> {
     let started = Instant::now();
-    let mut stop = std::pin::pin!(stop_signal()?);
+    let stop = stop_signal()?;
     let cluster = Cluster::start(&arguments.cluster).await?;
     let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
     // A closed output is not a reason to stop.
@@ -118,20 +128,14 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
         "gyre dev: an in-memory cluster for development and tests, ready after {took}\n  {url}\n  export KUBECONFIG={kubeconfig}"
     );
     let result = match source {
-        None => match apply::apply(&cluster.client(), objects).await {
-            Ok(_) => {
-                stop.await;
-                Ok(())
-            }
-            Err(error) => Err(error),
-        },
+        None => {
+            let outcome = apply::apply(&cluster.client(), objects).await;
+            stop.await;
+            outcome.complete()
+        }
         Some(source) => {
             let session = Session { arguments, objects, client: cluster.client(), started };
-            tokio::select! {
-                biased;
-                () = &mut stop => Ok(()),
-                result = session.run(source) => result,
-            }
+            session.run(source, stop).await
         }
     };
     cluster.stop().await;
@@ -146,7 +150,8 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    async fn run(&self, source: Source) -> anyhow::Result<()> {
+    /// Guarantees: the host has stopped before the cluster does, unless it needs long for it.
+    async fn run(&self, source: Source, until_stopped: impl Future<Output = ()>) -> anyhow::Result<()> {
         let first = source.programs();
         apply::install_crds(&self.client, &first).await?;
         let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
@@ -161,17 +166,42 @@ impl Session<'_> {
         let mut host = tokio::spawn(host::run(self.client.clone(), programs, options, async {
             let _ = stopped.await;
         }));
-        let applied = apply::apply(&self.client, self.objects).await?;
+        let result = tokio::select! {
+            biased;
+            ended = &mut host => return ended.context("the host ended abnormally")?,
+            result = self.work(source, wanted, &show, &first, until_stopped) => result,
+        };
+        drop(stop);
+        match tokio::time::timeout(HOST_STOP, host).await {
+            Ok(ended) => ended.context("the host ended abnormally")??,
+            // The runtime ends the calls that are still in progress.
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Applies the objects, and then waits until the parents are Ready or until the command is stopped.
+    async fn work(
+        &self,
+        source: Source,
+        wanted: watch::Sender<Arc<[Program]>>,
+        show: &Arc<Show>,
+        programs: &[Program],
+        until_stopped: impl Future<Output = ()>,
+    ) -> anyhow::Result<()> {
+        let mut until_stopped = std::pin::pin!(until_stopped);
+        let outcome = apply::apply(&self.client, self.objects).await;
         if self.arguments.once {
-            let parents: Vec<GroupVersionKind> = first.iter().map(|program| program.manifest().parent.clone()).collect();
-            let result = self.until_ready(&show, &applied, &parents).await;
-            drop(stop);
-            host.await.context("the host ended abnormally")??;
-            return result;
+            outcome.complete()?;
+            let parents: Vec<GroupVersionKind> = programs.iter().map(|program| program.manifest().parent.clone()).collect();
+            return tokio::select! {
+                () = &mut until_stopped => Ok(()),
+                result = self.until_ready(show, &outcome.applied, &parents) => result,
+            };
         }
         tokio::select! {
-            result = self.reload_plugins(source, wanted, &show) => result,
-            result = &mut host => result.context("the host ended abnormally")?,
+            () = &mut until_stopped => outcome.complete(),
+            result = self.reload_plugins(source, wanted, show) => result,
         }
     }
 

@@ -1,14 +1,17 @@
 //! Applies the CRDs of plugins, and the manifests of the arguments.
 
 use std::fmt;
+use std::io::Write as _;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_engine::cluster::kinds::{self, Resource};
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
 use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::{Api, Client};
+use kube::client::Body;
+use kube::core::Status;
+use kube::{Client, Resource as _};
 use serde_json::Value;
 
 const FIELD_MANAGER: &str = "gyre-dev";
@@ -36,12 +39,40 @@ pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyho
     Ok(())
 }
 
-pub(super) async fn apply(client: &Client, objects: &[(String, Value)]) -> anyhow::Result<Vec<Applied>> {
-    let mut applied = Vec::new();
-    for (file, object) in objects {
-        applied.push(apply_one(client, object).await.context(file.clone())?);
+/// The objects of `--filename`, after an attempt to apply each.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) applied: Vec<Applied>,
+    refused: usize,
+}
+
+impl Outcome {
+    /// Returns an error if an object was refused.
+    pub(super) fn complete(&self) -> anyhow::Result<()> {
+        let all = self.applied.len() + self.refused;
+        ensure!(self.refused == 0, "{} of {all} objects were not applied: see the errors above", self.refused);
+        Ok(())
     }
-    Ok(applied)
+}
+
+/// Applies objects like kubectl: prints the errors of single objects, and continues with the others.
+pub(super) async fn apply(client: &Client, objects: &[(String, Value)]) -> Outcome {
+    let mut outcome = Outcome::default();
+    for (file, object) in objects {
+        match apply_one(client, object).await {
+            Ok(applied) => outcome.applied.push(applied),
+            Err(error) => {
+                outcome.refused += 1;
+                say(&format!("gyre: {file}: {error:#}"));
+            }
+        }
+    }
+    outcome
+}
+
+fn say(line: &str) {
+    // A closed output is not a reason to stop.
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 async fn apply_one(client: &Client, object: &Value) -> anyhow::Result<Applied> {
@@ -62,19 +93,55 @@ async fn apply_one(client: &Client, object: &Value) -> anyhow::Result<Applied> {
         }
         gyre_core::grants::Scope::Cluster => None,
     };
-    patch(client, &resource, namespace, name, object)
+    let warnings = patch(client, &resource, namespace, name, object)
         .await
         .map_err(|error| anyhow!("{kind} {name}: {}", error_chain(&error)))?;
+    for warning in warnings {
+        say(&format!("Warning: {kind} {name}: {warning}"));
+    }
     Ok(Applied { kind: gvk, key: ObjectKey { namespace: namespace.map(str::to_owned), name: name.to_owned() } })
 }
 
+/// Applies an object, and returns the warnings of the API server, which `Api::patch` drops.
 async fn patch(
     client: &Client,
     resource: &Resource,
     namespace: Option<&str>,
     name: &str,
     object: &Value,
-) -> Result<(), kube::Error> {
-    let api: Api<DynamicObject> = resource.api(client, namespace);
-    api.patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object)).await.map(drop)
+) -> Result<Vec<String>, kube::Error> {
+    let path = DynamicObject::url_path(&resource.api, namespace);
+    let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    let request = kube::core::Request::new(path).patch(name, &parameters, &Patch::Apply(object));
+    let response = client.send(request.map_err(kube::Error::BuildRequest)?.map(Body::from)).await?;
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect_bytes().await?;
+    if !parts.status.is_success() {
+        let status: Status = serde_json::from_slice(&bytes).map_err(kube::Error::SerdeError)?;
+        return Err(kube::Error::Api(Box::new(status)));
+    }
+    Ok(parts.headers.get_all(http::header::WARNING).iter().filter_map(warning).collect())
+}
+
+/// The text of a `Warning` header: `299 - "TEXT"`.
+fn warning(header: &http::HeaderValue) -> Option<String> {
+    let (_, quoted) = std::str::from_utf8(header.as_bytes()).ok()?.split_once('"')?;
+    let mut text = String::new();
+    let mut letters = quoted.strip_suffix('"')?.chars();
+    while let Some(letter) = letters.next() {
+        text.extend(if letter == '\\' { letters.next() } else { Some(letter) });
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_header_is_unquoted() {
+        let header = |text: &'static str| warning(&http::HeaderValue::from_static(text));
+        assert_eq!(header(r#"299 - "unknown field \"a\\b\"""#).as_deref(), Some(r#"unknown field "a\b""#));
+        assert_eq!(header("299 - nothing"), None);
+    }
 }
