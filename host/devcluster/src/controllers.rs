@@ -215,6 +215,7 @@ impl Step {
 #[derive(Clone, Debug)]
 struct Seen {
     uid: Arc<str>,
+    kind: Arc<str>,
     owners: Box<[Arc<str>]>,
     deletion: Deletion,
 }
@@ -235,7 +236,8 @@ impl Seen {
             true => Deletion::Asked,
         };
         let owners = object::owner_uids(object).map(Arc::from).collect();
-        Self { uid: object::uid(object).unwrap_or_default().into(), owners, deletion }
+        let kind = object::text(object, "kind").into();
+        Self { uid: object::uid(object).unwrap_or_default().into(), kind, owners, deletion }
     }
 }
 
@@ -246,8 +248,8 @@ pub(crate) struct Controllers {
     terminating: BTreeSet<Arc<str>>,
     /// Objects with an owner of a kind that is not served.
     unknown_kinds: BTreeSet<(Resource, Key)>,
-    /// The namespaces of deleted owners that are still referred to, by UID, whatever their kind.
-    absent_owners: BTreeMap<Arc<str>, Arc<str>>,
+    /// The deleted owners that are still referred to, by UID.
+    absent_owners: garbage::AbsentOwners,
     backoffs: BTreeMap<Arc<str>, job::Backoff>,
     pods: pod::Kubelet,
     events: event::Recorder,
@@ -285,7 +287,7 @@ impl Controllers {
         if let Some(before) = &before
             && after.as_ref().is_none_or(|after| after.uid != before.uid)
         {
-            self.queue_dependents_of_deleted(store, before, &key.namespace);
+            self.queue_dependents_of_deleted(store, before, &at);
         }
         for owner in [&before, &after].into_iter().flatten().flat_map(|seen| seen.owners.iter()) {
             self.dependent_changed(store, owner);
@@ -341,9 +343,11 @@ impl Controllers {
         }
     }
 
-    fn queue_dependents_of_deleted(&mut self, store: &Store, seen: &Seen, namespace: &Arc<str>) {
+    fn queue_dependents_of_deleted(&mut self, store: &Store, seen: &Seen, (resource, key): &(Resource, Key)) {
         if store.owned_by(&seen.uid).next().is_some() {
-            self.absent_owners.insert(Arc::clone(&seen.uid), Arc::clone(namespace));
+            let owner =
+                garbage::AbsentOwner { group: Arc::clone(&resource.group), kind: Arc::clone(&seen.kind), key: key.clone() };
+            self.absent_owners.insert(Arc::clone(&seen.uid), owner);
         }
         self.backoffs.remove(&seen.uid);
         self.pods.forget(&seen.uid);

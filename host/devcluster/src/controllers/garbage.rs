@@ -45,8 +45,26 @@ enum Owner {
     OutOfScope,
 }
 
-/// The namespaces of deleted owners, by UID.
-type AbsentOwners = BTreeMap<Arc<str>, Arc<str>>;
+/// Deleted owners, by UID.
+pub(super) type AbsentOwners = BTreeMap<Arc<str>, AbsentOwner>;
+
+#[derive(Debug)]
+pub(super) struct AbsentOwner {
+    pub(super) group: Arc<str>,
+    pub(super) kind: Arc<str>,
+    pub(super) key: Key,
+}
+
+impl AbsentOwner {
+    /// Returns whether a dependent in this namespace refers to it, and not to an object of another
+    /// kind or name with the same UID.
+    fn is_of(&self, reference: &Value, namespace: &str) -> bool {
+        let (group, _) = object::text(reference, "apiVersion").split_once('/').unwrap_or_default();
+        (group, object::text(reference, "kind"), object::text(reference, "name"))
+            == (&*self.group, &*self.kind, &*self.key.name)
+            && (self.key.namespace.is_empty() || *self.key.namespace == *namespace)
+    }
+}
 
 pub(super) fn sync(store: &Store, kinds: &Kinds, absent: &AbsentOwners, resource: &Resource, key: &Key) -> Verdict {
     let Some(stored) = store.get(resource, key) else { return Verdict::Step(Step::default()) };
@@ -74,8 +92,8 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, absent: &AbsentOwners, resource
 fn owner(store: &Store, kinds: &Kinds, absent: &AbsentOwners, key: &Key, reference: &Value) -> Owner {
     let Some(kind) = kinds.by_kind(object::text(reference, "apiVersion"), object::text(reference, "kind")) else {
         // The owner may have been deleted together with its kind.
-        let namespace = absent.get(object::text(reference, "uid"));
-        let is_gone = namespace.is_some_and(|namespace| namespace.is_empty() || *namespace == key.namespace);
+        let owner = absent.get(object::text(reference, "uid"));
+        let is_gone = owner.is_some_and(|owner| owner.is_of(reference, &key.namespace));
         return if is_gone { Owner::Absent } else { Owner::UnknownKind };
     };
     let namespace = match kind.scope {

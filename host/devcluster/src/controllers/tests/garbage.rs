@@ -51,6 +51,20 @@ fn an_owner_of_an_unknown_kind_is_left_alone() {
 }
 
 #[test]
+fn a_reference_to_an_unknown_kind_does_not_mean_a_deleted_object_with_the_same_uid() {
+    let mut world = World::new();
+    let owner = world.create(config_map("owner", &[]));
+    let mut unknown = owner.clone();
+    unknown["apiVersion"] = json!("example.dev/v1");
+    unknown["kind"] = json!("Thing");
+    world.create(config_map("dependent", &[&unknown]));
+    world.rest();
+    world.delete("configmaps", "default", "owner", None);
+    world.rest();
+    assert!(world.get("configmaps", "default", "dependent").is_some());
+}
+
+#[test]
 fn a_namespaced_owner_of_a_cluster_scoped_object_is_left_alone() {
     let mut world = World::new();
     let absent = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x", "uid": "1" } });
