@@ -3,7 +3,6 @@
 pub(crate) mod field;
 pub(crate) mod selector;
 pub(crate) mod syntax;
-pub(crate) mod warnings;
 
 use serde_json::Value;
 
@@ -61,17 +60,10 @@ fn name_errors(naming: Naming, name: &str, whole: Whole) -> Vec<String> {
 pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = Field::root(object).get("metadata");
-    let naming = naming(kind);
-    let generate_name = metadata.get("generateName");
-    if !generate_name.text().is_empty() {
-        generate_name.invalid_each(&mut errors, name_errors(naming, generate_name.text(), Whole::Prefix));
+    if metadata.get("name").text().is_empty() {
+        metadata.get("name").required(&mut errors, "name or generateName is required");
     }
-    let name = metadata.get("name");
-    if name.text().is_empty() {
-        name.required(&mut errors, "name or generateName is required");
-    } else {
-        name.invalid_each(&mut errors, name_errors(naming, name.text(), Whole::Name));
-    }
+    names(&metadata, naming(kind), &mut errors);
     let namespace = metadata.get("namespace");
     match (kind.scope, namespace.text()) {
         (Scope::Namespaced, "") => namespace.required(&mut errors, ""),
@@ -79,13 +71,36 @@ pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> 
         (Scope::Cluster, "") => {}
         (Scope::Cluster, _) => namespace.forbidden(&mut errors, "not allowed on this type"),
     }
-    metadata.get("generation").nonnegative(&mut errors);
-    labels(&metadata.get("labels"), &mut errors);
-    annotations(&metadata.get("annotations"), &mut errors);
-    owner_references(&metadata.get("ownerReferences"), &mut errors);
-    finalizers(&metadata.get("finalizers"), &mut errors);
-    managed_fields(&metadata.get("managedFields"), &mut errors);
+    content(&metadata, &mut errors);
     errors
+}
+
+/// Validates the metadata of an object in a custom object. Its name and namespace may be absent.
+pub(crate) fn validate_embedded_metadata(metadata: &Field<'_>, errors: &mut Errors) {
+    names(metadata, Naming::PathSegment, errors);
+    let namespace = metadata.get("namespace");
+    if !namespace.text().is_empty() {
+        namespace.invalid_each(errors, syntax::dns_label(namespace.text()));
+    }
+    content(metadata, errors);
+}
+
+fn names(metadata: &Field<'_>, naming: Naming, errors: &mut Errors) {
+    for (field, whole) in [("generateName", Whole::Prefix), ("name", Whole::Name)] {
+        let name = metadata.get(field);
+        if !name.text().is_empty() {
+            name.invalid_each(errors, name_errors(naming, name.text(), whole));
+        }
+    }
+}
+
+fn content(metadata: &Field<'_>, errors: &mut Errors) {
+    metadata.get("generation").nonnegative(errors);
+    labels(&metadata.get("labels"), errors);
+    annotations(&metadata.get("annotations"), errors);
+    owner_references(&metadata.get("ownerReferences"), errors);
+    finalizers(&metadata.get("finalizers"), errors);
+    managed_fields(&metadata.get("managedFields"), errors);
 }
 
 pub(crate) fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldError> {
@@ -146,7 +161,13 @@ fn owner_references(references: &Field<'_>, errors: &mut Errors) {
         // The API server's paths do not contain the index of the reference.
         let reference = reference.named(references.path());
         let api_version = reference.get("apiVersion");
-        if api_version.text().is_empty() || api_version.text().ends_with('/') {
+        // A text that is not of the form of `group/version` has no version.
+        let version = match api_version.text().split_once('/') {
+            Some((_, version)) if version.contains('/') => "",
+            Some((_, version)) => version,
+            None => api_version.text(),
+        };
+        if version.is_empty() {
             errors.push(FieldError::invalid(api_version.path(), api_version.text(), "version must not be empty"));
         }
         for name in ["kind", "name", "uid"] {

@@ -8,6 +8,8 @@ use super::path::Path;
 use super::structural::{MAX_VALUE_DEPTH, Node};
 use crate::object;
 use crate::status::FieldError;
+use crate::validation;
+use crate::validation::field::Field;
 
 /// The type of a field of `ObjectMeta`.
 #[derive(Clone, Copy)]
@@ -253,7 +255,8 @@ fn validate_embedded_at(value: &Value, schema: &Node, path: &Path, errors: &mut 
         Value::Object(fields) => {
             if schema.embedded_resource {
                 validate_type(fields, path, errors);
-                validate_names(fields, path, errors);
+                let metadata = Field::at(fields.get("metadata"), path.child("metadata"));
+                validation::validate_embedded_metadata(&metadata, errors);
             }
             for (name, field) in fields {
                 if let Some(property) = schema.properties.get(name) {
@@ -293,21 +296,6 @@ fn validate_type(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<Fiel
             }
             Some(Value::String(_)) => {}
             Some(other) => errors.push(FieldError::invalid(at, other.clone(), "must be a string")),
-        }
-    }
-}
-
-/// Names must be segments of paths. Labels and annotations of embedded objects are not validated.
-fn validate_names(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<FieldError>) {
-    let name = fields.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str).unwrap_or_default();
-    let at = path.child("metadata").child("name");
-    if [".", ".."].contains(&name) {
-        errors.push(FieldError::invalid(at, name, format!("may not be '{name}'")));
-        return;
-    }
-    for forbidden in ['/', '%'] {
-        if name.contains(forbidden) {
-            errors.push(FieldError::invalid(at.clone(), name, format!("may not contain '{forbidden}'")));
         }
     }
 }
