@@ -120,7 +120,7 @@ fn cut_warnings(warnings: &[String]) -> Vec<String> {
 
 impl From<Status> for Answer {
     fn from(status: Status) -> Self {
-        let mut answer = Self::json(status.code, &status.to_json());
+        let mut answer = Self::new(status.code, "application/json", status.to_text());
         let retry_after = status.details.as_ref().and_then(|details| details.get("retryAfterSeconds")).and_then(Value::as_u64);
         if let Some(seconds) = retry_after {
             answer.headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

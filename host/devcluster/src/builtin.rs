@@ -32,7 +32,7 @@ pub(crate) use base64::encode as base64_text;
 pub(crate) use convert::convert;
 pub(crate) use decode::round_trip;
 pub(crate) use documents::{definition, kinds, openapi_hash, openapi_json};
-pub(crate) use strategy::{admit_service_account, allocate_for_service};
+pub(crate) use strategy::{admit_service_account, allocate_for_service, set_requestor};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Builtin;

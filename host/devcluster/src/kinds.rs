@@ -138,8 +138,8 @@ pub enum Origin {
 pub struct CustomVersion {
     /// The columns of its Table, without the name.
     pub columns: Vec<Column>,
-    /// The warning for requests to a deprecated version.
-    pub deprecation_warning: Option<String>,
+    /// The warnings for requests in this version.
+    pub warnings: Vec<String>,
     /// The version in which its objects are stored.
     pub storage_version: Arc<str>,
     /// The fields of the subresource `scale`, if the version has it.
@@ -225,6 +225,15 @@ impl Kind {
         self.is("batch", "Job")
     }
 
+    /// Returns whether its objects are answered, and not stored.
+    pub(crate) fn is_review(&self) -> bool {
+        matches!(self.origin, Origin::Builtin) && matches!(self.group(), "authentication.k8s.io" | "authorization.k8s.io")
+    }
+
+    pub(crate) fn is_signing_request(&self) -> bool {
+        self.is("certificates.k8s.io", "CertificateSigningRequest")
+    }
+
     pub(crate) fn is_definition(&self) -> bool {
         self.is("apiextensions.k8s.io", "CustomResourceDefinition")
     }
@@ -236,7 +245,7 @@ impl Kind {
                 "rbac.authorization.k8s.io" => true,
                 "coordination.k8s.io" => &*self.kind == "Lease",
                 "" => matches!(&*self.kind, "LimitRange" | "Event" | "Service" | "Endpoints"),
-                "events.k8s.io" => true,
+                "events.k8s.io" | "node.k8s.io" => true,
                 _ => false,
             }
     }
@@ -244,10 +253,13 @@ impl Kind {
     /// Returns whether updates need no resourceVersion (`AllowUnconditionalUpdate`).
     pub(crate) fn may_be_updated_blindly(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
+            && self.group() != "admissionregistration.k8s.io"
             && !matches!(
                 &*self.kind,
                 "PodDisruptionBudget"
+                    | "APIService"
                     | "Lease"
+                    | "RuntimeClass"
                     | "CustomResourceDefinition"
                     | "CSIDriver"
                     | "CSINode"

@@ -13,11 +13,10 @@
 //! out. It has no sockets, clock, tasks or randomness of its own. The modules around it connect it
 //! to clients and to a clock.
 //!
-//! What is absent: authentication, authorization, admission webhooks and policies, most
-//! controllers, and nodes. Of the built-in admission plugins, there are those that change Pods, and
-//! those that check the namespace of an object (`builtin::strategy`, `verbs::write`). Messages do
-//! not contain the texts of Go's libraries, but our own (`tests/contract/suite/messages.rs` lists
-//! them).
+//! What is absent: authentication, authorization, webhooks and admission policies, aggregated API
+//! servers, most controllers, and nodes. Objects that configure these are stored, with a warning
+//! (`verbs::warnings`). `verbs::admission` has the built-in admission plugins. Messages do not
+//! contain the texts of Go's libraries, but our own (`tests/contract/suite/messages.rs` lists them).
 
 pub mod answer;
 pub mod attributes;

@@ -12,13 +12,22 @@ pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) kinds: Kinds,
     pub(crate) random: Random,
+    pub(crate) service_accounts: ServiceAccounts,
     /// The revision of the watch cache; `None` if it is current.
     pub(crate) cached: Option<u64>,
 }
 
+/// Whether the service account of a Pod must exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServiceAccounts {
+    Required,
+    /// Without controllers, nobody creates the default accounts.
+    Optional,
+}
+
 impl Registry {
-    pub(crate) fn new(history: HistoryLimits, seed: u64) -> Self {
-        Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), cached: None }
+    pub(crate) fn new(history: HistoryLimits, seed: u64, service_accounts: ServiceAccounts) -> Self {
+        Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), service_accounts, cached: None }
     }
 
     pub(crate) fn cached_revision(&self) -> u64 {

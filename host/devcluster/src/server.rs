@@ -6,6 +6,7 @@ mod discover;
 mod dispatch;
 mod node;
 mod restore;
+mod review;
 
 pub use restore::Origin;
 
@@ -20,7 +21,7 @@ use crate::answer::Answer;
 use crate::controllers;
 use crate::kinds::{Kind, Subresource};
 use crate::object;
-use crate::registry::Registry;
+use crate::registry::{Registry, ServiceAccounts};
 use crate::request::options::DryRun;
 use crate::store::{Backup, HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
@@ -85,8 +86,12 @@ impl Server {
     /// A server with the initial objects of a cluster.
     pub fn new(options: &Options, now: Timestamp) -> Self {
         let history = HistoryLimits { changes: options.history_limit, bytes: options.history_bytes };
+        let service_accounts = match options.controllers {
+            Controllers::Run => ServiceAccounts::Required,
+            Controllers::Absent => ServiceAccounts::Optional,
+        };
         let mut server = Self {
-            registry: Registry::new(history, options.seed),
+            registry: Registry::new(history, options.seed, service_accounts),
             controllers: match options.controllers {
                 Controllers::Run => {
                     Some(controllers::Controllers::new(&controllers::Options { pod_run_time: options.pod_run_time }))
@@ -204,6 +209,7 @@ impl Call {
             name: name.to_owned(),
             subresource: None,
             manager: manager.to_owned(),
+            user: None,
             dry_run: DryRun::No,
             warnings: Vec::new(),
         }

@@ -189,7 +189,7 @@ where
 }
 
 pub(crate) fn refusal(status: &Status) -> Response<cluster::Body> {
-    let mut response = Response::new(cluster::Body::full(Bytes::from(status.to_json().to_string())));
+    let mut response = Response::new(cluster::Body::full(Bytes::from(status.to_text())));
     *response.status_mut() = status.code;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

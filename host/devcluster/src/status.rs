@@ -190,6 +190,46 @@ impl Status {
         }
         status
     }
+
+    /// Returns the `Status` object as Go writes it, with the fields in the order of its structs:
+    /// tests of clients compare the text.
+    pub(crate) fn to_text(&self) -> String {
+        const STATUS: &[&str] = &["kind", "apiVersion", "metadata", "status", "message", "reason", "details", "code"];
+        const DETAILS: &[&str] = &["name", "group", "kind", "uid", "causes", "retryAfterSeconds"];
+        const CAUSE: &[&str] = &["reason", "message", "field"];
+        let mut text = String::new();
+        encode(&self.to_json(), &[STATUS, DETAILS, CAUSE], &mut text);
+        text.push('\n');
+        go::escape_markup(&text)
+    }
+}
+
+/// Writes JSON. The fields of each level of objects have the order of a list in `orders`.
+fn encode(value: &Value, orders: &[&[&str]], text: &mut String) {
+    let separator = |index: usize| if index == 0 { "" } else { "," };
+    match (value, orders) {
+        (Value::Object(fields), [order, below @ ..]) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| order.iter().position(|known| known == name).unwrap_or(order.len()));
+            text.push('{');
+            for (index, (name, value)) in fields.into_iter().enumerate() {
+                text.push_str(separator(index));
+                text.push_str(&Value::from(name.as_str()).to_string());
+                text.push(':');
+                encode(value, below, text);
+            }
+            text.push('}');
+        }
+        (Value::Array(items), _) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(separator(index));
+                encode(item, orders, text);
+            }
+            text.push(']');
+        }
+        (other, _) => text.push_str(&other.to_string()),
+    }
 }
 
 impl fmt::Display for Status {
@@ -354,5 +394,24 @@ pub fn shown(value: &Value) -> String {
         Value::String(text) => go::quoted(text),
         Value::Array(_) | Value::Object(_) => go::escape_markup(&value.to_string()),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts of kube-apiserver, which the tests of the Python client expect.
+    #[test]
+    fn a_status_is_written_in_the_order_of_go() {
+        let taken = Status::already_exists(Named { group: "", resource: "services", name: "mock-2" });
+        let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"services \"mock-2\" already exists","reason":"AlreadyExists","details":{"name":"mock-2","kind":"services"},"code":409}"#;
+        assert_eq!(taken.to_text(), format!("{expected}\n"));
+        let invalid = Status::invalid(
+            Named { group: "apps", resource: "Deployment", name: "a" },
+            &[FieldError::required("spec.selector", "<needed>")],
+        );
+        let end = r#""details":{"name":"a","group":"apps","kind":"Deployment","causes":[{"reason":"FieldValueRequired","message":"Required value: \u003cneeded\u003e","field":"spec.selector"}]},"code":422}"#;
+        assert!(invalid.to_text().ends_with(&format!("{end}\n")), "{}", invalid.to_text());
     }
 }

@@ -1,5 +1,6 @@
 //! Tables, as `kubectl get` shows them.
 
+mod admission;
 mod age;
 mod autoscaling;
 mod builtin;

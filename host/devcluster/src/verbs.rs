@@ -1,9 +1,11 @@
 //! The verbs: get, list, watch, create, update, patch, delete and scale.
 
+mod admission;
 pub(crate) mod delete;
 pub(crate) mod list;
 pub(crate) mod patch;
 pub(crate) mod scale;
+mod warnings;
 pub(crate) mod write;
 
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use crate::object;
 use crate::request::options::DryRun;
 use crate::status::{Named, Status};
 use crate::store::{Key, Store, Stored};
+use crate::user::User;
 
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -28,6 +31,8 @@ pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) subresource: Option<Subresource>,
     pub(crate) manager: String,
+    /// `None`: a controller.
+    pub(crate) user: Option<User>,
     pub(crate) dry_run: DryRun,
     pub(crate) warnings: Vec<String>,
 }

@@ -18,6 +18,7 @@ checks! { Controllers:
     a_dependent_with_finalizers_waits_for_them,
     a_dependent_of_a_living_owner_stays,
     dependents_of_a_deleted_kind_are_deleted,
+    a_dependent_of_a_kind_that_is_not_served_stays,
 }
 
 const LIST: &str = "v1/configmaps";
@@ -186,4 +187,14 @@ async fn dependents_of_a_deleted_kind_are_deleted(server: &Probe) {
     server.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}").unrecorded().expect(200).await;
     server.until_slowly("v1/configmaps/b", |answer| answer.status == 404).await;
     server.get("v1/configmaps/b").expect(404).await;
+}
+
+async fn a_dependent_of_a_kind_that_is_not_served_stays(server: &Probe) {
+    let owner = make(server, "owner").await;
+    server.create(LIST, owned("a", &[("owner", &owner)], false)).await;
+    let unserved = json!([{"apiVersion": "example.org/v1", "kind": "Thing", "name": "owner", "uid": owner}]);
+    server.create(LIST, json!({"metadata": {"name": "b", "ownerReferences": unserved}})).await;
+    server.delete("v1/configmaps/owner").query("propagationPolicy=Background").expect(200).await;
+    gone(server, "a").await;
+    server.get("v1/configmaps/b").expect(200).await;
 }

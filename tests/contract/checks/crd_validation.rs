@@ -276,7 +276,17 @@ async fn an_embedded_resource_is_validated_and_keeps_its_metadata(server: &Probe
         json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
     server.install(widget_crd(object(json!({"e": embedded})))).await;
     refused(server, json!({"e": {}}), "spec.e.apiVersion: Required value").await;
-    refused(server, json!({"e": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "a/b"}}}), "spec.e.metadata.name").await;
+    for (metadata, expected) in [
+        (json!({"name": "a/b"}), "spec.e.metadata.name"),
+        (json!({"generateName": "a/b"}), "spec.e.metadata.generateName"),
+        (json!({"namespace": "a.b"}), "spec.e.metadata.namespace"),
+        (json!({"labels": {"not valid": "z"}}), "spec.e.metadata.labels"),
+        (json!({"annotations": {"not valid": "z"}}), "spec.e.metadata.annotations"),
+        (json!({"finalizers": ["not valid"]}), "spec.e.metadata.finalizers"),
+        (json!({"generation": -1}), "spec.e.metadata.generation"),
+    ] {
+        refused(server, json!({"e": {"apiVersion": "v1", "kind": "X", "metadata": metadata}}), expected).await;
+    }
     accepted(server, "b", json!({"e": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x", "odd": 1}, "data": 1}}))
         .await;
 }

@@ -25,13 +25,19 @@ checks! { Api:
 }
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const GROUPS: [&str; 9] = [
+const GROUPS: [&str; 15] = [
+    "admissionregistration.k8s.io/v1",
     "apiextensions.k8s.io/v1",
+    "apiregistration.k8s.io/v1",
     "apps/v1",
+    "authentication.k8s.io/v1",
+    "authorization.k8s.io/v1",
     "batch/v1",
+    "certificates.k8s.io/v1",
     "coordination.k8s.io/v1",
     "events.k8s.io/v1",
     "networking.k8s.io/v1",
+    "node.k8s.io/v1",
     "policy/v1",
     "rbac.authorization.k8s.io/v1",
     "{group}/v1",

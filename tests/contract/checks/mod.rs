@@ -1,5 +1,6 @@
 use crate::suite::registry::{Check, World};
 
+mod admission;
 mod apply;
 mod apply_lists;
 mod cel;
@@ -18,6 +19,7 @@ mod namespaces;
 mod patch;
 mod patterns;
 mod protocol;
+mod reviews;
 mod subresources;
 mod table;
 mod update;
@@ -27,6 +29,7 @@ mod watch_views;
 
 fn all() -> Vec<&'static Check> {
     let themes = [
+        admission::CHECKS,
         apply::CHECKS,
         apply_lists::CHECKS,
         cel::CHECKS,
@@ -45,6 +48,7 @@ fn all() -> Vec<&'static Check> {
         patch::CHECKS,
         patterns::CHECKS,
         protocol::CHECKS,
+        reviews::CHECKS,
         subresources::CHECKS,
         table::CHECKS,
         update::CHECKS,

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use crate::suite::objects::{any, config_map, deployment, job, pod, widget, widget_crd};
-use crate::suite::probe::Probe;
+use crate::suite::probe::{Answer, JSON_PATCH, MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
 checks! { Api:
@@ -27,6 +27,7 @@ checks! { Api:
     roles_are_validated,
     quantities_are_validated,
     owner_references_are_validated,
+    equal_owner_references_become_one,
     the_field_manager_of_a_create_is_validated,
     deprecated_or_risky_fields_are_warned_of,
 }
@@ -365,6 +366,26 @@ async fn quantities_are_validated(server: &Probe) {
     .await;
 }
 
+async fn equal_owner_references_become_one(server: &Probe) {
+    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": format!("uid-of-{name}")});
+    let (a, b) = (owner("a"), owner("b"));
+    let body =
+        |owners: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "ownerReferences": owners}});
+    let count = |answer: &Answer| answer.at("/metadata/ownerReferences").as_array().unwrap().len();
+    let warned = ".metadata.ownerReferences contains duplicate entries";
+    let created = server.create("v1/configmaps", body(json!([a, a, b]))).await;
+    assert_eq!((count(&created), created.warnings()[0].contains(warned)), (2, true), "{:?}", created.warnings());
+    let put = server.put("v1/configmaps/a").body(body(json!([a, b, b, b]))).expect(200).await;
+    assert_eq!((count(&put), put.warnings()[0].contains(warned)), (2, true), "{:?}", put.warnings());
+    for (content_type, patch) in [
+        (JSON_PATCH, json!([{"op": "add", "path": "/metadata/ownerReferences/-", "value": a}])),
+        (MERGE_PATCH, json!({"metadata": {"ownerReferences": [a, b, a]}})),
+    ] {
+        let patched = server.patch("v1/configmaps/a", content_type, patch).expect(200).await;
+        assert_eq!((count(&patched), patched.warnings()[0].contains(warned)), (2, true), "{:?}", patched.warnings());
+    }
+}
+
 async fn owner_references_are_validated(server: &Probe) {
     let owner = |extra: Value| {
         let mut owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"});
@@ -376,6 +397,10 @@ async fn owner_references_are_validated(server: &Probe) {
     let with = |owners: Value| json!({"metadata": {"name": "a", "ownerReferences": owners}});
     let path = "v1/configmaps";
     invalid(server, path, with(json!([owner(json!({"uid": ""}))])), "metadata.ownerReferences").await;
+    for api_version in ["a/b/c", "a/", "/"] {
+        let owners = json!([owner(json!({"apiVersion": api_version}))]);
+        invalid(server, path, with(owners), "version must not be empty").await;
+    }
     invalid(
         server,
         path,
@@ -400,6 +425,18 @@ async fn deprecated_or_risky_fields_are_warned_of(server: &Probe) {
     body["spec"]["containers"][0]["env"] = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
     let answer = server.create("v1/pods", body).await;
     assert!(!answer.warnings().is_empty());
+    let risky = json!([{"name": ""}, {"name": "a"}, {"name": "a"}]);
+    let mut body = pod("b");
+    body["spec"]["imagePullSecrets"] = risky.clone();
+    let variables = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}, {"name": "A", "value": "$(A)"}]);
+    body["spec"]["containers"][0]["env"] = variables;
+    assert_eq!(server.create("v1/pods", body).await.warnings().len(), 3);
+    let mut body = deployment("a");
+    body["spec"]["template"]["spec"]["imagePullSecrets"] = risky;
+    assert_eq!(server.create("apps/v1/deployments", body).await.warnings().len(), 2);
+    let scaled =
+        server.patch("apps/v1/deployments/a", MERGE_PATCH, json!({"metadata": {"labels": {"a": "b"}}})).expect(200).await;
+    assert!(scaled.warnings().is_empty(), "{:?}", scaled.warnings());
     server.install(widget_crd(any())).await;
     let mut body = widget("a", json!({}));
     body["metadata"]["finalizers"] = json!(["bare"]);

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +52,9 @@ var specialTypes = map[reflect.Type]string{
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():        "schemaOrBool",
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]():       "schemaOrSchemas",
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrStringArray](): "schemaOrStrings",
+	reflect.TypeFor[authenticationv1.ExtraValue]():                  "texts",
+	reflect.TypeFor[authorizationv1.ExtraValue]():                   "texts",
+	reflect.TypeFor[certificatesv1.ExtraValue]():                    "texts",
 }
 
 // message is what objects of all kinds are to protobuf.

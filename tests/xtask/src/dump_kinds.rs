@@ -44,17 +44,23 @@ use proxy::Proxy;
 const FOLDER: &str = "host/devcluster/src/builtin/dump";
 
 /// The groups and versions of devcluster; the core group has no name.
-const GROUP_VERSIONS: [(&str, &str); 14] = [
+const GROUP_VERSIONS: [(&str, &str); 20] = [
     ("", "v1"),
+    ("admissionregistration.k8s.io", "v1"),
     ("apiextensions.k8s.io", "v1"),
+    ("apiregistration.k8s.io", "v1"),
     ("apps", "v1"),
+    ("authentication.k8s.io", "v1"),
+    ("authorization.k8s.io", "v1"),
     ("autoscaling", "v1"),
     ("autoscaling", "v2"),
     ("batch", "v1"),
+    ("certificates.k8s.io", "v1"),
     ("coordination.k8s.io", "v1"),
     ("discovery.k8s.io", "v1"),
     ("events.k8s.io", "v1"),
     ("networking.k8s.io", "v1"),
+    ("node.k8s.io", "v1"),
     ("policy", "v1"),
     ("rbac.authorization.k8s.io", "v1"),
     ("scheduling.k8s.io", "v1"),

@@ -27,7 +27,7 @@ struct Document {
 
 macro_rules! documents {
     ($($group:literal $version:literal $file:literal,)*) => {
-        static DOCUMENTS: [Document; 14] = [$(Document {
+        static DOCUMENTS: [Document; 20] = [$(Document {
             group: $group,
             version: $version,
             compressed: include_bytes!(concat!("dump/openapi/", $file, ".json.gz")),
@@ -40,15 +40,21 @@ macro_rules! documents {
 
 documents! {
     "" "v1" "api.v1",
+    "admissionregistration.k8s.io" "v1" "apis.admissionregistration.k8s.io.v1",
     "apiextensions.k8s.io" "v1" "apis.apiextensions.k8s.io.v1",
+    "apiregistration.k8s.io" "v1" "apis.apiregistration.k8s.io.v1",
     "apps" "v1" "apis.apps.v1",
+    "authentication.k8s.io" "v1" "apis.authentication.k8s.io.v1",
+    "authorization.k8s.io" "v1" "apis.authorization.k8s.io.v1",
     "autoscaling" "v1" "apis.autoscaling.v1",
     "autoscaling" "v2" "apis.autoscaling.v2",
     "batch" "v1" "apis.batch.v1",
+    "certificates.k8s.io" "v1" "apis.certificates.k8s.io.v1",
     "coordination.k8s.io" "v1" "apis.coordination.k8s.io.v1",
     "discovery.k8s.io" "v1" "apis.discovery.k8s.io.v1",
     "events.k8s.io" "v1" "apis.events.k8s.io.v1",
     "networking.k8s.io" "v1" "apis.networking.k8s.io.v1",
+    "node.k8s.io" "v1" "apis.node.k8s.io.v1",
     "policy" "v1" "apis.policy.v1",
     "rbac.authorization.k8s.io" "v1" "apis.rbac.authorization.k8s.io.v1",
     "scheduling.k8s.io" "v1" "apis.scheduling.k8s.io.v1",

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, Subresource};
 use crate::object;
+use crate::user::User;
 
 /// Metadata that some status updates cannot change.
 const RESET_FOR_STATUS: [&str; 6] =
@@ -33,6 +34,7 @@ pub(crate) fn prepare_for_create(kind: &Kind, object: &mut Value) {
         ("", "ServiceAccount") => clean_secret_references(object),
         ("apps", "DaemonSet") => set_template_generation(object, 1),
         ("batch", "Job") => job(object),
+        ("apiregistration.k8s.io", "APIService") => api_service(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_versions(object),
         _ => {}
     }
@@ -56,6 +58,11 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
         }
         Some(Subresource::EphemeralContainers) => pod::keep_all_but_ephemeral_containers(object, old),
         Some(Subresource::Resize) => pod::keep_all_but_resources(object, old),
+        Some(Subresource::Approval) => {
+            let conditions = object.get("status").and_then(|status| status.get("conditions")).cloned();
+            replace_except(object, old, &["metadata"]);
+            set_nested_field(object, "status", "conditions", conditions);
+        }
         _ => prepare_main(kind, object, old),
     }
     super::defaults::default(kind, object);
@@ -77,6 +84,9 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
             rest(object) != rest(old)
         }
         ("", "PodTemplate") => object.get("template") != old.get("template"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration") => {
+            object.get("webhooks") != old.get("webhooks")
+        }
         _ => object.get("spec") != old.get("spec"),
     };
     if changed && (counts_generation(kind) || matches!(&*kind.kind, "CSIDriver")) {
@@ -87,13 +97,16 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
 
 pub(crate) fn reset_fields(kind: &Kind, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
     match (subresource, &*kind.kind) {
+        (None, "CertificateSigningRequest") => vec![vec!["spec"], vec!["status"]],
         (None, _) if kind.has(Subresource::Status) => vec![vec!["status"]],
+        (Some(Subresource::Approval), _) => vec![vec!["spec"], vec!["status", "certificate"]],
         (Some(Subresource::Finalize), _) => vec![vec!["status"]],
         (Some(Subresource::Status), "Pod") => {
             vec![vec!["spec"], vec!["metadata", "deletionTimestamp"], vec!["metadata", "ownerReferences"]]
         }
         (Some(Subresource::Status), "Deployment") => vec![vec!["spec"], vec!["metadata", "labels"]],
-        (Some(Subresource::Status), "ServiceCIDR" | "VolumeAttachment" | "CustomResourceDefinition") => {
+        (Some(Subresource::Status), "CertificateSigningRequest") => vec![vec!["spec"], vec!["status", "conditions"]],
+        (Some(Subresource::Status), "ServiceCIDR" | "VolumeAttachment" | "CustomResourceDefinition" | "APIService") => {
             vec![vec!["metadata"], vec!["spec"]]
         }
         (Some(Subresource::Status), _) => vec![vec!["spec"]],
@@ -111,6 +124,7 @@ fn counts_generation(kind: &Kind) -> bool {
             | ("policy", "PodDisruptionBudget")
             | ("discovery.k8s.io", "EndpointSlice")
             | ("apiextensions.k8s.io", "CustomResourceDefinition")
+            | ("admissionregistration.k8s.io", _)
     )
 }
 
@@ -126,6 +140,7 @@ fn prepare_main(kind: &Kind, object: &mut Value, old: &Value) {
         ("", "Pod") => pod::prepare_for_update(object, old),
         ("", "Service") => service::prepare_for_update(object, old),
         ("", "ServiceAccount") => clean_secret_references(object),
+        ("certificates.k8s.io", "CertificateSigningRequest") => set_field(object, "spec", old.get("spec").cloned()),
         ("apps", "DaemonSet") => {
             let template = |object: &Value| object.get("spec").and_then(|spec| spec.get("template")).cloned();
             let before = template_generation(old);
@@ -147,6 +162,7 @@ fn prepare_status(kind: &Kind, object: &mut Value, old: &Value) {
         }
         ("apps", "Deployment") => keep_metadata(object, old, &["labels"]),
         ("apiextensions.k8s.io", "CustomResourceDefinition")
+        | ("apiregistration.k8s.io", "APIService")
         | ("networking.k8s.io", "ServiceCIDR")
         | ("storage.k8s.io", "VolumeAttachment") => {
             keep_metadata(object, old, &RESET_FOR_STATUS);
@@ -193,6 +209,26 @@ fn reset_status(kind: &Kind, object: &mut Value) {
         ("", "PersistentVolume" | "PersistentVolumeClaim") => set_field(object, "status", Some(json!({ "phase": "Pending" }))),
         ("", "Namespace") => set_field(object, "status", Some(json!({ "phase": "Active" }))),
         _ => {}
+    }
+}
+
+/// Sets the user who creates a CertificateSigningRequest.
+pub(crate) fn set_requestor(object: &mut Value, user: Option<&User>) {
+    for field in ["uid", "extra"] {
+        set_nested_field(object, "spec", field, None);
+    }
+    set_nested_field(object, "spec", "username", user.map(|user| json!(user.name)));
+    set_nested_field(object, "spec", "groups", user.map(|user| json!(user.groups)));
+}
+
+/// An APIService without a Service is served by the API server itself.
+fn api_service(object: &mut Value) {
+    if object.get("spec").is_some_and(|spec| spec.get("service").is_none()) {
+        let condition = json!({
+            "type": "Available", "status": "True", "lastTransitionTime": object::metadata(object, "creationTimestamp"),
+            "reason": "Local", "message": "Local APIServices are always available",
+        });
+        set_nested_field(object, "status", "conditions", Some(json!([condition])));
     }
 }
 

@@ -71,6 +71,7 @@ pub(crate) enum ValueType {
     SchemaOrBool,
     SchemaOrSchemas,
     SchemaOrStrings,
+    Texts,
     Message(Arc<str>),
 }
 
@@ -91,6 +92,7 @@ impl From<String> for ValueType {
             "schemaOrBool" => Self::SchemaOrBool,
             "schemaOrSchemas" => Self::SchemaOrSchemas,
             "schemaOrStrings" => Self::SchemaOrStrings,
+            "texts" => Self::Texts,
             _ => Self::Message(name.into()),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::names;
 use super::path::Path;
-use super::serve::condition;
+use super::serve::{condition, without_conversion};
 use super::structural::{flag, list, text, texts};
 use crate::kinds::Subresource;
 use crate::object;
@@ -250,11 +250,12 @@ pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
     }
 }
 
-/// Returns warnings about unknown formats that are not in `old`.
+/// Returns warnings about unknown formats that are not in `old`, and about a conversion webhook.
 pub(crate) fn warnings(definition: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unrecognized_formats).unwrap_or_default();
     let new = unrecognized_formats(definition).into_iter().filter(|format| !before.contains(format));
-    new.map(|format| format!("unrecognized format {format:?}")).collect()
+    let formats = new.map(|format| format!("unrecognized format {format:?}"));
+    formats.chain(definition.get("spec").and_then(without_conversion)).collect()
 }
 
 fn unrecognized_formats(definition: &Value) -> Vec<String> {

@@ -60,7 +60,10 @@ pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
         }
         let origin = Origin::Custom(Arc::new(CustomVersion {
             columns: columns(version),
-            deprecation_warning: deprecation(spec, version),
+            warnings: deprecation(spec, version)
+                .into_iter()
+                .chain((name != storage_version).then(|| without_conversion(spec)).flatten())
+                .collect(),
             storage_version: Arc::clone(&storage_version),
             scale: strategy.scale.clone(),
             open_api_schema: Arc::new(open_api_schema),
@@ -139,6 +142,16 @@ fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     Some(match best {
         Some(best) => format!("{warning}; use {group}/{best} {kind}"),
         None => warning,
+    })
+}
+
+/// The warning that a definition's objects are not converted by its webhook; `None` if it has none.
+pub(super) fn without_conversion(spec: &Value) -> Option<String> {
+    let strategy = spec.get("conversion").map_or("", |conversion| object::text(conversion, "strategy"));
+    let plural = spec.get("names").map_or("", |names| object::text(names, "plural"));
+    (strategy == "Webhook").then(|| {
+        let name = format!("{plural}.{}", object::text(spec, "group"));
+        format!("devcluster calls no conversion webhooks: the versions of {name} differ in their apiVersion only, and unknown fields are dropped")
     })
 }
 

@@ -17,15 +17,16 @@ use crate::request::{ResourcePath, Target};
 use crate::server::Server;
 use crate::server::node::NodeRequest;
 use crate::status::{Named, Status};
+use crate::user::Requester;
 use crate::verbs::patch::{Created, PatchType};
 use crate::verbs::{Call, Written};
 
-struct Incoming<'a> {
-    method: &'a Method,
-    headers: &'a HeaderMap,
-    body: &'a Bytes,
-    query: Query,
-    rendering: Rendering,
+pub(super) struct Incoming<'a> {
+    pub(super) method: &'a Method,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a Bytes,
+    pub(super) query: Query,
+    pub(super) rendering: Rendering,
 }
 
 impl Server {
@@ -98,21 +99,23 @@ impl Server {
             now,
         )
         .about(subresource);
-        let deprecation = match &call.kind.origin {
-            Origin::Custom(version) => version.deprecation_warning.clone(),
-            Origin::Builtin => None,
+        let warnings = match &call.kind.origin {
+            Origin::Custom(version) => version.warnings.clone(),
+            Origin::Builtin => Vec::new(),
         };
         // Objects of a namespaced kind have no path without a namespace.
         let is_across = call.kind.scope == Scope::Namespaced && path.namespace.is_none();
         let answer = match (path.name.is_some(), subresource) {
+            (false, _) if call.kind.is_review() && !is_across => self.review(call, &incoming),
             (false, _) => self.collection(call, incoming, path.is_watch, is_across),
             (true, _) if is_across => self.nothing_at(&path.group),
             (true, None) => self.object(call, incoming, path.is_watch),
+            (true, Some(Subresource::Token)) => self.token(call, &incoming),
             (true, Some(Subresource::Scale)) => self.scale(call, &incoming),
             (true, Some(Subresource::Binding | Subresource::Eviction)) => self.act_on_pod(call, &incoming),
             (true, Some(_)) => self.part(call, &incoming),
         };
-        answer.map(|answer| answer.with_warnings(deprecation.as_slice()))
+        answer.map(|answer| answer.with_warnings(&warnings))
     }
 
     /// The answer for an unknown path: built-in groups have a router that answers with a Status.
@@ -291,10 +294,11 @@ impl Server {
 }
 
 impl Call {
-    fn take(&mut self, options: &WriteOptions, headers: &HeaderMap) {
+    pub(super) fn take(&mut self, options: &WriteOptions, headers: &HeaderMap) {
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         self.manager = fields::manager_name(&options.field_manager, agent);
         self.dry_run = options.dry_run;
+        self.user = Requester::of(headers).ok().map(|requester| requester.effective().clone());
     }
 }
 
@@ -321,7 +325,7 @@ fn not_for_collections(call: &Call, method: &Method) -> Result<Answer, Status> {
     }
 }
 
-fn method_not_allowed() -> Answer {
+pub(super) fn method_not_allowed() -> Answer {
     Status::method_not_allowed().into()
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::read::labels;
-use super::{age, autoscaling, cluster, network, pod, workloads};
+use super::{admission, age, autoscaling, cluster, network, pod, workloads};
 use crate::kinds::Kind;
 use crate::object;
 
@@ -54,6 +54,9 @@ fn row(kind: &Kind, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
             vec![object::name(object).into(), class.into(), capacity.into()]
         }
         ("node.k8s.io", "RuntimeClass") => cluster::texts(object, &["/handler"], age),
+        ("admissionregistration.k8s.io", kind) => return admission::row(kind, object, age),
+        ("apiregistration.k8s.io", "APIService") => admission::api_service(object, age),
+        ("certificates.k8s.io", "CertificateSigningRequest") => cluster::signing_request(object, age),
         _ => return None,
     })
 }

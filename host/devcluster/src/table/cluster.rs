@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::age;
@@ -272,5 +272,30 @@ pub(super) fn volume_attachment(attachment: &Value, age: Value) -> Vec<Value> {
         text(attachment, "/spec/nodeName").into(),
         flag(attachment, "/status/attached").into(),
         age,
+    ]
+}
+
+pub(super) fn signing_request(request: &Value, age: Value) -> Vec<Value> {
+    let has = |kind: &str| list(request, "/status/conditions").iter().any(|condition| text(condition, "/type") == kind);
+    let mut condition = match () {
+        () if has("Denied") => "Denied",
+        () if has("Approved") => "Approved",
+        () => "Pending",
+    }
+    .to_owned();
+    if has("Failed") {
+        condition.push_str(",Failed");
+    }
+    if !text(request, "/status/certificate").is_empty() {
+        condition.push_str(",Issued");
+    }
+    let duration = request.pointer("/spec/expirationSeconds").and_then(Value::as_i64);
+    vec![
+        object::name(request).into(),
+        age,
+        filled_or(request, "/spec/signerName", "<none>").into(),
+        text(request, "/spec/username").into(),
+        duration.map_or_else(|| "<none>".to_owned(), |seconds| age::human(SignedDuration::from_secs(seconds))).into(),
+        condition.into(),
     ]
 }

@@ -13,7 +13,7 @@ use crate::registry::Registry;
 use crate::request::body::{self, Decoded};
 use crate::request::options::WriteOptions;
 use crate::status::{FieldError, Named, Status};
-use crate::verbs::write::strict_error;
+use crate::verbs::write::{Deduplication, strict_error};
 use crate::verbs::{Call, Written};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,7 @@ impl Registry {
         call.settle_namespace(&mut value)?;
         check_unchanged_name(call, &value)?;
         self.record_update(call, &served, &mut value);
+        call.deduplicate_owners(&mut value, Deduplication::AfterAdmission);
         Ok((self.replace(call, &live, &served, value)?, Created::No))
     }
 
@@ -128,6 +129,7 @@ impl Registry {
         }
         call.settle_namespace(&mut value)?;
         check_unchanged_name(call, &value)?;
+        call.deduplicate_owners(&mut value, Deduplication::AfterAdmission);
         match (live, served) {
             (Some(live), Some(served)) => Ok((self.replace(call, &live, &served, value)?, Created::No)),
             _ => Ok((self.create_owned(call, value)?, Created::Yes)),

@@ -16,7 +16,7 @@ use crate::request::options::{DryRun, WriteOptions};
 use crate::status::{FieldError, Named, Status};
 use crate::store::{Key, Resource, Stored};
 use crate::validation;
-use crate::verbs::{Call, Written};
+use crate::verbs::{Call, Written, warnings};
 
 /// The maximum length of the prefix in a generated name, so that the name is a DNS label.
 const GENERATE_NAME_LIMIT: usize = 58;
@@ -124,6 +124,7 @@ impl Registry {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message));
         }
+        call.deduplicate_owners(&mut value, Deduplication::OfRequest);
         let kind = Arc::clone(&call.kind);
         let manager = Manager { name: &call.manager, api_version: &kind.api_version(), subresource: call.subresource_name() };
         let reset = kind.reset_fields(call.subresource);
@@ -139,24 +140,26 @@ impl Registry {
             call.name = object::name(&value).to_owned();
         }
         object::remove_metadata(&mut value, "resourceVersion");
-        self.admit_to_namespace(call)?;
+        let requested = if generated { object::metadata(&value, "generateName").to_owned() } else { call.name.clone() };
+        let named = Named { group: kind.group(), resource: &kind.resource.plural, name: &requested };
+        self.admit_to_namespace(call, named)?;
         object::set_metadata(&mut value, "uid", Value::from(self.random.uuid()));
         object::set_metadata(&mut value, "creationTimestamp", Value::from(object::seconds(call.now)));
-        if (kind.group(), &*kind.kind) == ("", "Pod") {
-            let (accounts, namespace) = (Resource::new("", "serviceaccounts"), call.key().namespace);
-            let account = |name: &str| self.store.get(&accounts, &Key::new(&namespace, name)).map(|stored| &stored.value);
-            builtin::admit_service_account(&mut value, account);
+        if kind.is_signing_request() {
+            builtin::set_requestor(&mut value, call.user.as_ref());
+        }
+        if kind.is_pod() {
+            self.admit_service_account(call, named, &mut value)?;
+            self.admit_priority(named, &mut value)?;
         }
         kind.prepare_for_create(&mut value);
         let mut errors = validation::validate_metadata(&kind, &value);
         errors.extend(kind.validate(&value));
-        call.warnings.extend(validation::warnings::on_create(&kind, &value));
-        if kind.is_definition() {
-            call.warnings.extend(crate::custom::definition::warnings(&value, None));
-        }
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
+        call.warnings.extend(warnings::of(&kind, &value, None));
+        self.admit_to_quota(call, named)?;
         self.allocate(call, &mut value, None)?;
         let resource = kind.storage();
         if let Some(live) = self.store.get(&resource, &call.key()) {
@@ -236,29 +239,6 @@ impl Registry {
         true
     }
 
-    /// The NamespaceLifecycle admission: the namespace must exist and not be terminating.
-    fn admit_to_namespace(&self, call: &Call) -> Result<(), Status> {
-        if call.namespace.is_empty() {
-            return Ok(());
-        }
-        let namespaces = Resource::new("", "namespaces");
-        let Some(namespace) = self.store.get(&namespaces, &Key::new("", &call.namespace)) else {
-            return Err(Status::not_found(Named { group: "", resource: "namespaces", name: &call.namespace }));
-        };
-        let phase = namespace.value.pointer("/status/phase").and_then(Value::as_str);
-        if phase != Some("Terminating") && !object::is_deleting(&namespace.value) {
-            return Ok(());
-        }
-        let why = format!("unable to create new content in namespace {} because it is being terminated", call.namespace);
-        let mut status = Status::forbidden(call.named(), &why);
-        if let Some(details) = status.details.as_mut().and_then(Value::as_object_mut) {
-            let message = format!("namespace {} is being terminated", call.namespace);
-            let cause = json!({ "reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace" });
-            details.insert("causes".to_owned(), json!([cause]));
-        }
-        Err(status)
-    }
-
     /// Replaces an object, or the part that the call's subresource covers, by a decoded one.
     ///
     /// # Errors
@@ -291,6 +271,7 @@ impl Registry {
         {
             return Err(uid_mismatch(call, asked, real));
         }
+        call.deduplicate_owners(&mut value, Deduplication::OfRequest);
         let served = call.served(&self.kinds, &live);
         self.record_update(call, &served, &mut value);
         self.replace(call, &live, &served, value)
@@ -325,13 +306,11 @@ impl Registry {
         let mut errors = validation::validate_metadata(&kind, &value);
         errors.extend(validation::validate_metadata_update(&value, served));
         errors.extend(kind.validate_update(call.subresource, &value, served));
-        if kind.is_definition() {
-            call.warnings.extend(crate::custom::definition::warnings(&value, Some(served)));
-        }
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
         if call.subresource.is_none() {
+            call.warnings.extend(warnings::of(&kind, &value, Some(served)));
             self.allocate(call, &mut value, Some(served))?;
         }
         if fields::same_but_for_times(served, &value) && self.is_stored_unchanged(&kind, live, &value) {
@@ -350,6 +329,41 @@ impl Registry {
             };
         }
         Ok(self.commit(call, &resource, &key, value))
+    }
+}
+
+/// The step at which the API server drops equal owner references, which its warning names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deduplication {
+    OfRequest,
+    AfterAdmission,
+}
+
+impl Call {
+    /// Drops owner references that are equal to an earlier one, with a warning.
+    pub(crate) fn deduplicate_owners(&mut self, value: &mut Value, step: Deduplication) {
+        let mut kept: Vec<Value> = Vec::new();
+        let mut duplicates: Vec<&str> = Vec::new();
+        for reference in object::owner_references(value) {
+            if kept.contains(reference) {
+                duplicates.push(object::text(reference, "uid"));
+            } else {
+                kept.push(reference.clone());
+            }
+        }
+        if duplicates.is_empty() {
+            return;
+        }
+        let when = match step {
+            Deduplication::OfRequest => "",
+            Deduplication::AfterAdmission => " after mutating admission happens",
+        };
+        self.warnings.push(format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such \
+             requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            duplicates.join(", ")
+        ));
+        object::set_metadata(value, "ownerReferences", Value::Array(kept));
     }
 }
 

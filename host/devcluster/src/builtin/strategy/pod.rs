@@ -13,8 +13,6 @@ const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(super) fn prepare_for_create(pod: &mut Value) {
     if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
         tolerations(spec);
-        spec.entry("priority").or_insert_with(|| json!(0));
-        spec.entry("preemptionPolicy").or_insert_with(|| json!("PreemptLowerPriority"));
     }
     let gated = pod
         .get("spec")
@@ -71,14 +69,11 @@ pub(super) fn keep_all_but_resources(pod: &mut Value, old: &Value) {
     }
 }
 
-/// `ServiceAccount` admission: adds the account that `account` finds by name, its pull secrets and
-/// a volume with its token, named by the Pod's UID. Does nothing without the account.
-pub(crate) fn admit_service_account<'a>(pod: &mut Value, account: impl FnOnce(&str) -> Option<&'a Value>) {
+/// `ServiceAccount` admission: adds the account of this name, its pull secrets and a volume with its
+/// token, named by the Pod's UID.
+pub(crate) fn admit_service_account(pod: &mut Value, name: &str, account: &Value) {
     let uid = object::metadata(pod, "uid").to_owned();
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    let name =
-        spec.get("serviceAccountName").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or("default").to_owned();
-    let Some(account) = account(&name) else { return };
     spec.insert("serviceAccountName".to_owned(), json!(name));
     spec.insert("serviceAccount".to_owned(), json!(name));
     if let Some(secrets) = account.get("imagePullSecrets") {

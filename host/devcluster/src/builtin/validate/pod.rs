@@ -41,11 +41,6 @@ fn validate_spec(spec: &Field<'_>, errors: &mut Errors) {
     spec.get("restartPolicy").one_of(errors, &["Always", "OnFailure", "Never"]);
     spec.get("dnsPolicy").one_of(errors, &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
     validation::labels(&spec.get("nodeSelector"), errors);
-    for secret in spec.get("imagePullSecrets").items() {
-        if secret.len() == 0 {
-            secret.get("name").required(errors, "");
-        }
-    }
     for name in ["serviceAccountName", "nodeName", "priorityClassName"] {
         if !spec.get(name).text().is_empty() {
             spec.get(name).dns_subdomain(errors);

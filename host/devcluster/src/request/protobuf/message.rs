@@ -143,6 +143,7 @@ pub(super) fn value(value_type: &ValueType, tag: Tag, reader: &mut Reader<'_>, d
         ValueType::Quantity => special::quantity(bytes(tag, reader)?)?,
         ValueType::IntOrString => special::int_or_string(bytes(tag, reader)?)?,
         ValueType::Json => special::json(bytes(tag, reader)?)?,
+        ValueType::Texts => special::texts(bytes(tag, reader)?)?,
         ValueType::SchemaOrBool => special::schema_or_bool(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,
         ValueType::SchemaOrSchemas => special::schema_or_schemas(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,
         ValueType::SchemaOrStrings => special::schema_or_strings(bytes(tag, reader)?, &|schema| object(SCHEMA, schema, depth))?,

@@ -92,6 +92,19 @@ pub(super) fn json(message: &[u8]) -> Result<Value, Error> {
     serde_json::from_slice(raw).map_err(|_| Error("raw JSON that is not JSON"))
 }
 
+/// `authorization.ExtraValue` and the like: a list of texts.
+pub(super) fn texts(message: &[u8]) -> Result<Value, Error> {
+    let mut texts = Vec::new();
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag()? {
+        match tag.number {
+            1 => texts.push(Value::from(text(bytes(tag, &mut reader)?))),
+            _ => reader.skip(tag)?,
+        }
+    }
+    Ok(Value::Array(texts))
+}
+
 /// Reads a nested schema, or an item of a list.
 type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Value, Error>;
 
