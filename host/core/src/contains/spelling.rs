@@ -68,9 +68,11 @@ const RENDERED_FIELDS: &[RenderedField] = &[
     quantity(&["target", "averageValue"]),
     quantity(&["behavior", "scaleUp", "tolerance"]),
     quantity(&["behavior", "scaleDown", "tolerance"]),
-    // ConfigMaps and webhooks.
+    // ConfigMaps, webhooks, APIServices and CertificateSigningRequests.
     base64(&["", "binaryData", "*"]),
     base64(&["clientConfig", "caBundle"]),
+    base64(&["", "spec", "caBundle"]),
+    base64(&["", "spec", "request"]),
 ];
 
 /// Fields that the API server omits if they are false, 0 or empty, after their parents. Other
