@@ -35,7 +35,7 @@ use tracing::{error, info};
 use self::exit::{compared, ended};
 use crate::commands::connect;
 use crate::commands::inspect::{self, InspectArguments};
-use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Leases, Permissions, Reviews};
+use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Leases, Permissions, Printed, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
 use crate::commands::signals::stop_signal;
@@ -355,7 +355,8 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     if arguments.namespaced {
         permissions.check_namespaced()?;
     }
-    print_documents(&permissions.objects(source.name(), arguments.service_account.as_ref()))
+    let objects = permissions.objects(source.name(), arguments.service_account.as_ref());
+    print_documents(objects.iter().map(Printed::yaml))
 }
 
 fn former_kinds<'a>(
@@ -375,11 +376,12 @@ fn print(text: impl std::fmt::Display) -> anyhow::Result<()> {
     write!(std::io::stdout(), "{text}").context("cannot write to standard output")
 }
 
-fn print_documents(objects: &[serde_json::Value]) -> anyhow::Result<()> {
+fn print_documents(
+    documents: impl Iterator<Item = Result<String, impl std::error::Error + Send + Sync + 'static>>,
+) -> anyhow::Result<()> {
     let mut output = std::io::stdout().lock();
-    for object in objects {
-        let yaml = serde_saphyr::to_string(object).context("cannot write YAML")?;
-        write!(output, "---\n{yaml}").context("cannot write to standard output")?;
+    for yaml in documents {
+        write!(output, "---\n{}", yaml.context("cannot write YAML")?).context("cannot write to standard output")?;
     }
     Ok(())
 }
@@ -409,7 +411,7 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     for path in &arguments.plugins {
         crds.extend_from_slice(&open(&sandbox, path)?.manifest().crds);
     }
-    print_documents(&crds)
+    print_documents(crds.iter().map(serde_saphyr::to_string))
 }
 
 /// The name of the Pod, which is its host name.

@@ -6,7 +6,8 @@ use std::process::Command;
 use gyre_controlplane::{AuditEvent, Signal};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, PATIENCE, condition, config_map, websites};
+use crate::harness::{Cluster, Folder, GYRE, PATIENCE, condition, config_map, guest, websites};
+use crate::plane::Plane;
 
 const ECHOS: usize = 20;
 
@@ -32,9 +33,28 @@ fn texts<'a>(rule: &'a Value, key: &str) -> Vec<&'a str> {
 }
 
 pub(crate) fn rbac(arguments: &[&str]) -> Vec<Value> {
+    serde_saphyr::from_multiple(&printed(arguments)).unwrap()
+}
+
+fn printed(arguments: &[&str]) -> String {
     let output = Command::new(GYRE).arg("rbac").args(arguments).output().expect("gyre runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap()
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The text with the proposed rules, as a person leaves it.
+fn with_proposals(text: &str, bound: &str) -> String {
+    let line = |line: &str| match line.strip_prefix('#').filter(|rest| !rest.starts_with(' ') || rest.starts_with("  ")) {
+        Some(rule) => format!("{}\n", rule.replace("NAME", bound)),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// The kind, the namespace and the name of each object.
+fn identities(objects: &[Value]) -> BTreeSet<[String; 3]> {
+    let text = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    objects.iter().map(|object| ["/kind", "/metadata/namespace", "/metadata/name"].map(|at| text(object, at))).collect()
 }
 
 fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
@@ -336,6 +356,102 @@ fn a_checked_configuration_shows_where_each_mount_may_write() {
     }
 }
 
+/// Otherwise, applying the rules of one plugin would take those of another away.
+#[test]
+fn the_rules_of_one_plugin_replace_neither_those_of_another_nor_the_charts() {
+    let folder = Folder::new();
+    let of = |plugin: &str, more: &[&str]| {
+        let account = ["--service-account", "gyre-system/gyre"];
+        let objects = rbac(&[&["--plugin", plugin][..], &account, more].concat());
+        let host = objects.iter().filter(|object| object["metadata"]["name"].as_str().unwrap().ends_with(":host"));
+        (identities(&objects), host.cloned().collect::<Vec<Value>>())
+    };
+    for more in [&[][..], &["--namespace", "team-a"], &["--name", "gyre", "--home-namespace", "team-a"]] {
+        let (echos, host) = of(gyre_artifacts::ECHO, more);
+        let (websites, same_host) = of(gyre_artifacts::WEBSITE, more);
+        let shared: BTreeSet<&[String; 3]> = echos.intersection(&websites).collect();
+        assert_eq!(shared, identities(&host).iter().collect(), "only the host's own are shared");
+        assert_eq!(host, same_host, "and those are the same");
+        // No name of an object of a Helm release has a colon.
+        assert!(echos.union(&websites).all(|[_, _, name]| name.contains(':')), "{echos:?}");
+    }
+    // A deployment and a mount whose names are joined by the same hyphens as others'.
+    let deployment = |name: &str, mount: &str| {
+        let mounts = json!([{ "plugin": gyre_artifacts::ECHO, "name": mount, "impersonate": "a/b" }]);
+        let file = folder.put("gyre.yaml", json!({ "name": name, "mounts": mounts }).to_string());
+        identities(&rbac(&["--config", &file, "--service-account", "gyre-system/gyre"]))
+    };
+    let (one, other) = (deployment("a", "b-c"), deployment("a-b", "c"));
+    assert!(one.is_disjoint(&other), "{one:?} {other:?}");
+    let (writer, host) = (deployment("a", "writer"), deployment("a", "host"));
+    let shared: Vec<&[String; 3]> = writer.intersection(&host).filter(|[_, _, name]| name != "a:host").collect();
+    assert!(shared.is_empty(), "{shared:?}");
+}
+
+#[test]
+fn what_a_plugin_needs_to_grant_permissions_is_proposed_in_comments() {
+    let folder = Folder::new();
+    let granting = |more: Value| {
+        let mut mount = json!({ "plugin": gyre_artifacts::probes::GRANTING, "namespaces": ["a"] });
+        mount.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        printed(&["--config", &folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string())])
+    };
+    let verbs = |text: &str| -> BTreeSet<String> {
+        let roles: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+        let rule = |role: &Value, rule: &Value| {
+            let names = texts(rule, "resourceNames").join(",");
+            let of = |verb: &&str| ["bind", "escalate"].contains(verb);
+            let found = texts(rule, "verbs").into_iter().filter(of);
+            let found = found.map(|verb| format!("{verb} {} {names}", texts(rule, "resources").join(",")));
+            found.map(|said| format!("{}: {}", role["metadata"]["name"].as_str().unwrap(), said.trim())).collect::<Vec<_>>()
+        };
+        roles.iter().flat_map(|role| role["rules"].as_array().into_iter().flatten().flat_map(|of| rule(role, of))).collect()
+    };
+    let text = granting(json!({}));
+    assert_eq!(verbs(&text), BTreeSet::new(), "an operator decides");
+    assert!(text.contains("every permission of the role that it"), "{text}");
+    let proposed = |text: &str| verbs(&with_proposals(text, "view"));
+    let [bind, escalate] = ["bind clusterroles,roles view", "escalate roles"];
+    let all = |holder: &str| -> BTreeSet<String> { [bind, escalate].map(|said| format!("{holder}: {said}")).into() };
+    assert_eq!(proposed(&text), all("gyre:mount:granting"));
+    assert_eq!(proposed(&granting(json!({ "impersonate": "a/writer" }))), all("gyre:mount:granting:writer"));
+    let only = granting(json!({ "grants": { "children": ["RoleBinding.v1.rbac.authorization.k8s.io"] } }));
+    assert_eq!(proposed(&only), [format!("gyre:mount:granting: {bind}")].into());
+    let worldwide = printed(&["--plugin", gyre_artifacts::probes::WORLDWIDE]);
+    assert_eq!(proposed(&worldwide), ["gyre:mount:worldwide: escalate clusterroles".to_owned()].into());
+    assert!(!printed(&["--plugin", gyre_artifacts::ECHO]).contains('#'));
+}
+
+/// The API server refuses the children with the rules alone, and accepts them with the proposals.
+#[test]
+fn a_plugin_that_grants_permissions_works_with_the_proposed_rules() {
+    let Some(cluster) = Cluster::for_test("granting", &["granting"]) else { return };
+    let Plane::Real(plane) = &cluster.plane else { panic!("devcluster authorizes nobody") };
+    cluster.kubectl(&["create", "serviceaccount", "host", "-n", "granting"]);
+    let arguments = ["--plugin", gyre_artifacts::probes::GRANTING, "--namespace", "granting", "--home-namespace", "granting"];
+    let text = printed(&[&arguments[..], &["--service-account", "granting/host"]].concat());
+    let apply = |text: &str| cluster.apply_all(&serde_saphyr::from_multiple::<Value>(text).unwrap());
+    apply(&text);
+    let kubeconfig = plane.kubeconfig_for_service_account("granting", "host").expect("a token");
+    let arguments = ["--home-namespace", "granting"];
+    let _host = cluster.host_as(&kubeconfig, &[gyre_artifacts::probes::GRANTING], &["granting"], &arguments);
+    let spec = json!({ "clusterRole": "view", "verbs": ["get", "patch"] });
+    cluster.apply(&guest("Granting", "granting", "it", spec).to_string());
+    let refused = cluster.reason("granting", "granting", "it", "Ready", "Forbidden");
+    let message = condition(&refused, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("attempting to grant RBAC permissions not currently held"), "{message}");
+
+    apply(&with_proposals(&text, "view"));
+    cluster.touch("granting", "granting", "it", "again");
+    cluster.ready("granting", "granting", "it");
+    for kind in ["rolebinding", "role"] {
+        assert!(cluster.get("granting", kind, "it").is_some(), "{kind}");
+    }
+    let other = json!({ "clusterRole": "edit" });
+    cluster.apply(&guest("Granting", "granting", "other", other).to_string());
+    cluster.reason("granting", "granting", "other", "Ready", "Forbidden");
+}
+
 #[test]
 fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
     let folder = Folder::new();
@@ -353,7 +469,7 @@ fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
         let text =
             |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let name = |object: &Value| ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(object, pointer));
-        let names: BTreeSet<[String; 3]> = objects.iter().map(name).collect();
+        let names = identities(&objects);
         assert_eq!(names.len(), objects.len(), "two objects of one name: {objects:#?}");
         for (account, resource) in [("a", "jobs"), ("b", "cronjobs")] {
             let binds = |object: &&Value| text(object, "/subjects/0/namespace") == account;

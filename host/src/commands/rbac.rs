@@ -22,12 +22,22 @@
 //!
 //! Children are in other namespaces than their parents only if [`WriteNamespaces`] grants them. If
 //! it once did, declare [`CrossNamespaceChildren::Expected`].
+//!
+//! The names of the objects contain colons, which names of deployments, mounts and Helm releases
+//! cannot contain. So the objects of a mount replace neither those of another nor a chart's.
+//!
+//! | rules of | name |
+//! |---|---|
+//! | the host itself | `DEPLOYMENT:host` |
+//! | the host for a mount | `DEPLOYMENT:mount:MOUNT` |
+//! | the account that a mount impersonates | `DEPLOYMENT:mount:MOUNT:writer` |
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_core::grants::{Namespaces, Scope, WriteNamespaces};
 use gyre_core::names::is_dns_label;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::text::list;
 use gyre_engine::cluster::kinds;
 use gyre_engine::leadership::election::ElectionScope;
 use gyre_engine::mounts::inventory::Place;
@@ -48,10 +58,85 @@ fn find(known: &Known, mount: &str, kind: &GroupVersionKind) -> Result<Served, E
     known.served(kind).ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })
 }
 
+/// The holder of permissions. Each has roles of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Subject {
+enum Holder {
+    /// The host, for itself.
     Host,
-    Impersonated(ServiceAccount),
+    /// The host, for a mount.
+    Mount(String),
+    /// The account that a mount impersonates.
+    Writer(String, ServiceAccount),
+}
+
+impl Holder {
+    fn writer(program: &Program) -> Self {
+        let mount = program.name.to_string();
+        match &program.impersonate {
+            Some(account) => Self::Writer(mount, account.clone()),
+            None => Self::Mount(mount),
+        }
+    }
+
+    fn role(&self, deployment: &str) -> String {
+        match self {
+            Self::Host => format!("{deployment}:host"),
+            Self::Mount(mount) => format!("{deployment}:mount:{mount}"),
+            Self::Writer(mount, _) => format!("{deployment}:mount:{mount}:writer"),
+        }
+    }
+}
+
+/// A permission without which the API server refuses objects that grant permissions, and which
+/// cannot be minimal, because only the plugin knows what its children grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Delegation {
+    /// For RoleBindings and ClusterRoleBindings.
+    Bind,
+    /// For Roles.
+    EscalateRoles,
+    /// For ClusterRoles.
+    EscalateClusterRoles,
+}
+
+const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
+
+impl Delegation {
+    fn of(child: &GroupVersionKind) -> Option<Self> {
+        match child.kind.as_str() {
+            _ if child.group != RBAC_GROUP => None,
+            "RoleBinding" | "ClusterRoleBinding" => Some(Self::Bind),
+            "Role" => Some(Self::EscalateRoles),
+            "ClusterRole" => Some(Self::EscalateClusterRoles),
+            _ => None,
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Bind => {
+                "The API server refuses a binding (403, Forbidden) unless its writer has every permission of the role that it\n\
+                 binds, or the verb `bind` for this role. Only the plugin knows the roles. Name them, and add this rule:"
+            }
+            Self::EscalateRoles | Self::EscalateClusterRoles => {
+                "The API server refuses a role (403, Forbidden) unless its writer has every permission in it, or the verb\n\
+                 `escalate`. Only the plugin knows the permissions. Add rules with them; or, if they cannot be known, this rule,\n\
+                 with which the plugin can create roles with any permission:"
+            }
+        }
+    }
+
+    fn rule(self) -> Value {
+        match self {
+            Self::Bind => json!({
+                "apiGroups": [RBAC_GROUP], "resources": ["clusterroles", "roles"], "resourceNames": ["NAME"], "verbs": ["bind"],
+            }),
+            Self::EscalateRoles => json!({ "apiGroups": [RBAC_GROUP], "resources": ["roles"], "verbs": ["escalate"] }),
+            Self::EscalateClusterRoles => {
+                json!({ "apiGroups": [RBAC_GROUP], "resources": ["clusterroles"], "verbs": ["escalate"] })
+            }
+        }
+    }
 }
 
 /// The scope of a rule. A ClusterRole sorts before Roles.
@@ -64,8 +149,15 @@ enum Where {
 /// The group, the resource, and the names of objects, if it is restricted to some.
 type Resource = (String, String, Vec<String>);
 
+/// The permissions that make up a role.
 #[derive(Default)]
-pub(crate) struct Permissions(BTreeMap<(Subject, Where), BTreeMap<Resource, BTreeSet<&'static str>>>);
+struct Permitted {
+    rules: BTreeMap<Resource, BTreeSet<&'static str>>,
+    delegations: BTreeSet<Delegation>,
+}
+
+#[derive(Default)]
+pub(crate) struct Permissions(BTreeMap<(Holder, Where), Permitted>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
@@ -114,7 +206,7 @@ impl Permissions {
         for program in programs {
             permissions.add_program(program, known, deployment.cross_namespace_children)?;
         }
-        let own = |namespace: &str| (Subject::Host, Where::In(namespace.to_owned()));
+        let own = |namespace: &str| (Holder::Host, Where::In(namespace.to_owned()));
         if let Some(Place { namespace, name }) = &deployment.inventory {
             permissions.add(&own(namespace), ("", "configmaps", &[]), &["create"]);
             permissions.add(&own(namespace), ("", "configmaps", &[name]), &["get", "update"]);
@@ -134,7 +226,7 @@ impl Permissions {
             None => {}
         }
         if deployment.reviews == Reviews::Asked {
-            let host = (Subject::Host, Where::Everywhere);
+            let host = (Holder::Host, Where::Everywhere);
             permissions.add(&host, ("authentication.k8s.io", "tokenreviews", &[]), &["create"]);
             permissions.add(&host, ("authorization.k8s.io", "subjectaccessreviews", &[]), &["create"]);
         }
@@ -165,7 +257,7 @@ impl Permissions {
         let has_far_children = parent.scope == Scope::Namespaced && written.iter().any(|(_, served)| is_far(served));
         let finalizers = if manifest.finalizes || has_far_children { Finalizers::Held } else { Finalizers::None };
 
-        let writer = program.impersonate.clone().map_or(Subject::Host, Subject::Impersonated);
+        let writer = Holder::writer(program);
         self.add_parents(
             program,
             &parent,
@@ -178,6 +270,7 @@ impl Permissions {
             for place in written_places(program, parent.scope, served.scope, cross_namespace_children) {
                 let (write, resource) = ((writer.clone(), place), (kind.group.as_str(), served.plural.as_str(), &[][..]));
                 self.add(&write, resource, &["create", "delete", "get", "patch"]);
+                self.0.entry(write).or_default().delegations.extend(Delegation::of(kind));
             }
         }
         if let Some(shadow) = &program.shadow {
@@ -185,17 +278,18 @@ impl Permissions {
         }
         if let Some(account) = &program.impersonate {
             let place = Where::In(account.namespace.clone());
-            self.add(&(Subject::Host, place), ("", "serviceaccounts", &[&account.name]), &["impersonate"]);
+            let host = Holder::Mount(program.name.to_string());
+            self.add(&(host, place), ("", "serviceaccounts", &[&account.name]), &["impersonate"]);
         }
         Ok(())
     }
 
     /// Permits to delete the children of a kind that the mounted plugin no longer declares.
     pub(crate) fn add_former(&mut self, program: &Program, kind: &kinds::Resource, known: &Known) -> Result<(), Error> {
-        let writer = program.impersonate.clone().map_or(Subject::Host, Subject::Impersonated);
+        let (host, writer) = (Holder::Mount(program.name.to_string()), Holder::writer(program));
         let resource = (kind.api.group.as_str(), kind.api.plural.as_str(), &[][..]);
         for place in places(&program.namespaces, kind.scope) {
-            self.add(&(Subject::Host, place.clone()), resource, &["list", "watch"]);
+            self.add(&(host.clone(), place.clone()), resource, &["list", "watch"]);
             self.add(&(writer.clone(), place), resource, &["delete"]);
         }
         let parent = find(known, &program.name, &program.manifest().parent)?;
@@ -210,34 +304,27 @@ impl Permissions {
     }
 
     fn add_views(&mut self, program: &Program, known: &Known) -> Result<(), Error> {
-        let manifest = program.manifest();
+        let (manifest, host) = (program.manifest(), Holder::Mount(program.name.to_string()));
         for child in &manifest.children {
             let served = find(known, &program.name, &child.kind)?;
             for place in places(&program.namespaces, served.scope) {
-                self.add(&(Subject::Host, place), (&child.kind.group, &served.plural, &[]), &["list", "watch"]);
+                self.add(&(host.clone(), place), (&child.kind.group, &served.plural, &[]), &["list", "watch"]);
             }
         }
         for read in manifest.reads.iter().filter(|read| program.reads.kinds.allow(&read.kind)) {
             let served = find(known, &program.name, &read.kind)?;
             let namespaces = program.watched(read, served.scope);
             for place in namespaces.iter().flat_map(|namespaces| places(namespaces, served.scope)) {
-                self.add(&(Subject::Host, place), (&read.kind.group, &served.plural, &[]), &["list", "watch"]);
+                self.add(&(host.clone(), place), (&read.kind.group, &served.plural, &[]), &["list", "watch"]);
             }
         }
         Ok(())
     }
 
-    fn add_parents(
-        &mut self,
-        program: &Program,
-        parent: &Served,
-        writer: &Subject,
-        children: Children,
-        finalizers: Finalizers,
-    ) {
-        let group = program.manifest().parent.group.as_str();
+    fn add_parents(&mut self, program: &Program, parent: &Served, writer: &Holder, children: Children, finalizers: Finalizers) {
+        let (group, host) = (program.manifest().parent.group.as_str(), Holder::Mount(program.name.to_string()));
         for place in places(&program.namespaces, parent.scope) {
-            self.add(&(Subject::Host, place.clone()), (group, &parent.plural, &[]), &["list", "watch"]);
+            self.add(&(host.clone(), place.clone()), (group, &parent.plural, &[]), &["list", "watch"]);
             let write = (writer.clone(), place);
             if finalizers == Finalizers::Held || parent.status == Status::Field {
                 self.add(&write, (group, &parent.plural, &[]), &["patch"]);
@@ -255,36 +342,35 @@ impl Permissions {
         }
     }
 
-    fn add(&mut self, who: &(Subject, Where), resource: (&str, &str, &[&str]), verbs: &[&'static str]) {
+    fn add(&mut self, who: &(Holder, Where), resource: (&str, &str, &[&str]), verbs: &[&'static str]) {
         if verbs.is_empty() {
             return;
         }
         let (group, plural, names) = resource;
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let rules = self.0.entry(who.clone()).or_default();
+        let rules = &mut self.0.entry(who.clone()).or_default().rules;
         rules.entry((group.to_owned(), plural.to_owned(), names)).or_default().extend(verbs);
     }
 
     pub(crate) fn check_namespaced(&self) -> Result<(), Error> {
-        let everywhere = self.0.iter().find(|((_, place), _)| *place == Where::Everywhere);
-        let Some((_, rules)) = everywhere else { return Ok(()) };
-        let resources: Vec<&str> = rules.keys().map(|(_, plural, _)| plural.as_str()).collect();
-        let what = format!("access to {} in all namespaces, or at cluster scope,", resources.join(", "));
+        let everywhere = self.0.iter().filter(|((_, place), _)| *place == Where::Everywhere);
+        let resources: BTreeSet<&str> =
+            everywhere.flat_map(|(_, permitted)| permitted.rules.keys().map(|(_, plural, _)| plural.as_str())).collect();
+        if resources.is_empty() {
+            return Ok(());
+        }
+        let what = format!("access to {} in all namespaces, or at cluster scope,", list(resources));
         Err(Error::NotNamespaced {
             what,
             remedy: "restrict each mount to namespaces, and do not use cluster-scoped kinds or --metrics-secure",
         })
     }
 
-    /// The Roles and ClusterRoles, and their bindings if `host` is given.
-    pub(crate) fn objects(&self, name: &str, host: Option<&ServiceAccount>) -> Vec<Value> {
+    /// The Roles and ClusterRoles of a deployment, and their bindings if `host` is given.
+    pub(crate) fn objects(&self, deployment: &str, host: Option<&ServiceAccount>) -> Vec<Printed> {
         let mut objects = Vec::new();
-        for ((subject, place), rules) in &self.0 {
-            // Unique, because namespaces contain no dots.
-            let name = match subject {
-                Subject::Host => name.to_owned(),
-                Subject::Impersonated(account) => format!("{name}-{}.{}", account.name, account.namespace),
-            };
+        for ((holder, place), Permitted { rules, delegations }) in &self.0 {
+            let name = holder.role(deployment);
             let (kind, namespace) = match place {
                 Where::In(namespace) => ("Role", Some(namespace)),
                 Where::Everywhere => ("ClusterRole", None),
@@ -292,22 +378,48 @@ impl Permissions {
             let mut metadata = Map::new();
             metadata.insert("name".to_owned(), json!(name));
             metadata.extend(namespace.map(|namespace| ("namespace".to_owned(), json!(namespace))));
-            objects.push(json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": written(rules),
-            }));
-            let bound = match subject {
-                Subject::Host => host,
-                Subject::Impersonated(account) => Some(account),
+            objects.push(Printed {
+                object: json!({
+                    "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": written(rules),
+                }),
+                proposals: delegations.iter().map(|delegation| (delegation.reason(), delegation.rule())).collect(),
+            });
+            let bound = match holder {
+                Holder::Host | Holder::Mount(_) => host,
+                Holder::Writer(_, account) => Some(account),
             };
             if let Some(account) = bound {
-                objects.push(json!({
+                let binding = json!({
                     "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"), "metadata": metadata,
-                    "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name },
+                    "roleRef": { "apiGroup": RBAC_GROUP, "kind": kind, "name": name },
                     "subjects": [{ "kind": "ServiceAccount", "namespace": account.namespace, "name": account.name }],
-                }));
+                });
+                objects.push(Printed { object: binding, proposals: Vec::new() });
             }
         }
         objects
+    }
+}
+
+/// An object to print.
+pub(crate) struct Printed {
+    object: Value,
+    /// Rules that a person has to complete and add to `rules`, each with the reason.
+    proposals: Vec<(&'static str, Value)>,
+}
+
+impl Printed {
+    /// Returns the object as YAML. Proposals are comments at its end: without the `#`, they
+    /// continue its rules.
+    pub(crate) fn yaml(&self) -> Result<String, serde_saphyr::ser::Error> {
+        let mut text = serde_saphyr::to_string(&self.object)?;
+        for (reason, rule) in &self.proposals {
+            let rules = serde_saphyr::to_string(&json!({ "rules": [rule] }))?;
+            let lines = reason.lines().map(|line| format!("# {line}\n"));
+            let rule = rules.lines().skip(1).map(|line| format!("#{line}\n"));
+            text.extend(lines.chain(rule));
+        }
+        Ok(text)
     }
 }
 
