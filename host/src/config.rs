@@ -433,6 +433,7 @@ fn read(
     if let Some(name) = arguments.name() {
         configuration.name = Located { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
     }
+    configuration.version.clone_from(&arguments.version);
     if let Some(directory) = configuration.directory.clone() {
         match files.list(&directory.value) {
             Ok(mut plugins) => {
@@ -448,6 +449,12 @@ fn read(
                 });
                 let there: BTreeSet<PathBuf> = plugins.iter().cloned().collect();
                 scan = known.scan(&directory.value, &there, now);
+                add_directory(&mut configuration, plugins, &scan);
+            }
+            // The directory may be that of an image: the host mounts the version that is in it.
+            Err(_) if arguments.version.is_some() => {
+                let file = arguments.version.iter().filter_map(|version| version.file_name());
+                let plugins = file.map(|file| directory.value.join(file)).collect();
                 add_directory(&mut configuration, plugins, &scan);
             }
             Err(error) => {

@@ -148,6 +148,64 @@ fn a_diff_previews_the_deletion_of_children_of_an_undeclared_kind() {
     assert!(shown(&["--secrets"]).contains(value));
 }
 
+/// The settings and the namespaces decide what changes, so both have to be those of the mount.
+#[test]
+fn a_version_is_compared_as_the_running_host_mounts_the_plugin() {
+    let (namespace, other, home) = ("diff-mounted", "diff-mounted-other", "diff-mounted-home");
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace, other, home]) else { return };
+    let folder = Folder::new();
+    let plugin = folder.put_plugin("new.wasm", gyre_artifacts::SCHEDULED_ECHO);
+    let config = |plugin: &str| {
+        let mount =
+            json!({ "plugin": plugin, "name": "mounted", "namespaces": [namespace], "settings": { "restricted": true } });
+        json!({ "name": "diff-mounted", "mounts": [mount] })
+    };
+    let file = folder.put("gyre.yaml", config(gyre_artifacts::SCHEDULED_ECHO).to_string());
+    let host = cluster.host_with(&[], &[], &["--config", &file, "--home-namespace", home]);
+    for namespace in [namespace, other] {
+        let spec = json!({ "message": "hello", "schedule": "0 0 1 1 *" });
+        let echo = json!({
+            "apiVersion": "mmontes.io/v1alpha1", "kind": "ScheduledEcho", "metadata": { "name": "it", "namespace": namespace }, "spec": spec,
+        });
+        cluster.apply(&echo.to_string());
+    }
+    cluster.ready(namespace, "scheduledecho", "it");
+    cluster.settled(&host);
+    drop(host);
+
+    let diff = |arguments: &[&str]| {
+        let mut command = Command::new(GYRE);
+        let output = command.args(["diff", &plugin, "--kubeconfig"]).arg(cluster.kubeconfig()).args(arguments).output();
+        let output = output.expect("gyre runs");
+        let [said, told] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), said, told)
+    };
+    let nothing = (Some(0), "0 of 1 parent change\n");
+    let (code, said, told) = diff(&["--config", &file]);
+    assert_eq!((code, said.as_str()), nothing, "{told}");
+    // The host runs elsewhere, with plugins that are not on this machine.
+    let mut elsewhere = config("/elsewhere/plugins/scheduled_echo.wasm");
+    elsewhere["mounts"].as_array_mut().unwrap().push(json!({ "plugin": "/elsewhere/plugins/website.wasm" }));
+    let elsewhere = folder.put("elsewhere.yaml", elsewhere.to_string());
+    let (code, said, told) = diff(&["--config", &elsewhere]);
+    assert_eq!((code, said.as_str()), nothing, "{told}");
+    let directory = json!({ "pluginDirectory": "/elsewhere/plugins", "defaults": { "namespaces": [namespace] } });
+    let (_, said, told) = diff(&["--config", &folder.put("directory.yaml", directory.to_string())]);
+    assert!(said.contains("1 of 1 parent changes"), "the directory mounts it without settings: {said}{told}");
+    let foreign = json!({ "mounts": [{ "plugin": gyre_artifacts::ECHO }] });
+    let (code, _, told) = diff(&["--config", &folder.put("foreign.yaml", foreign.to_string())]);
+    assert!(told.contains("does not mount the plugin scheduled-echo") && told.contains("echo"), "{told}");
+    assert_eq!(code, Some(2));
+
+    // The inventory has the namespaces, but no settings.
+    let settings = r#"scheduled-echo={"restricted":true}"#;
+    let (code, said, told) = diff(&["--settings", settings]);
+    assert_eq!((code, said.as_str()), nothing, "{told}");
+    assert!(told.contains("scheduled-echo is mounted in diff-mounted:") && told.contains("--config"), "{told}");
+    let (_, said, _) = diff(&["--settings", settings, "--namespace", other]);
+    assert!(said.contains("1 of 1 parent changes: 1 child created"), "a namespace that is named is compared: {said}");
+}
+
 #[test]
 fn a_diff_reports_failed_calls_and_refused_children() {
     let namespace = "diff-failing";

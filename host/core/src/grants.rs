@@ -163,6 +163,12 @@ impl Grants {
         Self { children: manifest.children.clone(), ..self }
     }
 
+    /// The same for a mount in these namespaces.
+    #[must_use]
+    pub fn with_namespaces(self, namespaces: Namespaces) -> Self {
+        Self { namespaces, ..self }
+    }
+
     /// The same with these kinds.
     #[must_use]
     pub fn with_kinds(self, kinds: Kinds) -> Self {

@@ -11,13 +11,14 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::PLUGIN_LABEL;
 use gyre_engine::client::answered;
 use gyre_engine::cluster::kinds::{self, Resource};
-use gyre_engine::mounts::inventory::{self, Entry};
+use gyre_engine::mounts::inventory::{self, Entry, Mounting, Recorded};
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Plugin;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use crate::plan::{Subject, uid};
 
@@ -37,6 +38,68 @@ pub struct LiveCluster {
     pub namespace: String,
     /// The URL of the API server.
     pub url: String,
+    inventories: OnceCell<Vec<Recorded>>,
+}
+
+/// Programs as the hosts of a cluster mount their plugins, so far as the cluster shows it.
+pub struct AsMounted {
+    /// The programs.
+    pub programs: Vec<Program>,
+    /// The namespaces in which plugins are mounted, by the name of the plugin.
+    pub namespaces: BTreeMap<String, Namespaces>,
+}
+
+impl LiveCluster {
+    /// A cluster that this client reads.
+    pub fn new(client: Client, namespace: String, url: String) -> Self {
+        Self { client, namespace, url, inventories: OnceCell::new() }
+    }
+
+    /// Restricts programs to the namespaces in which hosts have mounted their plugins. A plugin
+    /// that no inventory names stays as it is.
+    ///
+    /// # Errors
+    /// If the cluster cannot be read.
+    pub async fn as_mounted(&self, programs: &[Program]) -> anyhow::Result<AsMounted> {
+        let inventories = self.inventories().await.map_err(|error| unread(error, &self.url))?;
+        let mut mounted = AsMounted { programs: programs.to_vec(), namespaces: BTreeMap::new() };
+        for program in &mut mounted.programs {
+            let present = inventories.iter().filter(|recorded| recorded.mount == Mounting::Present);
+            let entries = present.map(|recorded| &recorded.entry).filter(|entry| entry.is_of(program));
+            let Some(namespaces) = entries.map(Entry::namespaces).reduce(union) else { continue };
+            program.grants = program.grants.clone().with_namespaces(namespaces.clone());
+            program.namespaces = namespaces.clone();
+            mounted.namespaces.insert(program.manifest().name.clone(), namespaces);
+        }
+        Ok(mounted)
+    }
+
+    /// The entries of all inventories. Without permission to read them, there are no entries.
+    pub(crate) async fn inventories(&self) -> anyhow::Result<&[Recorded]> {
+        let read = async {
+            let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+            let Some(resource) = find(&self.client, &kind).await? else { return Ok(Vec::new()) };
+            match list(&self.client, &resource, None, ListParams::default(), None).await {
+                Err(error) if is_forbidden(&error) => Ok(Vec::new()),
+                maps => anyhow::Ok(maps?.iter().flat_map(inventory::read).collect()),
+            }
+        };
+        Ok(self.inventories.get_or_try_init(|| read).await?)
+    }
+}
+
+pub(crate) fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
+    let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
+    let remedy =
+        if is_answer { "" } else { "; check that it runs, and that --kubeconfig or KUBECONFIG names the right cluster" };
+    error.context(format!("cannot read the cluster at {url}{remedy}"))
+}
+
+fn union(one: Namespaces, other: Namespaces) -> Namespaces {
+    match (one, other) {
+        (Namespaces::Only(names), Namespaces::Only(others)) => Namespaces::Only(names.into_iter().chain(others).collect()),
+        _ => Namespaces::All,
+    }
 }
 
 pub(crate) struct Copies {
@@ -150,29 +213,22 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
 }
 
 /// The undeclared kinds that children may have: from the inventories of hosts that have mounted
-/// these plugins, and from the previous versions. Reads no inventories without permission.
-pub(crate) async fn previous_child_kinds(
-    client: &Client,
+/// these plugins, and from the previous versions.
+pub(crate) fn previous_child_kinds(
+    inventories: &[Recorded],
     programs: &[Program],
     previous_versions: &[Plugin],
-) -> anyhow::Result<PreviousChildKinds> {
-    let mut maps = Vec::new();
-    if let Some(resource) = find(client, &GroupVersionKind::new("", "v1", "ConfigMap")).await? {
-        maps = match list(client, &resource, None, ListParams::default(), None).await {
-            Err(error) if is_forbidden(&error) => Vec::new(),
-            listed => listed?,
-        };
-    }
-    let entries: Vec<Entry> = maps.iter().flat_map(inventory::read).collect();
+) -> PreviousChildKinds {
     let mut kinds = PreviousChildKinds::new();
     for program in programs {
         let manifest = program.manifest();
-        let of_entries = entries.iter().filter(|entry| entry.is_of(program)).flat_map(|entry| &entry.children);
+        let entries = inventories.iter().map(|recorded| &recorded.entry);
+        let of_entries = entries.filter(|entry| entry.is_of(program)).flat_map(|entry| &entry.children);
         let manifests = previous_versions.iter().map(Plugin::manifest).filter(|previous| previous.name == manifest.name);
         let of_manifests = manifests.flat_map(|previous| previous.children.iter().map(|child| &child.kind));
         kinds.insert(program.name.to_string(), of_entries.chain(of_manifests).cloned().collect());
     }
-    Ok(kinds)
+    kinds
 }
 
 /// All namespaces, and the named ones that do not exist. Without permission to list, it reads the

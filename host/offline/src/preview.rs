@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use crate::host_run::HostRun;
-use crate::live::{self, Copies, LiveCluster, PreviousChildKinds};
+use crate::live::{self, Copies, LiveCluster, PreviousChildKinds, unread};
 use crate::plan::{Subject, Verb};
 use crate::simulation::{Simulation, simulate};
 
@@ -60,13 +60,12 @@ pub fn preview(
     files: &[(String, Value)],
     time: Timestamp,
 ) -> anyhow::Result<Preview> {
-    let LiveCluster { client, mut namespace, url } = cluster;
+    let entries = threads.block_on(cluster.inventories()).map_err(|error| unread(error, &cluster.url))?;
+    let previous_child_kinds = live::previous_child_kinds(entries, programs, previous_versions);
+    let LiveCluster { client, mut namespace, url, .. } = cluster;
     if let Some(only) = only_namespace(programs) {
         namespace = only;
     }
-    let previous_child_kinds = threads
-        .block_on(live::previous_child_kinds(&client, programs, previous_versions))
-        .map_err(|error| unread(error, &url))?;
     let named = named_namespaces(programs, files, &namespace);
     let copies = threads
         .block_on(live::copies(&client, programs, &previous_child_kinds, &named))
@@ -94,13 +93,6 @@ pub fn preview(
         copied.extend(taken);
     }
     bail!("no stable preview after {MOST_COPIES} attempts: all names that the plugin chooses are taken in the cluster")
-}
-
-fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
-    let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
-    let remedy =
-        if is_answer { "" } else { "; check that it runs, and that --kubeconfig or KUBECONFIG names the right cluster" };
-    error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 
 #[derive(Clone, Copy)]

@@ -86,6 +86,10 @@ impl<'a> Loader<'a> {
     /// Loads the programs of the mounts. Blocks: compiling takes about 100 ms per plugin.
     pub(crate) fn load(mut self, configuration: Configuration) -> Programs {
         let mut loaded: Vec<Loaded> = Vec::new();
+        let mut configuration = configuration;
+        if let Some(version) = configuration.version.take() {
+            self.mount_version(&mut configuration, &version);
+        }
         for spec in configuration.mounts {
             let plugin = match &spec.origin {
                 Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
@@ -103,6 +107,41 @@ impl<'a> Loader<'a> {
         self.check_parents(&loaded);
         self.check_flags(&loaded, &configuration.settings);
         Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
+    }
+
+    /// Replaces the plugin of the mounts by this version, and leaves out the mounts of others.
+    fn mount_version(&mut self, configuration: &mut Configuration, version: &Path) {
+        let part = Part::flag(&version.display().to_string());
+        let mounts = std::mem::take(&mut configuration.mounts);
+        let spec = PluginSpec { part, plugin: version.to_owned(), settings: SettingsFrom::Default };
+        let Some(plugin) = self.plugin(&spec) else { return };
+        let name = &plugin.manifest().name;
+        let mounted = list(mounts.iter().map(|mount| mount.source.plugin.display()));
+        let of_plugin = mounts.into_iter().filter(|mount| self.is_of(name, &mount.source.plugin));
+        configuration.mounts = of_plugin
+            .map(|mut mount| {
+                mount.origin = Origin::File;
+                mount.source.plugin = version.to_owned();
+                mount.shadow = None;
+                mount
+            })
+            .collect();
+        if configuration.mounts.is_empty() {
+            let what = format!("the configuration does not mount the plugin {name}");
+            self.problems.add(spec.part.place(), what, format!("mounted are {mounted}"));
+        }
+    }
+
+    /// Returns whether a file is a version of the plugin of this name. A file that cannot be read,
+    /// such as one in an image, is known by its name.
+    fn is_of(&self, name: &str, file: &Path) -> bool {
+        match self.files.clone().read(file, plugins::LARGEST_PLUGIN) {
+            Ok(bytes) => {
+                let plugin = plugins::load_file(self.sandbox, file, &bytes, self.compiler);
+                plugin.is_ok_and(|plugin| plugin.manifest().name == name)
+            }
+            Err(_) => file.file_stem().is_some_and(|stem| stem.to_string_lossy().replace('_', "-") == name),
+        }
     }
 
     /// Returns a plugin that vanished from the directory, as it was loaded. `None` if it would

@@ -32,6 +32,8 @@ pub(crate) struct Configuration {
     pub(crate) defaults: MountPolicy,
     pub(crate) mounts: Vec<MountSpec>,
     pub(crate) directory: Option<Located<PathBuf>>,
+    /// See [`MountArguments::version`](super::arguments::mounts::MountArguments::version).
+    pub(crate) version: Option<PathBuf>,
     /// The default settings of plugins, by name; the last one wins.
     pub(crate) settings: Vec<(String, Part)>,
 }
@@ -62,6 +64,7 @@ impl Configuration {
             defaults: MountPolicy::default(),
             mounts: Vec::new(),
             directory: None,
+            version: None,
             settings: Vec::new(),
         }
     }

@@ -606,3 +606,14 @@ async fn reloading_ends_when_the_receiver_is_dropped() {
     drop(programs);
     assert_eq!(reports.recv().await, None);
 }
+
+#[test]
+fn the_documents_list_every_key_under_host() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md")).unwrap();
+    let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("These are the keys under `host`")).collect();
+    let table = rows.iter().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|')).skip(2);
+    let first = table.map(|row| row.split('|').nth(1).unwrap_or_default());
+    let listed: BTreeSet<&str> = first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let flags = process::flags();
+    assert_eq!(listed, flags.iter().map(|flag| flag.key.as_str()).collect());
+}

@@ -127,7 +127,7 @@ impl Entry {
     }
 
     /// The namespaces of its parents, without regard to those that are excluded.
-    pub(crate) fn namespaces(&self) -> Namespaces {
+    pub fn namespaces(&self) -> Namespaces {
         self.namespaces.clone().map_or(Namespaces::All, Namespaces::Only)
     }
 
@@ -145,20 +145,48 @@ impl Entry {
 
 /// The key of an entry that a mount left behind. No mount can have this name.
 fn left_by(mount: &str) -> String {
-    format!("{mount}.left")
+    format!("{mount}{LEFT}")
 }
+
+fn is_left(key: &str) -> bool {
+    key.ends_with(LEFT)
+}
+
+const LEFT: &str = ".left";
 
 /// The suffix of an inventory's name, after the name of its deployment.
 pub const SUFFIX: &str = "-inventory";
 
+/// Whether the mount of an entry exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mounting {
+    /// It is mounted.
+    Present,
+    /// It was removed or changed, and its finalizers are being removed.
+    Left,
+}
+
+/// An entry as it is read from the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Whether its mount exists.
+    pub mount: Mounting,
+    /// The entry.
+    pub entry: Entry,
+}
+
 /// Returns the entries of a ConfigMap in JSON; empty if it is not an inventory.
-pub fn read(map: &Value) -> Vec<Entry> {
+pub fn read(map: &Value) -> Vec<Recorded> {
     let name = map.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     if !name.ends_with(SUFFIX) {
         return Vec::new();
     }
-    let texts = map.get("data").and_then(Value::as_object).into_iter().flat_map(|entries| entries.values());
-    texts.filter_map(|text| serde_json::from_str(text.as_str()?).ok()).collect()
+    let texts = map.get("data").and_then(Value::as_object).into_iter().flatten();
+    let recorded = |(mount, text): (&String, &Value)| {
+        let mount = if is_left(mount) { Mounting::Left } else { Mounting::Present };
+        Some(Recorded { mount, entry: serde_json::from_str(text.as_str()?).ok()? })
+    };
+    texts.filter_map(recorded).collect()
 }
 
 /// Returns an inventory in JSON, with these mounts and the former kinds of their children.

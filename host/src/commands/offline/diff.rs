@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use gyre_core::grants::Namespaces;
 use gyre_core::text::list;
 use gyre_engine::difference::{NOT_SHOWN, redacted};
 use gyre_engine::program::Program;
@@ -28,11 +29,14 @@ pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
   gyre diff new/echo.wasm                          # parents and children that would change
   gyre diff new/echo.wasm --summary
+  gyre diff new/echo.wasm --config gyre.yaml       # as the host mounts it, which has this configuration
   gyre diff --config gyre.yaml                     # all mounts in the file
   gyre diff new/echo.wasm -o json | jq '.changes[] | select(.verb == \"delete\")'
 
 The objects that the plugin reads are copied from the cluster, which is only read (get, list). The host runs on the copy until nothing
 changes any more. No other controllers run there, so their reactions to the changes are not shown.
+Without --config and --namespace, the parents are those in the namespaces in which a host with a name mounts the plugin. The cluster does not
+show the settings, grants and selectors of mounts: without --config, they are the defaults.
 Kinds are as the cluster defines them now. If the plugin contains a different CustomResourceDefinition, the output says so: apply the
 output of `gyre crds` first, as you would for the upgrade itself. There is no result if the cluster does not serve the kind of the parents,
 or has none of the namespaces of the mount.
@@ -42,8 +46,9 @@ const NOT_KNOWN: u8 = 2;
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
-    /// Path to the plugin; --plugin adds more plugins.
-    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
+    /// Path to the plugin; --plugin adds more plugins. With --config, this version is mounted as
+    /// the file mounts the plugin; plugins that the file names need not exist here.
+    #[arg(value_name = "PLUGIN")]
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
@@ -68,14 +73,32 @@ pub(crate) struct DiffArguments {
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let DiffArguments { plugin, cluster, was, secrets, summary, output, mount } = arguments;
     let mut mount = MountArguments::from(mount);
-    mount.named.plugins.extend(plugin);
+    match mount.config {
+        Some(_) => mount.version = plugin,
+        None => mount.named.plugins.extend(plugin),
+    }
     if mount.is_empty() {
         bail!(MissingArgument { command: "diff", argument: "<PLUGIN> (or --plugin, --plugin-dir, --config)" });
     }
-    let programs = Source::open(&mount)?.programs();
+    let mut programs = Source::open(&mount)?.programs();
     let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was, &programs)? };
     let threads = threads()?;
     let connected = threads.block_on(cluster.connect())?;
+    if mount.lacks_namespaces() {
+        let mounted = threads.block_on(connected.as_mounted(&programs))?;
+        for (plugin, namespaces) in &mounted.namespaces {
+            let _ = writeln!(
+                std::io::stderr(),
+                "{plugin} is mounted in {}: these parents are compared. The settings, grants and selector of the mount are not in the \
+                 cluster: give the configuration of the host with --config.",
+                match namespaces {
+                    Namespaces::All => "all namespaces".to_owned(),
+                    Namespaces::Only(names) => list(names),
+                }
+            );
+        }
+        programs = mounted.programs.into();
+    }
     let preview = preview(&threads, connected, &programs, &was, &[], Timestamp::now())?;
     let seen = texts_of_secrets(preview.copied.iter().map(|(_, object)| object));
     let _ = writeln!(std::io::stderr(), "Compared with the cluster at {}.", preview.url);

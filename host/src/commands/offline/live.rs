@@ -31,6 +31,6 @@ impl LiveArguments {
         let configuration = configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let (namespace, url) = (configuration.default_namespace.clone(), configuration.cluster_url.to_string());
         let connection = transport::connection(configuration, None).context("cannot set up the client")?;
-        Ok(LiveCluster { client: connection.client(), namespace, url })
+        Ok(LiveCluster::new(connection.client(), namespace, url))
     }
 }

@@ -35,6 +35,9 @@ use crate::plugins::apart::Compiler;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
+    /// A version of a plugin that is mounted as `config` mounts the plugin. The other mounts in the
+    /// file are left out.
+    pub(crate) version: Option<PathBuf>,
     pub(crate) named: NamedArguments,
     pub(crate) policy: PolicyArguments,
     name: Option<String>,
@@ -167,7 +170,7 @@ pub(crate) struct RbacMounts {
 
 impl From<RunMounts> for MountArguments {
     fn from(RunMounts { source: SourceArguments { config, named }, name, workers, policy, code }: RunMounts) -> Self {
-        Self { config, named, policy, name: name.name, workers: workers.workers, code }
+        Self { config, named, policy, name: name.name, workers: workers.workers, code, ..Self::default() }
     }
 }
 
@@ -222,6 +225,12 @@ impl MountArguments {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.named.plugins.is_empty() && self.named.plugin_dir.is_none()
+    }
+
+    /// Returns whether nothing says in which namespaces the plugins are mounted.
+    #[cfg(feature = "tools")]
+    pub(crate) fn lacks_namespaces(&self) -> bool {
+        self.config.is_none() && self.named.namespaces.is_empty()
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
