@@ -9,6 +9,50 @@
 {{- $_ := set (index . 0) $key (concat (get (index . 0) $key | default list) (index . 3) | uniq) -}}
 {{- end -}}
 
+{{/* Adds the rules of a value: a list of rules, in these places; or the text that `gyre rbac` prints, with its Roles and ClusterRoles. Takes a list: the root, all rules, the path of the value, the value, the places. */}}
+{{- define "gyre.grantValue" -}}
+{{- $root := index . 0 -}}{{- $all := index . 1 -}}{{- $path := index . 2 -}}{{- $value := index . 3 -}}
+{{- if kindIs "string" $value -}}
+{{- $objects := list -}}
+{{- range $text := regexSplit "(?m)^---.*$" $value -1 -}}
+{{- $object := fromYaml $text -}}
+{{- if hasKey $object "Error" -}}
+{{- fail (printf "%s: expected a list of rules, or the text that `gyre rbac` prints: %s" $path $object.Error) -}}
+{{- end -}}
+{{- if $object -}}{{- $objects = append $objects $object -}}{{- end -}}
+{{- end -}}
+{{- range $object := $objects -}}
+{{- $kind := $object.kind | default "" -}}
+{{- $name := dig "metadata" "name" "" $object -}}{{- $place := dig "metadata" "namespace" "" $object -}}
+{{- if not (has $kind (list "ClusterRole" "Role" "ClusterRoleBinding" "RoleBinding")) -}}
+{{- fail (printf "%s: expected Roles and ClusterRoles as `gyre rbac` prints them, but it contains the kind %q" $path $kind) -}}
+{{- end -}}
+{{- if and (eq $kind "ClusterRole") $root.Values.rbac.namespaced -}}
+{{- fail (printf "%s: the ClusterRole %s is excluded by rbac.namespaced; print Roles: `gyre rbac --namespaced`, with the namespaces of the mount" $path $name) -}}
+{{- end -}}
+{{- /* The chart binds the roles itself, and has its own for the host's Leases, inventory and reviews. */ -}}
+{{- if and (has $kind (list "ClusterRole" "Role")) (not (regexMatch "^[^:]+:host$" $name)) -}}
+{{- $account := "" -}}
+{{- if regexMatch "^[^:]+:mount:[^:]+:writer$" $name -}}
+{{- range $binding := $objects -}}
+{{- if and (eq ($binding.kind | default "") (printf "%sBinding" $kind)) (eq (dig "metadata" "name" "" $binding) $name) (eq (dig "metadata" "namespace" "" $binding) $place) -}}
+{{- $account = printf "%s/%s" (first $binding.subjects).namespace (first $binding.subjects).name -}}
+{{- end -}}
+{{- end -}}
+{{- if not $account -}}
+{{- fail (printf "%s: nothing says whom the role %s is for; take the whole text that `gyre rbac` prints, with the bindings" $path $name) -}}
+{{- end -}}
+{{- end -}}
+{{- include "gyre.grant" (list $all $account $place ($object.rules | default list)) -}}
+{{- end -}}
+{{- end -}}
+{{- else -}}
+{{- range $place := index . 4 -}}
+{{- include "gyre.grant" (list $all "" $place ($value | default list)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The namespaces of a mount, as a JSON list; "" means all. Takes a list: the root, the defaults, the mount. */}}
 {{- define "gyre.places" -}}
 {{- $root := index . 0 -}}{{- $mount := index . 2 -}}
@@ -51,19 +95,15 @@
 {{- if not $everyPlace -}}
 {{- $everyPlace = include "gyre.places" (list $root $defaults (dict "plugin" $config.pluginDirectory)) | fromJsonArray -}}
 {{- end -}}
-{{- range $plugin := .Values.plugins -}}
+{{- range $index, $plugin := .Values.plugins -}}
 {{- $places := list -}}
 {{- range $mount := $plugin.mounts | default (list dict) -}}
 {{- $places = concat $places (include "gyre.places" (list $root $defaults (merge (dict "plugin" $plugin.name) $mount)) | fromJsonArray) -}}
 {{- end -}}
 {{- if and (hasKey $plugin "mounts") (not $plugin.mounts) -}}{{- $places = $everyPlace -}}{{- end -}}
-{{- range $place := uniq $places -}}
-{{- include "gyre.grant" (list $all "" $place ($plugin.rules | default list)) -}}
+{{- include "gyre.grantValue" (list $root $all (printf "plugins[%d].rules" $index) $plugin.rules (uniq $places)) -}}
 {{- end -}}
-{{- end -}}
-{{- range $place := $everyPlace -}}
-{{- include "gyre.grant" (list $all "" $place $root.Values.rbac.extraRules) -}}
-{{- end -}}
+{{- include "gyre.grantValue" (list $root $all "rbac.extraRules" .Values.rbac.extraRules $everyPlace) -}}
 {{- if .Values.monitoring.secure.enabled -}}
 {{- if .Values.rbac.namespaced -}}
 {{- fail "monitoring.secure: checking who may see the metrics needs a ClusterRole, which rbac.namespaced excludes" -}}

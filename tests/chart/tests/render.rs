@@ -164,3 +164,62 @@ fn the_rendered_configuration_matches_its_schema() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// Returns the notes that helm prints after an installation.
+fn notes(helm: &Helm, values: &serde_json::Value) -> anyhow::Result<String> {
+    let file = tempfile::NamedTempFile::new()?;
+    fs::write(file.path(), values.to_string())?;
+    let mut command = helm.command(&["install", "gyre", "--dry-run=client", "--namespace", helm::NAMESPACE, "--values"]);
+    let output = command.arg(file.path()).arg(chart()).output()?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.split_once("NOTES:\n").map(|(_, notes)| notes.to_owned()).unwrap_or_default())
+}
+
+#[test]
+fn the_notes_propose_an_echo_only_where_it_is_reconciled() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let greeter = serde_json::json!({"name": "greeter", "configMap": {"name": "greeter"}});
+    let mounts = |mounts: serde_json::Value| serde_json::json!({"config": {"mounts": mounts}, "plugins": [greeter]});
+    for (values, namespace) in [
+        (serde_json::json!({}), Some("default")),
+        (serde_json::json!({"namespaces": ["team-a", "team-b"]}), Some("team-a")),
+        (serde_json::json!({"crds": {"enabled": false}}), None),
+        (mounts(serde_json::json!([])), None),
+        (mounts(serde_json::json!([{"plugin": "/plugins/xca.wasm"}])), None),
+        (mounts(serde_json::json!([{"plugin": "/plugins/echo.wasm", "namespaces": ["team-c"]}])), Some("team-c")),
+        (mounts(serde_json::json!([{"plugin": "/plugins/echo.wasm", "selector": "a=b"}])), None),
+        (serde_json::json!({"config": {"mounts": [], "pluginDirectory": "/plugins"}}), Some("default")),
+    ] {
+        let notes = notes(&helm, &values)?;
+        assert!(notes.contains("rollout status"), "{notes}");
+        let proposed = notes.lines().find_map(|line| line.trim().strip_suffix("get echos,jobs"));
+        let expected = namespace.map(|namespace| format!("kubectl --namespace {namespace} "));
+        assert_eq!(proposed, expected.as_deref(), "{values}: {notes}");
+        assert_eq!(notes.contains("\"kind\": \"Echo\""), namespace.is_some(), "{values}: {notes}");
+    }
+    Ok(())
+}
+
+/// Two or three small plugins fit; what cannot is refused before Helm tries to store it.
+#[test]
+fn binaries_that_helm_cannot_store_are_refused() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let binary = |kilobytes: usize| format!("AGFzb{}", "Q".repeat(kilobytes * 4000 / 3 - 5));
+    let rendered = |sizes: &[usize]| -> anyhow::Result<Result<String, String>> {
+        let plugins: Vec<serde_json::Value> = sizes
+            .iter()
+            .enumerate()
+            .map(|(index, size)| serde_json::json!({"name": format!("p{index}"), "binary": binary(*size)}))
+            .collect();
+        let file = tempfile::NamedTempFile::new()?;
+        fs::write(file.path(), serde_json::json!({"plugins": plugins}).to_string())?;
+        helm.template(&Release::of(file.path())?)
+    };
+    assert!(rendered(&[200, 200, 200])?.is_ok());
+    for sizes in [&[800][..], &[400, 400], &[250, 250, 250]] {
+        let error = rendered(sizes)?.expect_err("it does not fit");
+        assert!(error.contains("a Secret of at most 1 MiB") && error.contains("p0"), "{sizes:?}: {error}");
+    }
+    Ok(())
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::ensure;
-use gyre_chart_tests::helm::{self, Helm, NAMESPACE};
+use gyre_chart_tests::helm::{self, Helm, NAMESPACE, Release};
 use gyre_chart_tests::{blessing, chart, root};
 use serde_json::{Map, Value, json};
 
@@ -61,18 +61,19 @@ fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Valu
 fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> {
     let confined = printed(gyre, &json!({"plugin": plugin, "namespaces": ["a"], "impersonate": "b/writer"}), folder)?;
     let everywhere = printed(gyre, &json!({"plugin": plugin, "impersonate": "b/writer"}), folder)?;
-    let rules = |objects: &[Value], kind: &str, name: &str, namespace: Value| -> Vec<Value> {
+    let rules = |objects: &[Value], kind: &str, is_writer: bool, namespace: Value| -> Vec<Value> {
         let is_it = |object: &&Value| {
-            let metadata = &object["metadata"];
-            object["kind"] == kind && metadata["name"] == name && metadata["namespace"] == namespace
+            let (metadata, name) = (&object["metadata"], object["metadata"]["name"].as_str().unwrap_or_default());
+            let is_meant = name.starts_with("gyre:mount:") && name.ends_with(":writer") == is_writer;
+            object["kind"] == kind && is_meant && metadata["namespace"] == namespace
         };
         objects.iter().find(is_it).and_then(|object| object["rules"].as_array().cloned()).unwrap_or_default()
     };
     assert!(confined.iter().all(|object| object["kind"] != "ClusterRole"), "{}: a Role is enough", plugin.display());
-    let reads = rules(&confined, "Role", "gyre", json!("a"));
-    let writes = rules(&confined, "Role", "gyre-writer.b", json!("a"));
-    assert_eq!(writes, rules(&everywhere, "ClusterRole", "gyre-writer.b", Value::Null), "{}", plugin.display());
-    let mut beside = rules(&everywhere, "ClusterRole", "gyre", Value::Null);
+    let reads = rules(&confined, "Role", false, json!("a"));
+    let writes = rules(&confined, "Role", true, json!("a"));
+    assert_eq!(writes, rules(&everywhere, "ClusterRole", true, Value::Null), "{}", plugin.display());
+    let mut beside = rules(&everywhere, "ClusterRole", false, Value::Null);
     for rule in &mut beside {
         let (group, verbs) = (rule["apiGroups"].clone(), rule["verbs"].clone());
         let is_there = |resource: &Value| {
@@ -137,7 +138,17 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
         command.envs(variables.map(|(name, value)| (name, value.as_str().unwrap())));
         let output = command.output()?;
         ensure!(output.status.success(), "{case}: {}", String::from_utf8_lossy(&output.stderr));
-        let mut needed = permissions(&helm::documents(&String::from_utf8(output.stdout)?)?);
+        let printed = helm::documents(&String::from_utf8(output.stdout)?)?;
+        let identity = |object: &Value| {
+            ["kind", "namespace", "name"].map(|key| match key {
+                "kind" => object["kind"].to_string(),
+                key => object["metadata"][key].to_string(),
+            })
+        };
+        let of_chart: BTreeSet<_> = objects.iter().map(identity).collect();
+        let replaced: Vec<_> = printed.iter().map(identity).filter(|printed| of_chart.contains(printed)).collect();
+        assert!(replaced.is_empty(), "{case}: `kubectl apply` would replace objects of the chart: {replaced:?}");
+        let mut needed = permissions(&printed);
         let mut granted = permissions(&objects);
         if !extra.is_empty() {
             let before = granted.len();
@@ -150,6 +161,53 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
             granted.retain(|line| !line.contains("\"leases\""));
         }
         assert_eq!(granted, needed, "{case}");
+    }
+    Ok(())
+}
+
+/// A user gives the chart what `gyre rbac` prints, as it is.
+#[test]
+fn the_chart_takes_what_the_host_prints() -> anyhow::Result<()> {
+    let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
+    let Some(plugins) = plugins_or_skip()? else { return Ok(()) };
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let plugin = plugins.join("greeter.wasm");
+    for (mount, namespaced) in [
+        (json!({}), false),
+        (json!({"namespaces": ["a", "b"]}), false),
+        (json!({"namespaces": ["a", "b"]}), true),
+        (json!({"impersonate": "other/writer"}), false),
+        (json!({"namespaces": ["a"], "impersonate": "other/writer"}), true),
+    ] {
+        let with = |key: &str, value: Value| {
+            let mut mount = mount.clone();
+            mount.as_object_mut().unwrap().insert(key.to_owned(), value);
+            mount
+        };
+        let config = folder.path().join("gyre.yaml");
+        fs::write(&config, json!({"name": "other", "mounts": [with("plugin", json!(plugin))]}).to_string())?;
+        let mut command = Command::new(&gyre);
+        command.args(["rbac", "--service-account", &format!("{NAMESPACE}/gyre"), "--home-namespace", NAMESPACE]);
+        command.arg("--config").arg(&config).env("GYRE_CODE_CACHE", folder.path().join("code"));
+        let output = command.output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let rules = folder.path().join("rules.yaml");
+        fs::write(&rules, &output.stdout)?;
+        let own = format!("in \"{NAMESPACE}\"");
+        let of_mounts = |objects: &[Value]| -> BTreeSet<String> {
+            permissions(objects).into_iter().filter(|line| !line.contains(&own)).collect()
+        };
+        let needed = of_mounts(&helm::documents(&String::from_utf8(output.stdout)?)?);
+        for value in ["plugins[0].rules", "rbac.extraRules"] {
+            let values = folder.path().join("values.json");
+            let source = json!({"name": "greeter", "configMap": {"name": "greeter"}, "mounts": [mount]});
+            let rbac = json!({"namespaced": namespaced});
+            fs::write(&values, json!({"config": {"mounts": []}, "plugins": [source], "rbac": rbac}).to_string())?;
+            let flags = vec!["--set-file".to_owned(), format!("{value}={}", rules.display())];
+            let rendered = helm.template(&Release { name: "gyre".to_owned(), flags, values })?.map_err(anyhow::Error::msg)?;
+            assert_eq!(of_mounts(&helm::documents(&rendered)?), needed, "{value}: {mount}");
+        }
     }
     Ok(())
 }
