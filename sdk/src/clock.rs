@@ -1,6 +1,6 @@
-//! Formats times. [`Cluster::now`](crate::Cluster::now) returns the current time.
+//! Formats and parses times. [`Cluster::now`](crate::Cluster::now) returns the current time.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// 0000-01-01T00:00:00Z, in seconds since the epoch.
 const FIRST: i64 = -62_167_219_200;
@@ -46,6 +46,63 @@ pub fn rfc3339(time: SystemTime) -> String {
     text
 }
 
+/// Parses a time in RFC 3339, such as `metadata.creationTimestamp`, with any offset. Digits after
+/// the ninth of a fraction are cut off. Returns `None` if it is not such a time.
+///
+/// ```
+/// use gyre_sdk::clock;
+///
+/// let time = clock::parse_rfc3339("2026-01-01T01:00:00+01:00").unwrap();
+/// assert_eq!(clock::rfc3339(time), "2026-01-01T00:00:00Z");
+/// assert_eq!(clock::parse_rfc3339("2026-01-01"), None);
+/// ```
+pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
+    let (year, text) = number(text, 4)?;
+    let (month, text) = number(text.strip_prefix('-')?, 2)?;
+    let (day, text) = number(text.strip_prefix('-')?, 2)?;
+    let (hour, text) = number(text.strip_prefix(['T', 't', ' '])?, 2)?;
+    let (minute, text) = number(text.strip_prefix(':')?, 2)?;
+    let (second, text) = number(text.strip_prefix(':')?, 2)?;
+    let (nanoseconds, text) = fraction(text)?;
+    let days = days_since_epoch(year, month, day);
+    // 60: a leap second, which is the first second of the next minute.
+    let is_time = hour < 24 && minute < 60 && second <= 60;
+    if !is_time || civil(days) != (year, month, day) {
+        return None;
+    }
+    let seconds = days * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - offset(text)?;
+    let distance = Duration::from_secs(seconds.unsigned_abs());
+    let whole = if seconds < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
+    whole?.checked_add(Duration::from_nanos(nanoseconds))
+}
+
+/// Reads this many digits.
+fn number(text: &str, digits: usize) -> Option<(i64, &str)> {
+    let (number, rest) = text.split_at_checked(digits)?;
+    let is_number = number.bytes().all(|digit| digit.is_ascii_digit());
+    Some((is_number.then(|| number.parse().ok())??, rest))
+}
+
+/// Reads the fraction of a second, if there is one, in nanoseconds.
+fn fraction(text: &str) -> Option<(u64, &str)> {
+    let Some(text) = text.strip_prefix('.') else { return Some((0, text)) };
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end).filter(|(digits, _)| !digits.is_empty())?;
+    let nanoseconds = digits.bytes().chain(std::iter::repeat(b'0')).take(9);
+    Some((nanoseconds.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')), rest))
+}
+
+/// Reads an offset from UTC, in seconds.
+fn offset(text: &str) -> Option<i64> {
+    if matches!(text, "Z" | "z") {
+        return Some(0);
+    }
+    let (sign, text) = text.strip_prefix('+').map(|text| (1, text)).or_else(|| Some((-1, text.strip_prefix('-')?)))?;
+    let (hours, text) = number(text, 2)?;
+    let (minutes, text) = number(text.strip_prefix(':')?, 2)?;
+    (hours < 24 && minutes < 60 && text.is_empty()).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
 fn since_epoch(time: SystemTime) -> i64 {
     let whole = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
@@ -69,6 +126,16 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     (400 * era + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// Converts a date of the Gregorian calendar, from the year 0, to days since the epoch. The inverse
+/// of [`civil`]; the result for a date that does not exist is that of another date.
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let month_from_march = (month + 9).rem_euclid(12);
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    era * DAYS_PER_ERA + 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year - DAYS_BEFORE_EPOCH
 }
 
 fn push_two_digits(text: &mut String, number: i64) {
@@ -123,7 +190,55 @@ mod tests {
         assert_eq!(rfc3339(UNIX_EPOCH - Duration::from_millis(1)), "1969-12-31T23:59:59Z");
     }
 
+    #[test]
+    fn texts_that_are_no_times_are_refused() {
+        for text in [
+            "",
+            "2026-01-01",
+            "2026-01-01T00:00:00",
+            "2026-01-01T00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "2026-01-00T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2026-01-01T00:00:61Z",
+            "2026-01-01T00:00:00.Z",
+            "2026-01-01T00:00:00+1:00",
+            "2026-01-01T00:00:00+24:00",
+            "2026-01-01T00:00:00ZZ",
+            "+026-01-01T00:00:00Z",
+            "2026-01-01T00:00:0é",
+        ] {
+            assert_eq!(parse_rfc3339(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn fractions_and_offsets_are_read() {
+        let check = |text: &str, seconds: i64, nanoseconds: u64| {
+            assert_eq!(parse_rfc3339(text), Some(at(seconds) + Duration::from_nanos(nanoseconds)), "{text}");
+        };
+        check("1970-01-01T00:00:01.5Z", 1, 500_000_000);
+        check("1970-01-01t00:00:01.1234567899z", 1, 123_456_789);
+        check("1970-01-01 01:30:00+01:30", 0, 0);
+        check("1969-12-31T23:00:00-01:00", 0, 0);
+        check("1969-12-31T23:59:59.25Z", -1, 250_000_000);
+        check("2016-12-31T23:59:60Z", 1_483_228_800, 0);
+    }
+
     proptest! {
+        #[test]
+        fn a_time_is_parsed_as_by_jiff(seconds in FIRST..=LAST, offset in -86_399_i64..86_400) {
+            let minutes = offset / 60;
+            let local = rfc3339(at((seconds + minutes * 60).clamp(FIRST, LAST)));
+            let sign = if minutes < 0 { '-' } else { '+' };
+            let text = local.replace('Z', &format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60));
+            let Ok(expected) = text.parse::<Timestamp>() else { return Ok(()) };
+            prop_assert_eq!(parse_rfc3339(&text), Some(at(expected.as_second())));
+        }
+
         #[test]
         fn a_formatted_time_parses_to_the_same_second(seconds in FIRST..=LAST, nanoseconds in 0..1_000_000_000_u64) {
             let text = rfc3339(at(seconds) + Duration::from_nanos(nanoseconds));

@@ -35,6 +35,9 @@ pub struct Metadata {
     /// The annotations.
     #[serde(default)]
     pub annotations: Labels,
+    /// The time of its creation, in RFC 3339:
+    /// [`clock::parse_rfc3339`](crate::clock::parse_rfc3339).
+    pub creation_timestamp: Option<String>,
     /// The time of the request to delete it, in RFC 3339.
     pub deletion_timestamp: Option<String>,
 }
