@@ -14,9 +14,9 @@
 //! Only deletions count that are planned because a parent that lives no longer wants the child, and
 //! not those of deleted parents or replaced children.
 //!
-//! What is absent: state in the cluster. A restart, a new leader or a new program begins a pass over
-//! all parents, and nothing is deleted before the guard has seen them. A host that leads again still
-//! knows its earlier decisions.
+//! What is absent: state in the cluster. A restart, a new leader or a new program begins a pass
+//! over all parents, and nothing is deleted before the guard has seen them. A host that leads again
+//! still knows its earlier decisions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
