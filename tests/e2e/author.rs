@@ -52,13 +52,11 @@ fn a_new_author_gets_a_running_plugin_by_the_guide() {
     let shown = commands(guide);
     assert_eq!(shown.len(), 11, "{shown:?}");
     std::os::unix::fs::symlink(workspace, folder.path().join("gyre")).unwrap();
-    let plugins = folder.path().join("plugins");
-    fs::create_dir(&plugins).unwrap();
-    let project = plugins.join("greeter");
+    let project = folder.path().join("greeter");
     for command in &shown {
         match *command {
             new if new.starts_with("gyre new greeter ") => {
-                run(&plugins, new);
+                run(folder.path(), new);
                 // The versions of the workspace, which are cached.
                 fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
                 fs::create_dir_all(target()).unwrap();

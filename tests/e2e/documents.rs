@@ -53,7 +53,7 @@ const HELD_DELETIONS: Evidence = Evidence::By(
 );
 
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 30] = [
+const COMMANDS: [(&[&str], Evidence); 32] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
@@ -87,6 +87,18 @@ const COMMANDS: [(&[&str], Evidence); 30] = [
             "a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_release_it",
             "gyre.dev/release",
         ),
+    ),
+    (
+        &["kubectl apply -f rbac.yaml"],
+        Evidence::By(
+            "tests/e2e/permissions.rs",
+            "a_plugin_that_grants_permissions_works_with_the_proposed_rules",
+            "with_proposals",
+        ),
+    ),
+    (
+        &["kubectl get configmap -n gyre-system gyre-config"],
+        Evidence::By("tests/chart/tests/host.rs", "the_host_works_with_roles_alone", "gyre.yaml"),
     ),
     (
         &["kubectl apply --filename plugins/echo/samples"],

@@ -10,8 +10,8 @@ use gyre_core::names::is_dns_label;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre new greeter --sdk ../gyre/sdk
-  gyre new greeter --sdk ../gyre/sdk --kind Greeting --group example.org";
+  gyre new greeter --sdk gyre/sdk
+  gyre new greeter --sdk gyre/sdk --kind Greeting --group example.org";
 
 const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("new/template/Cargo.toml.txt")),
