@@ -451,12 +451,8 @@ fn read(
                 scan = known.scan(&directory.value, &there, now);
                 add_directory(&mut configuration, plugins, &scan);
             }
-            // The directory may be that of an image: the host mounts the version that is in it.
-            Err(_) if arguments.version.is_some() => {
-                let file = arguments.version.iter().filter_map(|version| version.file_name());
-                let plugins = file.map(|file| directory.value.join(file)).collect();
-                add_directory(&mut configuration, plugins, &scan);
-            }
+            // The directory may be that of an image. It mounts every plugin, so also this version.
+            Err(_) if arguments.version.is_some() => {}
             Err(error) => {
                 let what = format!("cannot list the directory {}: {}", directory.value.display(), error_chain(&error));
                 problems.add(directory.place, what, "name a directory of plugins");

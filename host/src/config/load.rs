@@ -126,6 +126,10 @@ impl<'a> Loader<'a> {
                 mount
             })
             .collect();
+        if configuration.mounts.is_empty() && configuration.directory.is_some() {
+            let (part, defaults) = (spec.part.clone(), configuration.defaults.clone());
+            configuration.mounts.push(MountSpec::of(version.to_owned(), part, defaults));
+        }
         if configuration.mounts.is_empty() {
             let what = format!("the configuration does not mount the plugin {name}");
             self.problems.add(spec.part.place(), what, format!("mounted are {mounted}"));
