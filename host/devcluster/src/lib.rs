@@ -61,5 +61,5 @@ mod verbs;
 pub mod watch;
 
 pub use cluster::{Clock, Cluster};
-pub use server::{Controllers, Options, Server};
+pub use server::{Controllers, Options, Server, Watches};
 pub use service::Service;

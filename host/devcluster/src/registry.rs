@@ -4,6 +4,7 @@ use crate::builtin;
 use crate::custom::definition::Definitions;
 use crate::kinds::Kinds;
 use crate::random::Random;
+use crate::server::Watches;
 use crate::store::{HistoryLimits, Store};
 
 /// The kinds and their objects. `verbs` implements the requests.
@@ -15,6 +16,7 @@ pub(crate) struct Registry {
     pub(crate) service_accounts: ServiceAccounts,
     /// The revision of the watch cache; `None` if it is current.
     pub(crate) cached: Option<u64>,
+    pub(crate) watches: Watches,
 }
 
 /// Whether the service account of a Pod must exist.
@@ -26,8 +28,8 @@ pub(crate) enum ServiceAccounts {
 }
 
 impl Registry {
-    pub(crate) fn new(history: HistoryLimits, seed: u64, service_accounts: ServiceAccounts) -> Self {
-        Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), service_accounts, cached: None }
+    pub(crate) fn new(history: HistoryLimits, seed: u64, watches: Watches) -> Self {
+        Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), cached: None, watches }
     }
 
     pub(crate) fn cached_revision(&self) -> u64 {

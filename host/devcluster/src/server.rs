@@ -43,6 +43,19 @@ pub struct Options {
     pub controllers: Controllers,
     /// The run time of Pods, which then succeed; `None`: Pods do not run, as without nodes.
     pub pod_run_time: Option<std::time::Duration>,
+    /// The duration of watches.
+    pub watches: Watches,
+}
+
+/// The duration of watches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watches {
+    /// As kube-apiserver: a watch ends after its timeout, and has a bookmark each minute.
+    #[default]
+    Limited,
+    /// A watch lasts until the client ends it, and has no bookmarks but the first: for clients in
+    /// the same process, so that idle time causes no work.
+    Endless,
 }
 
 /// The presence of controllers for namespaces, garbage, Jobs and CronJobs.
@@ -64,6 +77,7 @@ impl Default for Options {
             history_bytes: 256 << 20,
             controllers: Controllers::default(),
             pod_run_time: Some(std::time::Duration::from_secs(1)),
+            watches: Watches::default(),
         }
     }
 }
@@ -91,7 +105,7 @@ impl Server {
             Controllers::Absent => ServiceAccounts::Optional,
         };
         let mut server = Self {
-            registry: Registry::new(history, options.seed, service_accounts),
+            registry: Registry::new(history, options.seed, options.watches),
             controllers: match options.controllers {
                 Controllers::Run => {
                     Some(controllers::Controllers::new(&controllers::Options { pod_run_time: options.pod_run_time }))

@@ -208,7 +208,7 @@ impl Watch {
                 Next::Send(self.bookmark(newest, false).into())
             }
             Bookmarks::At(at) => Next::Wait(Some(at.min(self.until))),
-            Bookmarks::Unwanted => Next::Wait(Some(self.until)),
+            Bookmarks::Unwanted => Next::Wait((self.until < Timestamp::MAX).then_some(self.until)),
         }
     }
 

@@ -16,10 +16,11 @@ use crate::render::Rendering;
 use crate::reply::ListMetadata;
 use crate::request::options::{ListOptions, VersionMatch};
 use crate::selection::Selection;
+use crate::server::Watches;
 use crate::status::Status;
 use crate::store::{Forgotten, Key, Limit, Stored};
 use crate::verbs::Call;
-use crate::watch::{InitialEnd, Stage, Watch};
+use crate::watch::{Bookmarks, InitialEnd, Stage, Watch};
 
 /// The minimum duration of a watch for which the client chooses none: kube-apiserver's
 /// `--min-request-timeout`. The maximum is twice that.
@@ -186,6 +187,13 @@ impl Registry {
             _ => WATCH_TIMEOUT_SECONDS + self.random.below(WATCH_TIMEOUT_SECONDS),
         };
         let timeout = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        let (until, bookmarks) = match self.watches {
+            Watches::Limited => {
+                let until = call.now.saturating_add(timeout).unwrap_or(jiff::Timestamp::MAX);
+                (until, Watch::first_bookmark(call.now, options.allow_bookmarks))
+            }
+            Watches::Endless => (jiff::Timestamp::MAX, Bookmarks::Unwanted),
+        };
         Ok(Answer::watch(Watch {
             kind: Arc::clone(&call.kind),
             resource: call.kind.storage(),
@@ -193,8 +201,8 @@ impl Registry {
             selection,
             rendering,
             stage,
-            bookmarks: Watch::first_bookmark(call.now, options.allow_bookmarks),
-            until: call.now.saturating_add(timeout).unwrap_or(jiff::Timestamp::MAX),
+            bookmarks,
+            until,
             restores: self.store.restores(),
         }))
     }

@@ -21,6 +21,17 @@ pub(super) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 pub struct Connection {
     service: BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>,
     default_namespace: String,
+    transport: Transport,
+}
+
+/// The way to the API server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// A network, which can break without notice: watches have time limits.
+    #[default]
+    Network,
+    /// The API server is in this process: a watch without changes needs no sign of life.
+    InProcess,
 }
 
 impl Connection {
@@ -32,7 +43,21 @@ impl Connection {
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         let service = service.map_response(|response: Response<B>| response.map(boxed)).map_err(Into::into);
-        Self { service: BoxCloneSyncService::new(service), default_namespace: default_namespace.into() }
+        Self {
+            service: BoxCloneSyncService::new(service),
+            default_namespace: default_namespace.into(),
+            transport: Transport::Network,
+        }
+    }
+
+    /// Sets the transport.
+    #[must_use]
+    pub fn over(self, transport: Transport) -> Self {
+        Self { transport, ..self }
+    }
+
+    pub(crate) fn transport(&self) -> Transport {
+        self.transport
     }
 
     /// A client that sends its requests here.

@@ -36,9 +36,9 @@ pub(crate) fn counted(
     api_server: &Arc<ApiServerHealth>,
     host: String,
 ) -> Connection {
-    let namespace = connection.default_namespace().to_owned();
+    let (namespace, transport) = (connection.default_namespace().to_owned(), connection.transport());
     let (metrics, api_server) = (Arc::clone(metrics), Arc::clone(api_server));
-    Connection::new(Counted { inner: connection, metrics, api_server, host: host.into() }, namespace)
+    Connection::new(Counted { inner: connection, metrics, api_server, host: host.into() }, namespace).over(transport)
 }
 
 #[derive(Clone)]

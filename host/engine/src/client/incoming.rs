@@ -9,6 +9,7 @@ use http_body::{Body, Frame};
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
+use crate::client::connection::Transport;
 use crate::client::request::BoxError;
 use crate::health::Health;
 
@@ -42,9 +43,14 @@ impl<B> Incoming<B> {
     }
 
     /// Ends after [`WATCH_SILENT_AT_MOST`] without data, as if the API server had ended it, and
-    /// reports to `health`. The second time in a row, it ends as if the version had expired.
-    pub(super) fn watch(inner: B, health: Arc<Health>) -> Self {
-        Self { health: Some(health), ..Self::answer(inner, WATCH_SILENT_AT_MOST) }
+    /// reports to `health`. The second time in a row, it ends as if the version had expired. In a
+    /// process, silence proves nothing.
+    pub(super) fn watch(inner: B, health: Arc<Health>, transport: Transport) -> Self {
+        let body = match transport {
+            Transport::Network => Self::answer(inner, WATCH_SILENT_AT_MOST),
+            Transport::InProcess => Self::as_it_is(inner),
+        };
+        Self { health: Some(health), ..body }
     }
 }
 
@@ -140,7 +146,7 @@ mod tests {
     async fn a_watch_with_a_silent_peer_ends() {
         let (started, health) = (Instant::now(), Arc::new(Health::default()));
         health.connected();
-        let mut body = Incoming::watch(Hesitant::new(3), Arc::clone(&health));
+        let mut body = Incoming::watch(Hesitant::new(3), Arc::clone(&health), Transport::Network);
         for _ in 0..3 {
             assert!(matches!(next(&mut body).await, Some(Ok(()))));
             assert!(health.down().is_none() && health.silent_for().is_zero());
@@ -155,7 +161,7 @@ mod tests {
     async fn a_watch_that_is_silent_twice_in_a_row_expires() {
         let health = Arc::new(Health::default());
         let silent = async |frames| {
-            let mut body = Incoming::watch(Hesitant::new(frames), Arc::clone(&health));
+            let mut body = Incoming::watch(Hesitant::new(frames), Arc::clone(&health), Transport::Network);
             let mut received = 0;
             while let Some(Ok(())) = next(&mut body).await {
                 received += 1;
@@ -163,6 +169,15 @@ mod tests {
             received - frames
         };
         assert_eq!([silent(0).await, silent(0).await, silent(1).await, silent(0).await], [0, 1, 0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_in_the_same_process_may_be_silent() {
+        let health = Arc::new(Health::default());
+        health.connected();
+        let mut body = Incoming::watch(Hesitant::new(0), Arc::clone(&health), Transport::InProcess);
+        let day = Duration::from_secs(24 * 60 * 60);
+        assert!(tokio::time::timeout(day, next(&mut body)).await.is_err() && health.down().is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -116,12 +116,13 @@ impl Outgoing {
             lists.ask();
             request = consistent(request);
         }
+        let transport = self.inner.transport();
         let sent = self.inner.send(request);
         let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });
         match self.watch {
             Some((health, _)) if is_watch && response.status().is_success() => {
                 health.connected();
-                Ok(response.map(|body| Incoming::watch(body, health)))
+                Ok(response.map(|body| Incoming::watch(body, health, transport)))
             }
             _ => Ok(response.map(Incoming::as_it_is)),
         }

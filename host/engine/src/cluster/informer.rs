@@ -19,6 +19,7 @@ use tokio::sync::SetOnce;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
+use crate::client::connection::Transport;
 use crate::client::lists::Lists;
 use crate::client::{self, Connection};
 use crate::cluster::kinds::{self, Resource, StatusSubresource};
@@ -246,6 +247,7 @@ impl Informers {
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
             label_selector: target.label_selector.clone(),
+            timeout: time_limit(self.connection.transport()),
             ..watcher::Config::default()
         };
         let watch = run(Arc::clone(&shared), api, config, Arc::clone(&self.metrics), self.seed);
@@ -260,6 +262,14 @@ impl Informers {
     pub fn running(&self) -> Vec<Arc<Informer>> {
         let running = self.running.lock();
         running.values().filter_map(Weak::upgrade).filter(|informer| !informer.is_outdated()).collect()
+    }
+}
+
+/// Returns the time limit of watches in seconds; `None` is the default of kube, 0 none.
+fn time_limit(transport: Transport) -> Option<u32> {
+    match transport {
+        Transport::Network => None,
+        Transport::InProcess => Some(0),
     }
 }
 
