@@ -11,6 +11,8 @@
 //! What is absent: a misbehaving guest without a test. `gyre-artifacts` lists the files, and the
 //! crates that use the list do not compile if a test is missing. Other tests use the probes.
 
+pub mod cron;
+
 use gyre_sdk::{Kind, Manifest, NoStatus, Object, ReadError};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,0 +1,3 @@
+//! A CronJob: see `gyre_guests::cron`.
+
+gyre_guests::cron!(Cron, None);
