@@ -1,6 +1,7 @@
 //! The setup of a world.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
@@ -24,7 +25,11 @@ pub struct Setup {
     files: Vec<PathBuf>,
     configure: Vec<Box<Configure>>,
     controllers: Controllers,
+    pod_run_time: Duration,
 }
+
+/// For ever, as far as a test is concerned.
+const POD_RUN_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 type Configure = dyn Fn(&mut Program);
 
@@ -45,6 +50,7 @@ impl Setup {
             files: Vec::new(),
             configure: Vec::new(),
             controllers: Controllers::Run,
+            pod_run_time: POD_RUN_TIME,
         }
     }
 
@@ -109,13 +115,20 @@ impl Setup {
         self
     }
 
+    /// Sets the time that Pods run, after which they succeed. By default, they run until a test ends
+    /// them.
+    pub fn pods_run_for(mut self, time: Duration) -> Self {
+        self.pod_run_time = time;
+        self
+    }
+
     /// Creates the world. The host starts when the world is [settled](World::settle).
     ///
     /// # Errors
     ///
     /// If the settings, the files or the objects are invalid.
     pub fn start(self) -> Result<World> {
-        let Self { plugins, start, objects, files, configure, controllers } = self;
+        let Self { plugins, start, objects, files, configure, controllers, pod_run_time } = self;
         let start: Timestamp =
             start.parse().map_err(|error| Error::new(format!("{start:?} is no time such as {START}: {error}")))?;
         let mut programs =
@@ -127,6 +140,6 @@ impl Setup {
         for (place, object) in objects {
             all.push((place, object?));
         }
-        World::new(programs, start, controllers, all)
+        World::new(programs, start, controllers, pod_run_time, all)
     }
 }

@@ -27,8 +27,6 @@ use crate::plugin::Plugin;
 use crate::reference::Reference;
 use crate::run::Run;
 
-/// The time that Pods run, unless a test ends them.
-const POD_RUN_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// The maximum number of recorded calls of a run, because some plugins never stop.
 const MOST_CALLS: usize = 10_000;
 
@@ -69,16 +67,16 @@ impl World {
         programs: Vec<Program>,
         start: Timestamp,
         controllers: Controllers,
+        pod_run_time: Duration,
         objects: Vec<(String, Value)>,
     ) -> Result<Self> {
         let runtime = simulated()?;
         let pod_run_time = match controllers {
-            Controllers::Run => Some(POD_RUN_TIME),
+            Controllers::Run => Some(pod_run_time),
             Controllers::Absent => None,
         };
-        let options = gyre_devcluster::Options { controllers, pod_run_time, ..gyre_devcluster::Options::default() };
         let entered = runtime.enter();
-        let simulation = Simulation::with(&programs, start, &options)?;
+        let simulation = Simulation::with(&programs, start, controllers, pod_run_time)?;
         simulation.put_all(Origin::Written, objects)?;
         let controllers = tokio::spawn(simulation.controllers());
         drop(entered);
@@ -130,13 +128,20 @@ impl World {
         Ok(Run { host_run: HostRun { actions, end, requeues, parents: parents? }, calls })
     }
 
-    /// Advances the clock. The host makes the calls that are due, and CronJobs create Jobs.
+    /// Advances the clock. The host makes the calls that are due, and CronJobs create Jobs. Time in
+    /// which nothing is due costs nothing.
     ///
     /// # Errors
     ///
     /// If the host fails.
     pub fn advance(&mut self, time: Duration) -> Result {
         self.with_running_host(async |_, _| tokio::time::sleep(time).await)
+    }
+
+    /// Returns how often the simulation has had nothing to do, and so moved its clock: a measure of
+    /// its cost that does not depend on the machine.
+    pub fn steps(&self) -> u64 {
+        self.runtime.metrics().worker_park_count(0)
     }
 
     /// Returns the simulated time.

@@ -50,6 +50,17 @@ impl RequeueTimes {
     }
 }
 
+/// Rounds a delay to what some milliseconds of latency do not change.
+fn without_latency(delay: Duration) -> Duration {
+    let step = match delay.as_secs() {
+        0 => return delay,
+        1..10 => Duration::from_millis(100),
+        _ => Duration::from_secs(1),
+    };
+    let steps = delay.saturating_add(step / 2).as_millis() / step.as_millis();
+    u32::try_from(steps).map_or(delay, |steps| step * steps)
+}
+
 /// How the run of a host ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -83,7 +94,7 @@ impl HostRun {
             let status = parent.get("status").cloned().unwrap_or_default();
             let mut status = json!({ "object": subject.to_string(), "status": status });
             if let (Some(time), Some(fields)) = (self.requeues.of(&subject), status.as_object_mut()) {
-                fields.insert("again".to_owned(), Value::from(format!("in {time:?}")));
+                fields.insert("again".to_owned(), Value::from(format!("in {:?}", without_latency(time))));
             }
             status
         };
@@ -98,7 +109,8 @@ impl HostRun {
         self.end == End::Converged && !self.actions.iter().any(is_bad)
     }
 
-    /// The complete result, for people and golden files.
+    /// The complete result, for people and golden files. Delays are rounded, because a delay until
+    /// a time of day depends on the latency of the requests before the call.
     pub fn summary(&self) -> Value {
         let plan: Vec<String> = self.actions.iter().map(|action| action.to_string()).collect();
         let mut summary = json!({ "plan": plan, "children": self.children(), "parents": self.statuses() });
@@ -108,5 +120,27 @@ impl HostRun {
             fields.insert("rests".to_owned(), Value::from(false));
         }
         summary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_shown_without_latency() {
+        let shown = |milliseconds| format!("{:?}", without_latency(Duration::from_millis(milliseconds)));
+        for (milliseconds, expected) in [
+            (5, "5ms"),
+            (999, "999ms"),
+            (1_493, "1.5s"),
+            (9_993, "10s"),
+            (54_993, "55s"),
+            (60_000, "60s"),
+            (3_599_507, "3600s"),
+        ] {
+            assert_eq!(shown(milliseconds), expected);
+        }
+        assert_eq!(without_latency(Duration::MAX), Duration::MAX);
     }
 }

@@ -12,7 +12,8 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Either, Full};
 use kube::client::Body;
 use parking_lot::{Mutex, MutexGuard};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 #[derive(Clone, Debug)]
@@ -29,10 +30,12 @@ pub(crate) struct Sent {
 }
 
 /// Forwards requests to the API server, and records write requests. Clones share the record.
+/// Experiments can refuse creations, and can cut the connection.
 #[derive(Clone)]
 pub(crate) struct Journal {
     service: Service,
     kept: Arc<Mutex<Kept>>,
+    cut: Arc<Notify>,
 }
 
 type Answer = Either<service::Body, Full<Bytes>>;
@@ -40,11 +43,46 @@ type Answer = Either<service::Body, Full<Bytes>>;
 struct Kept {
     sent: Vec<Sent>,
     last: Instant,
+    /// The kinds whose objects cannot be created, as the ends of paths.
+    refused: Vec<String>,
+    connection: Connection,
+}
+
+/// Whether requests reach the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    Up,
+    /// Until this number of further writes have been answered, without Events.
+    UpFor(usize),
+    Cut,
 }
 
 impl Journal {
     pub(crate) fn new(service: Service) -> Self {
-        Self { service, kept: Arc::new(Mutex::new(Kept { sent: Vec::new(), last: Instant::now() })) }
+        let kept = Arc::new(Mutex::new(Kept {
+            sent: Vec::new(),
+            last: Instant::now(),
+            refused: Vec::new(),
+            connection: Connection::Up,
+        }));
+        Self { service, kept, cut: Arc::default() }
+    }
+
+    /// Refuses creations of objects of these plurals, like an admission webhook.
+    pub(crate) fn refuse(&self, plurals: impl IntoIterator<Item = String>) {
+        self.kept().refused = plurals.into_iter().map(|plural| format!("/{plural}")).collect();
+    }
+
+    /// Cuts the connection once this number of further writes have been answered, without Events.
+    pub(crate) async fn cut_after(&self, writes: usize) {
+        let cut = self.cut.notified();
+        self.kept().connection = Connection::UpFor(writes);
+        cut.await;
+    }
+
+    /// Restores the connection.
+    pub(crate) fn mend(&self) {
+        self.kept().connection = Connection::Up;
     }
 
     pub(crate) fn take(&self) -> Vec<Sent> {
@@ -66,6 +104,9 @@ impl Journal {
     }
 
     async fn pass_on(mut self, request: Request<Body>) -> Result<Response<Answer>, BoxError> {
+        if self.kept().connection == Connection::Cut {
+            return Err("the connection is cut by this experiment".into());
+        }
         if request.method() == Method::GET {
             return Ok(self.forward(request).await?.map(Either::Left));
         }
@@ -85,13 +126,29 @@ impl Journal {
             code: StatusCode::OK,
             answer: Value::Null,
         };
-        let response = self.forward(Request::from_parts(parts, Body::from(body.to_vec()))).await?;
+        let is_refused = sent.method == Method::POST && self.kept().refused.iter().any(|end| sent.path.ends_with(end));
+        let response = match is_refused {
+            true => refusal()?,
+            false => {
+                let response = self.forward(Request::from_parts(parts, Body::from(body.to_vec()))).await?;
+                let (parts, body) = response.into_parts();
+                Response::from_parts(parts, body.collect().await?.to_bytes())
+            }
+        };
         let (parts, body) = response.into_parts();
-        let body = body.collect().await?.to_bytes();
         sent.code = parts.status;
         sent.answer = serde_json::from_slice(&body).unwrap_or_default();
         let mut kept = self.kept();
         kept.last = Instant::now();
+        if let Connection::UpFor(writes) = &mut kept.connection
+            && !sent.path.ends_with("/events")
+        {
+            *writes = writes.saturating_sub(1);
+            if *writes == 0 {
+                kept.connection = Connection::Cut;
+                self.cut.notify_waiters();
+            }
+        }
         kept.sent.push(sent);
         drop(kept);
         Ok(Response::from_parts(parts, Either::Right(Full::new(body))))
@@ -109,6 +166,16 @@ impl Journal {
     async fn forward(&mut self, request: Request<Body>) -> Result<Response<service::Body>, BoxError> {
         Ok(tower_service::Service::call(&mut self.service, request).await?)
     }
+}
+
+/// The answer of an API server whose admission webhook denies a request.
+fn refusal() -> Result<Response<Bytes>, BoxError> {
+    let message = "admission webhook \"gyre-check\" denied the request: this experiment refuses the creation of children";
+    let status = json!({
+        "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message,
+    });
+    let response = Response::builder().status(StatusCode::FORBIDDEN).header(CONTENT_TYPE, "application/json");
+    Ok(response.body(Bytes::from(status.to_string()))?)
 }
 
 impl tower_service::Service<Request<Body>> for Journal {

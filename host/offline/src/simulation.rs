@@ -9,8 +9,9 @@ use gyre_core::deletion_guard::Limits;
 use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::server::Origin;
-use gyre_devcluster::{Cluster, Controllers, Server, Service};
+use gyre_devcluster::{Cluster, Controllers, Server, Service, Watches};
 use gyre_engine::call::Calls;
+use gyre_engine::client::connection::{Connection, Transport};
 use gyre_engine::clock::Clock;
 use gyre_engine::cluster::kinds::{self, StatusSubresource};
 use gyre_engine::error::error_chain;
@@ -44,7 +45,7 @@ const FIELD_MANAGER: &str = "kubectl";
 /// Functions fail when the API server rejects a request, or an object, which the error names.
 pub struct Simulation {
     cluster: Cluster,
-    journal: Journal,
+    pub(crate) journal: Journal,
     clock: Clock,
     /// The inventory of the host, if it has one.
     inventory: Option<Place>,
@@ -77,12 +78,18 @@ impl Simulation {
     /// An empty cluster with the CRDs of these programs, within [`simulate`]. Controllers run while
     /// [`Self::controllers`] is polled; Pods never run.
     pub(crate) fn new(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
-        Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
+        Self::with(programs, start, controllers, None)
     }
 
-    /// An empty cluster with these options and CRDs, within a [`simulated`] runtime.
-    pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
-        let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
+    /// An empty cluster with these CRDs, within a [`simulated`] runtime. Pods run for this time.
+    pub fn with(
+        programs: &[Program],
+        start: Timestamp,
+        controllers: Controllers,
+        pod_run_time: Option<Duration>,
+    ) -> anyhow::Result<Self> {
+        let options = gyre_devcluster::Options { controllers, pod_run_time, watches: Watches::Endless, ..Default::default() };
+        let cluster = Cluster::new(&options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
         let simulation = Self { cluster, journal, clock: Clock::simulated(start), inventory: None };
         simulation.put_definitions(programs)?;
@@ -275,6 +282,16 @@ impl Simulation {
         Ok(Some(resource.api(&client, namespace)))
     }
 
+    /// Refuses the creation of objects of these kinds by the host.
+    pub(crate) async fn refuse_creations(&self, wanted: impl Iterator<Item = &GroupVersionKind>) -> anyhow::Result<()> {
+        let (client, mut plurals) = (self.client(), Vec::new());
+        for kind in wanted {
+            plurals.extend(kinds::find(&client, kind).await?.map(|resource| resource.api.plural));
+        }
+        self.journal.refuse(plurals);
+        Ok(())
+    }
+
     /// Runs the controllers, e.g. the garbage collector, if there are any.
     pub fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
         self.cluster.controllers()
@@ -354,7 +371,8 @@ impl Simulation {
             inventory: self.inventory.clone(),
             ..Options::default()
         };
-        host::run(Client::new(self.journal.clone(), "default"), programs, options, stopped)
+        let connection = Connection::new(self.journal.clone(), "default").over(Transport::InProcess);
+        host::run(connection, programs, options, stopped)
     }
 
     /// The actions of the host since the last call of this function.

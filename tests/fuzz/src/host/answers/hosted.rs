@@ -3,8 +3,8 @@
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
+use gyre_devcluster::Controllers;
 use gyre_devcluster::random::Random;
-use gyre_devcluster::{Controllers, Options};
 use gyre_engine::program::{Policy, Program, fixed};
 use gyre_engine::record::Recordings;
 use gyre_offline::host_run::End;
@@ -83,8 +83,7 @@ fn objects(random: &mut Random, is_namespaced: bool) -> Vec<Value> {
 async fn work(program: Program, is_namespaced: bool, objects: Vec<Value>) -> Result<Tally, Failure> {
     let programs = [program];
     let start = "2026-01-02T03:04:05Z".parse().map_err(|error| Failure(format!("{error}")))?;
-    let options = Options { controllers: Controllers::Absent, pod_run_time: None, ..Options::default() };
-    let simulation = Simulation::with(&programs, start, &options).map_err(wrong)?;
+    let simulation = Simulation::with(&programs, start, Controllers::Absent, None).map_err(wrong)?;
     for object in objects {
         let is_namespace = object["kind"] == "Namespace";
         if let (Err(error), false) = (simulation.put(object), is_namespace) {

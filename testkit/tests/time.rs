@@ -1,0 +1,159 @@
+//! Simulated time passes in few steps: none while nothing is due, and few for each run of a
+//! schedule. The tests count the steps; each prints the time that it took.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+
+mod toy;
+
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use gyre_sdk::k8s::{ConfigMap, Container, Job, PodTemplate};
+use gyre_sdk::{Cluster, DynamicObject, Failure, Manifest, NoSettings, Object, Reconciler, Response, Strategy};
+use gyre_test::{Plugin, World, object};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use self::toy::TOY;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    last_run: Option<u64>,
+    #[serde(default)]
+    active: Vec<String>,
+}
+
+/// Has a Job each minute, and deletes those that have ended.
+struct JobEachMinute;
+
+/// Has a ConfigMap each minute, and deletes those before.
+struct MapEachMinute;
+
+impl Reconciler for JobEachMinute {
+    type Parent = Object<serde_json::Value, Status>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        Manifest::new("each-minute", "0.1.0", TOY).crd(toy::definition()).child(Job::KIND, Strategy::CreateOnly)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+        let now = cluster.now().duration_since(UNIX_EPOCH).unwrap();
+        let due = now.as_secs() / 60;
+        let job = format!("{}-{due}", parent.metadata.name);
+        let mut active = Vec::new();
+        let mut response = Response::children().requeue_after(MINUTE * u32::try_from(due + 1).unwrap() - now);
+        for known in cluster.children::<DynamicObject>(Job::KIND)? {
+            if !known.is_condition_true("Complete") {
+                active.push(known.name().to_owned());
+                response = response.keep(Job::KIND.named(known.name()));
+            }
+        }
+        if parent.status.as_ref().and_then(|status| status.last_run) != Some(due) {
+            let pod = PodTemplate::new(Container::new("main", "busybox")).restart_policy("Never");
+            response = response.apply(&Job::new(&job, pod))?;
+        }
+        response.status(&Status { last_run: Some(due), active })
+    }
+}
+
+impl Reconciler for MapEachMinute {
+    type Parent = Object<serde_json::Value>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        Manifest::new("each-minute", "0.1.0", TOY).crd(toy::definition()).child(ConfigMap::KIND, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+        let now = cluster.now().duration_since(UNIX_EPOCH).unwrap();
+        let due = now.as_secs() / 60;
+        let map = ConfigMap::new(format!("{}-{due}", parent.metadata.name)).data([("due", due.to_string())]);
+        let delay = MINUTE * u32::try_from(due + 1).unwrap() - now;
+        Response::children().apply(&map)?.requeue_after(delay).status(&Status { last_run: Some(due), active: Vec::new() })
+    }
+}
+
+/// Has nothing to do.
+struct Idle;
+
+impl Reconciler for Idle {
+    type Parent = Object<serde_json::Value>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        Manifest::new("idle", "0.1.0", TOY).crd(toy::definition()).child(Job::KIND, Strategy::CreateOnly)
+    }
+
+    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Ok(Response::children())
+    }
+}
+
+fn world(plugin: Plugin) -> World {
+    let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(json!({}));
+    let mut world = World::of(plugin).pods_run_for(Duration::from_secs(5)).with(toy).start().unwrap();
+    world.settle().unwrap();
+    world
+}
+
+/// Lets time pass, and returns the number of steps. Prints the time that it took.
+fn steps(what: &str, world: &mut World, time: Duration) -> u64 {
+    let (before, began) = (world.steps(), Instant::now());
+    world.advance(time).unwrap();
+    let steps = world.steps() - before;
+    println!("{what}: {steps} steps in {:.1?}", began.elapsed());
+    steps
+}
+
+#[test]
+fn a_day_in_which_nothing_is_due_takes_no_steps() {
+    let mut world = world(Plugin::native::<Idle>());
+    // The timer wheel has a few levels, at each of which the clock stops.
+    assert!(steps("an idle day", &mut world, DAY) <= 20);
+    assert!(steps("an idle year", &mut world, 365 * DAY) <= 40);
+    world.settle().unwrap().assert_nothing_done();
+}
+
+#[test]
+fn a_day_with_a_run_each_minute_takes_few_steps_for_each_run() {
+    let mut world = world(Plugin::native::<MapEachMinute>());
+    let steps = steps("a day with a ConfigMap each minute", &mut world, DAY);
+    assert!(steps <= 5 * 1440, "{steps} steps");
+    assert_eq!(world.settle().unwrap().children().len(), 1440);
+    assert_eq!(world.get("Toy default/it").unwrap()["status"]["lastRun"], world.now().as_second() / 60);
+}
+
+#[test]
+fn an_hour_with_a_job_each_minute_takes_few_steps_for_each_job() {
+    let mut world = world(Plugin::native::<JobEachMinute>());
+    let steps = steps("an hour with a Job each minute", &mut world, 60 * MINUTE);
+    assert!(steps <= 15 * 60, "{steps} steps");
+    assert_eq!(world.settle().unwrap().children().len(), 60);
+    assert!(world.list("Job").unwrap().len() <= 2);
+}
+
+#[test]
+fn a_schedule_of_one_minute_is_not_restless() {
+    let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(json!({}));
+    // No Job ends, so that each run changes the status twice.
+    let mut world = World::of(Plugin::native::<JobEachMinute>()).with(toy).start().unwrap();
+    world.settle().unwrap();
+    for hours in 1..=2 {
+        world.advance(60 * MINUTE).unwrap();
+        world.settle().unwrap();
+        assert_eq!(world.list("Job").unwrap().len(), 1 + 60 * hours);
+    }
+    let events = world.list("events.k8s.io/v1 Event").unwrap();
+    assert!(events.iter().all(|event| event["reason"] != "SlowedDown"));
+}
+
+#[test]
+fn the_delay_of_a_schedule_is_shown_without_latency() {
+    let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(json!({}));
+    let mut world = World::of(Plugin::native::<JobEachMinute>()).at("2026-01-01T00:00:05Z").with(toy).start().unwrap();
+    let summary = world.settle().unwrap().summary();
+    assert_eq!(summary["parents"][0]["again"], "in 55s");
+}
