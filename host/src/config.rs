@@ -57,10 +57,10 @@ use self::document::read_document;
 use self::load::{Loader, Programs};
 pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::schema::schema;
-use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};
+use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting, SettingsFrom};
 pub(crate) use self::table::Table;
 use crate::config::arguments::election::{ElectionArguments, Fence};
-use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::{MountArguments, SettingsCheck};
 use crate::plugins::files::Files;
 
 /// The time without changes after which a file counts as complete.
@@ -458,6 +458,9 @@ fn read(
                 problems.add(directory.place, what, "name a directory of plugins");
             }
         }
+    }
+    if arguments.settings == SettingsCheck::Later {
+        configuration.mounts.iter_mut().for_each(|mount| mount.source.settings = SettingsFrom::Unknown);
     }
     (configuration, scan)
 }

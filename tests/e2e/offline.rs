@@ -171,6 +171,39 @@ fn an_error_comes_without_a_backtrace() {
 }
 
 #[test]
+fn settings_of_the_cases_are_enough() {
+    let cases = tempfile::tempdir().unwrap();
+    let write = |case: &str, file: &str, text: &str| {
+        fs::create_dir_all(cases.path().join(case)).unwrap();
+        fs::write(cases.path().join(case).join(file), text).unwrap();
+    };
+    let parent = "apiVersion: guests.gyre.dev/v1\nkind: Demanding\nmetadata: {name: it}\nspec: {}\n";
+    for greeting in ["hello", "bye"] {
+        write(greeting, "parent.yaml", parent);
+        write(greeting, "settings.yaml", &format!("greeting: {greeting}\n"));
+    }
+    let test = |more: &[&str]| gyre(&[&["test", gyre_artifacts::probes::DEMANDING, text(cases.path())], more].concat());
+    let (code, said) = test(&["--update"]);
+    assert_eq!(code, Some(0), "{said}");
+    for greeting in ["hello", "bye"] {
+        let expected = fs::read_to_string(cases.path().join(greeting).join("expected.yaml")).unwrap();
+        assert!(expected.contains(&format!("greeting: {greeting}\n")), "{expected}");
+    }
+    assert_eq!(test(&[]).0, Some(0));
+
+    write("bare", "parent.yaml", parent);
+    let (code, said) = test(&["--update"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("greeting"), "{said}");
+    let (code, said) = test(&["--update", "--settings", r#"demanding={"greeting": "from the flag"}"#]);
+    assert_eq!(code, Some(0), "{said}");
+    let expected = fs::read_to_string(cases.path().join("bare/expected.yaml")).unwrap();
+    assert!(expected.contains("greeting: from the flag\n"), "{expected}");
+    let (code, said) = gyre(&["test", "missing.wasm", text(cases.path()), "--filter", "hello"]);
+    assert_eq!(code, Some(2), "{said}");
+}
+
+#[test]
 fn errors_in_a_case_are_reported() {
     for (file, content, expected) in [
         ("echo.yaml", "kind: [", "echo.yaml:1:7: unclosed bracket"),

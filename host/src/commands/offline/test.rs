@@ -18,8 +18,8 @@ use gyre_offline::parallel;
 use gyre_offline::rendered::rendered;
 use serde_json::Value;
 
-use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::PluginMounts;
+use crate::config::arguments::mounts::{MountArguments, SettingsCheck};
 use crate::config::{Error, Source};
 
 pub(crate) const TEST_EXAMPLES: &str = "\
@@ -29,8 +29,8 @@ Examples:
   gyre test echo.wasm cases/ --filter suspended --junit results.xml
 
 Each directory with objects in it is a case. Its expected.yaml contains the expected result; --update writes it. Its other .yaml, .yml and
-.json files contain the parents and all other objects that the plugin reads; settings.yaml contains the settings of the plugin, and time.txt
-the simulated time (2026-01-01T00:00:00Z if there is no such file).
+.json files contain the parents and all other objects that the plugin reads; settings.yaml contains the settings of the plugin in this case
+(--settings is for cases without it), and time.txt the simulated time (2026-01-01T00:00:00Z if there is no such file).
 The comparison covers everything that the host would do: the plan, the children, and the status of the parents.
 Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
 
@@ -72,7 +72,6 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let mut mount = MountArguments::from(arguments.mount);
     mount.named.plugins.push(arguments.plugin.clone());
-    let programs = Source::open(&mount)?.programs();
     let mut cases = cases_in(&arguments.cases)?;
     let filter = arguments.filter.as_deref().unwrap_or_default();
     cases.retain(|case| case.name.contains(filter));
@@ -87,6 +86,10 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
     }
+    if cases.iter().all(|case| case.folder.join(SETTINGS).exists()) {
+        mount.settings = SettingsCheck::Later;
+    }
+    let programs = Source::open(&mount)?.programs();
     // Fail before the cases run if the file cannot be written.
     let cannot = |path: &Path| format!("cannot write {}; name a file in a directory that exists", path.display());
     let results =
@@ -130,6 +133,7 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
 
 fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
+    mount.settings = SettingsCheck::Known;
     for program in programs {
         mount.set(&program.manifest().name, settings, SETTINGS);
     }

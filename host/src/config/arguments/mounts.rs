@@ -43,6 +43,18 @@ pub(crate) struct MountArguments {
     name: Option<String>,
     workers: Option<u32>,
     pub(crate) code: CodeArguments,
+    pub(crate) settings: SettingsCheck,
+}
+
+/// Whether the settings of plugins are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SettingsCheck {
+    /// They are checked.
+    #[default]
+    Known,
+    /// They are given later, so that a required setting may be missing.
+    #[cfg_attr(not(feature = "tools"), expect(dead_code, reason = "only `gyre test` gives them later"))]
+    Later,
 }
 
 /// The mounts, from a file or from flags.
