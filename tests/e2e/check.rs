@@ -316,13 +316,128 @@ fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
     assert!(is_found);
 }
 
+const CRON: &str = "{schedule: '*/5 * * * *'}";
+
+/// Checks a cron probe, and returns its findings.
+fn cron(plugin: &str, kind: &str, more: &[&str]) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent(kind, CRON)).unwrap();
+    let (code, said) = check(plugin, &[&file], &[&["--json", "--cases", "5"], more].concat());
+    let report: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(code, Some(i32::from(report["findings"] != serde_json::json!([]))), "{said}");
+    report["findings"].as_array().unwrap().clone()
+}
+
+const AT_MOST_ONE: &[&str] = &["--at-most-one", "Job"];
+
+#[test]
+fn nothing_is_found_in_a_right_cron_job() {
+    assert!(cron(probes::CRON, "Cron", AT_MOST_ONE).is_empty());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Cron", CRON)).unwrap();
+    let (_, said) = check(probes::CRON, &[&file], &["--json", "--cases", "0"]);
+    let tried = serde_json::from_str::<Value>(&said).unwrap()["tried"].clone();
+    for key in ["dueTimes", "interruptions", "dueTimesWithRefusedChildren", "disturbances"] {
+        assert!(tried[key].as_u64() >= Some(1), "{key} in {tried}");
+    }
+}
+
+#[test]
+fn a_run_that_is_lost_while_the_host_is_down_is_found() {
+    let finding =
+        finds(probes::CRON_LOSES_RUNS, "CronLosesRuns", CRON, &[AT_MOST_ONE, &["--cases", "5"]].concat(), "not-resumed");
+    assert!(finding["case"].as_str().unwrap().starts_with("the host is down from "), "{finding}");
+    assert!(finding["what"].as_str().unwrap().contains("\nmissing: Job default/it-"), "{finding}");
+}
+
+#[test]
+fn two_jobs_at_once_are_found_if_the_check_is_told_that_only_one_may_run() {
+    let more = [AT_MOST_ONE, &["--cases", "5"]].concat();
+    let finding = finds(probes::CRON_OVERLAPS, "CronOverlaps", CRON, &more, "more-than-one");
+    assert!(finding["what"].as_str().unwrap().starts_with("These run at the same time: Job default/it-"), "{finding}");
+    assert!(cron(probes::CRON_OVERLAPS, "CronOverlaps", &[]).is_empty(), "several may run");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Cron", CRON)).unwrap();
+    let (code, said) = check(probes::CRON, &[&file], &["--at-most-one", "Pod"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--at-most-one Pod") && said.contains("Job.v1.batch"), "{said}");
+}
+
+#[test]
+fn a_job_that_runs_again_after_its_ttl_is_found() {
+    let finding =
+        finds(probes::CRON_RUNS_AGAIN, "CronRunsAgain", CRON, &[AT_MOST_ONE, &["--cases", "5"]].concat(), "runs-again");
+    assert!(finding["case"].as_str().unwrap().ends_with("becomes complete, and is removed after its TTL"), "{finding}");
+}
+
+#[test]
+fn a_status_that_counts_a_refused_run_is_found() {
+    let more = [AT_MOST_ONE, &["--cases", "5"]].concat();
+    let finding = finds(probes::CRON_CLAIMS_REFUSED, "CronClaimsRefused", CRON, &more, "claims-refused");
+    assert!(finding["what"].as_str().unwrap().contains("\nstatus.lastScheduleTime: "), "{finding}");
+}
+
+#[test]
+fn a_plugin_that_fails_for_now_is_not_restless_and_is_tried_further() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Ailing", "{fail: true}")).unwrap();
+    let (code, said) = check(probes::AILING, &[&file], &["--json", "--cases", "0"]);
+    assert_eq!(code, Some(0), "{said}");
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&report["complete"], &report["tried"]["teardowns"]), (&Value::Bool(true), &serde_json::json!(1)), "{said}");
+}
+
+#[test]
+fn a_status_that_its_schema_rejects_is_found() {
+    let finding = finds(probes::AILING, "Ailing", "{status: {size: many}}", &["--cases", "0"], "invalid-status");
+    assert!(finding["what"].as_str().unwrap().contains("status.size"), "{finding}");
+}
+
+#[test]
+fn a_field_of_the_status_that_its_schema_lacks_is_found() {
+    let finding = finds(probes::AILING, "Ailing", "{status: {size: 1, colour: red}}", &["--cases", "0"], "dropped-status");
+    let what = "The API server drops fields of the status of Ailing default/it, because the schema lacks them: status.colour.";
+    assert_eq!(finding["what"], what);
+}
+
+#[test]
+fn a_child_of_a_kind_that_is_not_served_is_found() {
+    let finding = finds(probes::AILING, "Ailing", "{child: true}", &["--cases", "0"], "kind-not-served");
+    assert!(finding["what"].as_str().unwrap().contains("Absent"), "{finding}");
+}
+
+#[test]
+fn kept_children_are_disturbed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Cron", CRON)).unwrap();
+    let (code, said) = check(probes::CRON, &[&file], &["--json", "--cases", "0"]);
+    assert_eq!(code, Some(0), "{said}");
+    let report: Value = serde_json::from_str(&said).unwrap();
+    // Removed, complete, failed, and both with a removal after the TTL.
+    assert_eq!(report["tried"]["disturbances"], 5, "{said}");
+    let notes = report["notes"].to_string();
+    assert!(!notes.contains("has no child"), "{notes}");
+}
+
 /// The test of each kind of finding.
-const CAUGHT: [(&str, fn()); 18] = [
+const CAUGHT: [(&str, fn()); 25] = [
     ("nondeterministic", an_answer_that_depends_on_earlier_calls_is_nondeterministic),
     ("restless", a_status_that_changes_at_each_start_is_restless_and_the_field_is_named),
     ("hot-loop", a_plugin_that_requeues_within_a_second_is_a_hot_loop),
     ("does-not-converge", a_child_that_is_not_made_again_does_not_converge),
     ("spec-not-restored", a_child_that_keeps_a_value_of_an_earlier_spec_is_not_restored),
+    ("not-resumed", a_run_that_is_lost_while_the_host_is_down_is_found),
+    ("more-than-one", two_jobs_at_once_are_found_if_the_check_is_told_that_only_one_may_run),
+    ("runs-again", a_job_that_runs_again_after_its_ttl_is_found),
+    ("claims-refused", a_status_that_counts_a_refused_run_is_found),
+    ("invalid-status", a_status_that_its_schema_rejects_is_found),
+    ("dropped-status", a_field_of_the_status_that_its_schema_lacks_is_found),
+    ("kind-not-served", a_child_of_a_kind_that_is_not_served_is_found),
     ("teardown-does-not-end", a_teardown_that_never_ends_is_found),
     ("old-version", an_object_of_an_older_version_that_cannot_be_reconciled_is_found),
     ("trap", faults_have_names),

@@ -6,7 +6,7 @@
 //!        ┌──────────────────┬───────────────────┬──────────────────────────┤
 //!        ▼                  ▼                   ▼                          ▼
 //!   child removed,     spec A, B, A        parent deleted,         specs generated from the schema
-//!   changed, finished                      stored as other versions        │
+//!   changed, finished  due times pass      stored as other versions        │
 //!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
 //!                                     ▼
 //!                      findings; every call repeated
@@ -27,6 +27,7 @@ mod drawn;
 mod experiment;
 mod finding;
 mod narrow;
+mod scheduled;
 mod setup;
 mod stored;
 mod texts;
@@ -41,8 +42,9 @@ use serde_json::{Value, json};
 use self::dice::Dice;
 use self::experiment::Experiment;
 pub use self::finding::{Finding, Flaw};
+use self::narrow::Focus;
 pub use self::setup::CheckSetup;
-use self::setup::{ConvergedState, ExperimentResult, MOST_PARENTS};
+use self::setup::{ConvergedChild, ConvergedState, ExperimentResult, MOST_PARENTS};
 use crate::parallel;
 use crate::plan::Subject;
 
@@ -64,7 +66,7 @@ pub struct CheckReport {
     results: ExperimentResult,
     /// The number of similar findings that are left out.
     alike: usize,
-    /// Whether all experiments were run. If the host never stops writing, they are skipped.
+    /// Whether all experiments were run. They are skipped if the host never stops writing.
     is_complete: bool,
 }
 
@@ -74,14 +76,11 @@ impl CheckSetup {
     /// # Errors
     /// When there is nothing to check, or an experiment cannot be run.
     pub fn check(&self, options: CheckOptions) -> anyhow::Result<CheckReport> {
-        let (mut results, converged) = self.undisturbed()?;
+        let (mut results, converged, mut is_complete) = self.undisturbed()?;
         if converged.parents.is_empty() {
             bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
         }
-        let is_complete = !results
-            .findings
-            .iter()
-            .any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::KeepsWriting | Flaw::HotLoop));
+        is_complete &= !results.findings.iter().any(|finding| finding.flaw.is_fault() || finding.flaw == Flaw::HotLoop);
         if is_complete {
             let experiments = experiments(self, &converged, options, &mut results)?;
             let made = parallel::each(&experiments, |experiment| {
@@ -140,7 +139,18 @@ fn experiments(
     options: CheckOptions,
     results: &mut ExperimentResult,
 ) -> anyhow::Result<Vec<Experiment>> {
-    let mut experiments: Vec<Experiment> = disturb::disturbances(converged).into_iter().map(Experiment::Disturbed).collect();
+    let mut disturbed = disturb::disturbances(converged.children.iter(), 0);
+    let asks_again =
+        |parent: &&Value| converged.calls.get(&Subject::of(parent)).is_some_and(|call| scheduled::due(call).is_some());
+    let schedules: Vec<Subject> = converged.parents.iter().filter(asks_again).take(MOST_PARENTS).map(Subject::of).collect();
+    for parent in &schedules {
+        if let Some((due_times, later)) = setup.narrowed(Focus::One(parent)).state_with_later_children(converged)? {
+            let is_new = |child: &&ConvergedChild| !converged.children.iter().any(|known| known.subject == child.subject);
+            disturbed.extend(disturb::disturbances(later.children.iter().filter(is_new), due_times));
+        }
+    }
+    let mut experiments: Vec<Experiment> = disturbed.into_iter().map(Experiment::Disturbed).collect();
+    experiments.extend(schedules.into_iter().map(Experiment::Scheduled));
     results.notes.extend(untried::notes(setup, converged));
     let mut alone = 0;
     let mut dice = Dice::new(options.seed);

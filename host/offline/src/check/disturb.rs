@@ -11,10 +11,13 @@ use serde_json::{Value, json};
 use super::calls::wanted;
 use super::compare::{self, brief};
 use super::finding::{Flaw, Tried};
+use super::scheduled::pass_due_time;
 use super::setup::{
-    CheckSetup, ConvergedChild, ConvergedState, ExperimentResult, MOST_CALLS, OWNER_UID, find, is_named, is_of_child, last,
+    CheckSetup, ConvergedChild, ConvergedState, ExperimentResult, MOST_CALLS, OWNER_UID, Wanted, find, is_named, is_of_child,
+    last,
 };
 use crate::call_log::CallLog;
+use crate::host_run::End;
 use crate::plan::{Action, Subject};
 use crate::simulation::Simulation;
 
@@ -29,6 +32,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct Disturbed {
     pub(super) parent: Subject,
     pub(super) child: Subject,
+    /// The due times that pass before.
+    pub(super) due_times: usize,
     pub(super) disturbance: Disturbance,
 }
 
@@ -44,6 +49,11 @@ pub(super) enum Disturbance {
         word: &'static str,
         status: Value,
     },
+    /// As the cluster does it after `ttlSecondsAfterFinished`.
+    FinishedAndRemoved {
+        word: &'static str,
+        status: Value,
+    },
 }
 
 impl fmt::Display for Disturbance {
@@ -53,27 +63,29 @@ impl fmt::Display for Disturbance {
             Self::Changed { pointer, value: Value::Null } => write!(formatter, "loses {pointer}"),
             Self::Changed { pointer, value } => write!(formatter, "is changed: {pointer} becomes {}", brief(value)),
             Self::Finished { word, .. } => write!(formatter, "becomes {word}"),
+            Self::FinishedAndRemoved { word, .. } => write!(formatter, "becomes {word}, and is removed after its TTL"),
         }
     }
 }
 
-pub(super) fn disturbances(converged: &ConvergedState) -> Vec<Disturbed> {
+/// The disturbances of these children, which exist after this number of due times.
+pub(super) fn disturbances<'a>(children: impl Iterator<Item = &'a ConvergedChild>, due_times: usize) -> Vec<Disturbed> {
     let mut disturbances = Vec::new();
-    for child in converged.children.iter().take(MOST_CHILDREN) {
+    for child in children.take(MOST_CHILDREN) {
         let mut all = vec![Disturbance::Removed];
         all.extend(ends(child));
-        if child.is_restored() {
-            all.extend(changes(child));
+        if let Some(desired) = child.restored() {
+            all.extend(changes(child, desired));
         }
         let [parent, child] = [&child.parent, &child.subject];
-        let disturbed = |disturbance| Disturbed { parent: parent.clone(), child: child.clone(), disturbance };
+        let disturbed = |disturbance| Disturbed { parent: parent.clone(), child: child.clone(), due_times, disturbance };
         disturbances.extend(all.into_iter().map(disturbed));
     }
     disturbances
 }
 
-fn changes(child: &ConvergedChild) -> Vec<Disturbance> {
-    let leaves = compare::leaves(&child.desired);
+fn changes(child: &ConvergedChild, desired: &Value) -> Vec<Disturbance> {
+    let leaves = compare::leaves(desired);
     let (labels, fields): (Vec<_>, Vec<_>) = leaves.into_iter().partition(|leaf| leaf.starts_with("/metadata/"));
     let gone = labels.into_iter().take(1).map(|pointer| Disturbance::Changed { pointer, value: Value::Null });
     let other = |pointer: String| {
@@ -112,7 +124,10 @@ fn ends(child: &ConvergedChild) -> Vec<Disturbance> {
         "PersistentVolumeClaim" => vec![("Bound", json!({ "phase": "Bound" }))],
         _ => Vec::new(),
     };
-    statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
+    let is_removed = child.live.pointer("/spec/ttlSecondsAfterFinished").is_some_and(Value::is_number);
+    let removed = statuses.clone().into_iter().map(|(word, status)| Disturbance::FinishedAndRemoved { word, status });
+    let removed: Vec<Disturbance> = removed.filter(|_| is_removed).collect();
+    statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).chain(removed).collect()
 }
 
 enum Verdict {
@@ -122,20 +137,28 @@ enum Verdict {
 }
 
 impl CheckSetup {
-    pub(super) async fn disturbed(&self, child: &Subject, disturbance: &Disturbance) -> anyhow::Result<ExperimentResult> {
+    pub(super) async fn disturbed(&self, disturbed: &Disturbed) -> anyhow::Result<ExperimentResult> {
+        let Disturbed { child, due_times, disturbance, .. } = disturbed;
         let case = format!("{child} {disturbance}");
         let mut results = ExperimentResult::default();
         let simulation = self.simulation(Controllers::Absent)?;
         let log = CallLog::new(MOST_CALLS);
         let happens = async {
             simulation.until_converged().await;
+            for _ in 0..*due_times {
+                pass_due_time(&simulation, &log).await;
+            }
             let before = self.converged_state(&simulation, &log.calls()).await?;
             simulation.actions();
             let Some(made) = before.children.iter().find(|made| made.subject == *child) else { return Ok(None) };
             if !disturb(&simulation, made, disturbance).await {
                 return Ok(None);
             }
-            let end = simulation.until_converged().await;
+            let mut end = simulation.until_converged().await;
+            if matches!(disturbance, Disturbance::FinishedAndRemoved { .. }) && end == End::Converged {
+                simulation.delete(child).await?;
+                end = simulation.until_converged().await;
+            }
             anyhow::Ok(Some((made.clone(), before, end)))
         };
         let happened = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
@@ -146,12 +169,23 @@ impl CheckSetup {
         results.tally.add(Tried::Disturbances, 1);
         let actions = simulation.actions();
         results.judge_run(self, end, &case, &actions, &log);
-        if !matches!(disturbance, Disturbance::Finished { .. }) {
-            match self.verdict(&simulation, &made, &before, &log, &actions).await? {
-                Verdict::Fine => {}
-                Verdict::Unsure => results.tally.add(Tried::Unsure, 1),
-                Verdict::Wrong(what) => results.add(Flaw::ChangeNotReverted, &case, what, self.all()),
+        match disturbance {
+            Disturbance::Finished { .. } => return Ok(results),
+            Disturbance::FinishedAndRemoved { .. } => {
+                if self.owned(&simulation).await?.contains_key(child) {
+                    let what = "The host creates it again, although neither its parent has changed nor time has passed.";
+                    results.add(Flaw::RunsAgain, &case, what.to_owned(), self.all());
+                }
+                return Ok(results);
             }
+            // The plugin may return another child instead.
+            Disturbance::Removed if matches!(made.wanted, Wanted::Kept) => return Ok(results),
+            Disturbance::Removed | Disturbance::Changed { .. } => {}
+        }
+        match self.verdict(&simulation, &made, &before, &log, &actions).await? {
+            Verdict::Fine => {}
+            Verdict::Unsure => results.tally.add(Tried::Unsure, 1),
+            Verdict::Wrong(what) => results.add(Flaw::ChangeNotReverted, &case, what, self.all()),
         }
         Ok(results)
     }
@@ -164,14 +198,14 @@ impl CheckSetup {
         log: &CallLog,
         actions: &[Action],
     ) -> anyhow::Result<Verdict> {
-        let ConvergedChild { parent: _, subject, strategy: _, desired, live } = made;
+        let ConvergedChild { subject, live, .. } = made;
         let owned = self.owned(simulation).await?;
         if actions.iter().any(|action| is_of_child(action) && action.subject == *subject && action.refusal.is_some()) {
             return Ok(Verdict::Unsure);
         }
         if let Some(after) = owned.get(subject) {
-            let lost = compare::lost(desired, live, after);
-            return Ok(if lost.is_empty() || !made.is_restored() {
+            let lost = made.restored().map(|desired| compare::lost(desired, live, after)).unwrap_or_default();
+            return Ok(if lost.is_empty() {
                 Verdict::Fine
             } else {
                 Verdict::Wrong(format!("The host does not revert the change.\n{}", lost.join("\n")))
@@ -247,14 +281,10 @@ impl CheckSetup {
         for made in &before.children {
             match owned.get(&made.subject) {
                 None => lines.push(format!("{} is gone.", made.subject)),
-                Some(after) if made.is_restored() => {
-                    lines.extend(
-                        compare::lost(&made.desired, &made.live, after)
-                            .iter()
-                            .map(|field| format!("{}: {field}", made.subject)),
-                    );
+                Some(after) => {
+                    let lost = made.restored().map(|desired| compare::lost(desired, &made.live, after)).unwrap_or_default();
+                    lines.extend(lost.iter().map(|field| format!("{}: {field}", made.subject)));
                 }
-                Some(_) => {}
             }
         }
         for (subject, call) in last(&calls) {
@@ -379,7 +409,7 @@ async fn disturb(simulation: &Simulation, made: &ConvergedChild, disturbance: &D
             let Some(field) = object.pointer_mut(pointer) else { return false };
             *field = value.clone();
         }
-        Disturbance::Finished { status, .. } => {
+        Disturbance::Finished { status, .. } | Disturbance::FinishedAndRemoved { status, .. } => {
             let Some(fields) = object.as_object_mut() else { return false };
             fields.insert("status".to_owned(), status.clone());
         }

@@ -14,6 +14,7 @@ pub(super) enum Experiment {
     Disturbed(Disturbed),
     Restored { parent: Subject, other: Value },
     TornDown(Subject),
+    Scheduled(Subject),
     Stored(Box<Stored>),
     Drawn(Vec<Value>),
 }
@@ -23,9 +24,10 @@ impl CheckSetup {
         let setup = self.narrowed(experiment.focus());
         simulate(async {
             match experiment {
-                Experiment::Disturbed(Disturbed { child, disturbance, .. }) => setup.disturbed(child, disturbance).await,
+                Experiment::Disturbed(disturbed) => setup.disturbed(disturbed).await,
                 Experiment::Restored { parent, other } => setup.restored(parent, other).await,
                 Experiment::TornDown(parent) => setup.torn_down(parent).await,
+                Experiment::Scheduled(parent) => setup.scheduled(parent).await,
                 Experiment::Stored(stored) => setup.stored(stored).await,
                 Experiment::Drawn(parents) => setup.drawn(parents).await,
             }
@@ -39,6 +41,7 @@ impl Experiment {
             Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
             Self::Restored { parent, other } => format!("the spec of {parent} changes to {}, and back", brief(other)),
             Self::TornDown(parent) => format!("{parent} is deleted"),
+            Self::Scheduled(parent) => format!("time passes for {parent}"),
             Self::Stored(stored) => stored.name(),
             Self::Drawn(_) => "a spec generated from the schema".to_owned(),
         }
@@ -46,9 +49,10 @@ impl Experiment {
 
     fn focus(&self) -> Focus<'_> {
         match self {
-            Self::Disturbed(Disturbed { parent, .. }) | Self::Restored { parent, .. } | Self::TornDown(parent) => {
-                Focus::One(parent)
-            }
+            Self::Disturbed(Disturbed { parent, .. })
+            | Self::Restored { parent, .. }
+            | Self::TornDown(parent)
+            | Self::Scheduled(parent) => Focus::One(parent),
             Self::Drawn(_) => Focus::Others,
             Self::Stored(_) => Focus::All,
         }

@@ -47,6 +47,18 @@ flaws! {
     ChangeNotReverted, "does-not-converge",
         "In every call, return every child that should exist, whether or not it exists already: the host creates the missing ones.";
     SpecNotRestored, "spec-not-restored", "Decide by the current spec, not by what was observed of an earlier one.";
+    NotResumed, "not-resumed",
+        "Compute what is due from the status and the children, not from the time of the call: the host may be down when a run is due, \
+         and may end between two writes.";
+    MoreThanOne, "more-than-one", "Return a new child only if none of the children that the plugin reads still runs, and keep the one that does.";
+    RunsAgain, "runs-again",
+        "Record in the status what has run, and keep children that have ended: the cluster removes them after their ttlSecondsAfterFinished.";
+    ClaimsRefused, "claims-refused",
+        "Return the status in the same answer as the child: the host writes it only if the child is accepted. It writes conditions in any case.";
+    InvalidStatus, "invalid-status", "Return a status that the schema of the CRD allows.";
+    DroppedStatus, "dropped-status", "Add the field to the schema of the CRD's status, or do not return it.";
+    KindNotServed, "kind-not-served",
+        "Add the CustomResourceDefinition of the kind to the files, so that such children can be tried, or correct the kind.";
     TeardownDoesNotEnd, "teardown-does-not-end", "Report the teardown as done once nothing is left that it waits for.";
     OldVersion, "old-version",
         "Make fields that another version lacks optional, or give them the same defaults in each version: stored objects are not rewritten.";
@@ -91,6 +103,13 @@ impl Flaw {
             | Self::HotLoop
             | Self::ChangeNotReverted
             | Self::SpecNotRestored
+            | Self::NotResumed
+            | Self::MoreThanOne
+            | Self::RunsAgain
+            | Self::ClaimsRefused
+            | Self::InvalidStatus
+            | Self::DroppedStatus
+            | Self::KindNotServed
             | Self::TeardownDoesNotEnd
             | Self::OldVersion
             | Self::OutsideManifest
@@ -150,6 +169,9 @@ pub(super) enum Tried {
     Disturbances,
     NotDisturbed,
     Specs,
+    DueTimes,
+    Interruptions,
+    Refusals,
     Teardowns,
     Stored,
     NotStored,
@@ -184,6 +206,9 @@ impl Tried {
             Self::Disturbances => "disturbances",
             Self::NotDisturbed => "disturbancesNotMade",
             Self::Specs => "specsChangedAndRestored",
+            Self::DueTimes => "dueTimes",
+            Self::Interruptions => "interruptions",
+            Self::Refusals => "dueTimesWithRefusedChildren",
             Self::Teardowns => "teardowns",
             Self::Stored => "parentsStoredAsOtherVersions",
             Self::NotStored => "parentsThatOtherVersionsRefuse",
@@ -202,6 +227,9 @@ impl Tried {
             Self::Disturbances => "children removed, changed or finished by another client",
             Self::NotDisturbed => "changes to children that could not be made",
             Self::Specs => "specs changed and changed back",
+            Self::DueTimes => "due times passed",
+            Self::Interruptions => "interruptions of the host at a due time",
+            Self::Refusals => "due times at which the API server refused the children",
             Self::Teardowns => "parents deleted",
             Self::Stored => "parents stored as another version of their kind",
             Self::NotStored => "parents that another version of their kind rejects",

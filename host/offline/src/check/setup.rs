@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gyre_core::answer::schema_violations;
 use gyre_core::manifest::Strategy;
+use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::plan::OWNER_UID_LABEL;
 use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
@@ -13,7 +14,7 @@ use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
 use jiff::Timestamp;
 use kube::api::ListParams;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::calls::{self, kind_of, wanted};
 use super::compare;
@@ -38,6 +39,8 @@ pub struct CheckSetup {
     pub start: Timestamp,
     /// The initial objects, each with the name of its file.
     pub objects: Vec<(String, Value)>,
+    /// The kinds of children of which at most one of each parent may run.
+    pub at_most_one: Vec<GroupVersionKind>,
 }
 
 #[derive(Default)]
@@ -51,16 +54,23 @@ pub(super) struct ExperimentResult {
 pub(super) struct ConvergedChild {
     pub(super) parent: Subject,
     pub(super) subject: Subject,
-    pub(super) strategy: Strategy,
-    pub(super) desired: Value,
+    pub(super) wanted: Wanted,
     pub(super) live: Value,
 }
 
+/// What the plugin returned for a child.
+#[derive(Clone)]
+pub(super) enum Wanted {
+    Applied { strategy: Strategy, desired: Value },
+    Kept,
+}
+
 impl ConvergedChild {
-    pub(super) fn is_restored(&self) -> bool {
-        match self.strategy {
-            Strategy::Apply | Strategy::Recreate => true,
-            Strategy::CreateOnly => false,
+    /// The desired object, if the host restores it.
+    pub(super) fn restored(&self) -> Option<&Value> {
+        match &self.wanted {
+            Wanted::Applied { strategy: Strategy::Apply | Strategy::Recreate, desired } => Some(desired),
+            Wanted::Applied { strategy: Strategy::CreateOnly, .. } | Wanted::Kept => None,
         }
     }
 }
@@ -147,12 +157,17 @@ impl CheckSetup {
         let mut children = Vec::new();
         for call in last(calls).values() {
             for child in wanted(call) {
-                let Child::Apply(desired) = child else { continue };
-                let desired = Value::Object(desired.clone());
                 let parent = parent_of(call);
-                let found = find(&owned, &desired, &parent);
-                if let (Some((subject, live)), Some(strategy)) = (found, self.strategy(&desired)) {
-                    children.push(ConvergedChild { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
+                let (named, wanted) = match child {
+                    Child::Apply(desired) => {
+                        let desired = Value::Object(desired.clone());
+                        let Some(strategy) = self.strategy(&desired) else { continue };
+                        (desired.clone(), Wanted::Applied { strategy, desired })
+                    }
+                    Child::Keep(kept) => (reference(kept), Wanted::Kept),
+                };
+                if let Some((subject, live)) = find(&owned, &named, &parent) {
+                    children.push(ConvergedChild { parent, subject: subject.clone(), wanted, live: live.clone() });
                 }
             }
         }
@@ -163,6 +178,14 @@ impl CheckSetup {
 
 pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallRecord>> {
     calls.iter().map(|call| (parent_of(call), call)).collect()
+}
+
+/// An object with only the name of a kept child.
+fn reference(kept: &ObjectRef) -> Value {
+    let ObjectRef { kind, key } = kept;
+    json!({
+        "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": { "name": key.name, "namespace": key.namespace },
+    })
 }
 
 /// The live object of a desired child, which may lack its namespace.

@@ -6,7 +6,10 @@ mod reproduction;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use gyre_core::object::GroupVersionKind;
+use gyre_core::text::list;
+use gyre_engine::program::Program;
 use gyre_input::manifests;
 use gyre_offline::cases::START;
 use gyre_offline::check::{CheckOptions, CheckReport, CheckSetup, Flaw};
@@ -22,13 +25,15 @@ const EXAMPLES: &str = "\
 Examples:
   gyre check echo.wasm -f samples/
   gyre check echo.wasm -f samples/ --cases 1000 --seed 7
+  gyre check cron.wasm -f samples/ --at-most-one Job    # also finds two Jobs of one parent that run at the same time
   gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
   gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
 
 The files contain parents and all other objects that the plugin reads. The command repeats calls (at most 40 of each experiment); deletes
-children, changes them, and lets them finish; changes the specs of parents and changes them back; deletes parents; stores parents as each
-other version of their CRD (without a conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped);
-and generates further parents from the schema of the CRD.";
+children, changes them, lets them finish, and removes those with a TTL; changes the specs of parents and changes them back; deletes parents;
+stores parents as each other version of their CRD (without a conversion webhook: only the name of the version changes, and fields that the
+schema lacks are dropped); and generates further parents from the schema of the CRD. If the plugin asks to be called again, due times pass:
+with children that end and children that do not, with a host that is killed or down, and with an API server that refuses the children.";
 
 pub(crate) fn check_examples() -> String {
     let names: Vec<&str> = Flaw::ALL.iter().map(|flaw| flaw.name()).collect();
@@ -43,8 +48,11 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount.clone());
     mount.named.plugins.push(arguments.plugin.clone());
     mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
+    let programs = Source::open(&mount)?.programs().to_vec();
+    let at_most_one = arguments.at_most_one.iter().map(|kind| child_kind(&programs, kind)).collect::<anyhow::Result<_>>()?;
     let setup = CheckSetup {
-        programs: Source::open(&mount)?.programs().to_vec(),
+        programs,
+        at_most_one,
         start: arguments.time.unwrap_or(START),
         objects: manifests::read(&arguments.files)?,
     };
@@ -55,6 +63,20 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let checked = setup.check(CheckOptions { seed: arguments.seed, cases: arguments.cases as usize })?;
     report(&arguments, &checked)?;
     Ok(if checked.findings().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the child kind that a plugin declares by this name, such as `Job` or `Job.v1.batch`.
+fn child_kind(programs: &[Program], named: &str) -> anyhow::Result<GroupVersionKind> {
+    let declared: Vec<&GroupVersionKind> =
+        programs.iter().flat_map(|program| &program.manifest().children).map(|child| &child.kind).collect();
+    match declared.iter().find(|kind| kind.kind == named || kind.to_string() == named) {
+        Some(kind) => Ok((*kind).clone()),
+        None if declared.is_empty() => bail!("--at-most-one {named}: the plugin declares no kind of children: leave it out"),
+        None => bail!(
+            "--at-most-one {named}: the plugin declares no such kind of children, only {}: name one of these",
+            list(declared)
+        ),
+    }
 }
 
 fn report(arguments: &CheckArguments, checked: &CheckReport) -> anyhow::Result<()> {

@@ -35,7 +35,7 @@ pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
 
 /// The command that reproduces a finding. With `--keep`, it reads the objects from a file.
 pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<Reproduction> {
-    let CheckArguments { plugin, files, cases, seed, time, keep, json: _, mount } = arguments;
+    let CheckArguments { plugin, files, cases, seed, time, at_most_one, keep, json: _, mount } = arguments;
     let files = match keep {
         Some(folder) => vec![kept(folder, number, finding)?],
         None => files.clone(),
@@ -49,6 +49,7 @@ pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &
     words.extend(files.iter().flat_map(|file| ["-f".to_owned(), file.display().to_string()]));
     if !is_rendered {
         words.extend([format!("--seed={seed}"), format!("--cases={cases}")]);
+        words.extend(at_most_one.iter().map(|kind| format!("--at-most-one={kind}")));
     }
     // `gyre render` starts at the current time.
     let time = if is_rendered { Some(time.unwrap_or(START)) } else { *time };
@@ -92,6 +93,7 @@ mod tests {
         let given = [
             "--seed=7",
             "--cases=3",
+            "--at-most-one=Job",
             "--time=2026-02-01T00:00:00Z",
             "--plugin=another one.wasm",
             "--plugin-dir=more",
