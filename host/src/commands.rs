@@ -20,3 +20,5 @@ mod running_host;
 pub(crate) mod shadow;
 pub(crate) mod signals;
 pub(crate) mod threads;
+#[cfg(feature = "tools")]
+pub(crate) mod types;

@@ -3,17 +3,21 @@
 use serde_json::from_slice;
 
 use crate::cluster::Cluster;
+use crate::failure::Failure;
+use crate::manifest::Manifest;
+use crate::plan::{Plan, Teardown};
 use crate::reconciler::Reconciler;
-use crate::response::{Failure, Response, Teardown};
+use crate::settings::Settings as _;
 
-pub(crate) fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], cluster: &Cluster) -> Result<Response, Failure> {
+pub(crate) fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], cluster: &Cluster) -> Result<Plan, Failure> {
     let (parent, settings) = read_inputs::<R>(parent, settings)?;
-    R::reconcile(&parent, &settings, cluster)
+    whole(R::reconcile(&parent, &settings, cluster)?)
 }
 
 pub(crate) fn finalize<R: Reconciler>(parent: &[u8], settings: &[u8], cluster: &Cluster) -> Result<Teardown, Failure> {
     let (parent, settings) = read_inputs::<R>(parent, settings)?;
-    R::finalize(&parent, &settings, cluster)
+    let Teardown { plan, done } = R::finalize(&parent, &settings, cluster)?;
+    Ok(Teardown { plan: whole(plan)?, done })
 }
 
 pub(crate) fn validate_settings<R: Reconciler>(settings: &[u8]) -> Result<(), String> {
@@ -27,4 +31,18 @@ fn read_inputs<R: Reconciler>(parent: &[u8], settings: &[u8]) -> Result<(R::Pare
     let parent = from_slice(parent).map_err(|error| unexpected("the object is", error))?;
     let settings = from_slice(settings).map_err(|error| unexpected("the settings are", error))?;
     Ok((parent, settings))
+}
+
+/// Refuses a plan whose status could not be serialised.
+pub(crate) fn whole(plan: Plan) -> Result<Plan, Failure> {
+    match &plan.status {
+        Some(Err(error)) => Err(Failure::terminal(format_args!("the status cannot be serialised: {error}"))),
+        _ => Ok(plan),
+    }
+}
+
+/// The manifest with the schema of the settings.
+pub(crate) fn manifest<R: Reconciler>() -> Manifest {
+    let schema = R::Settings::SCHEMA.map(|schema| schema.as_bytes().to_vec());
+    Manifest { settings_schema: schema, ..R::manifest() }
 }

@@ -14,7 +14,7 @@ pub struct Component<R>(PhantomData<R>);
 
 impl<R: Reconciler> exported::Guest for Component<R> {
     fn describe() -> types::Manifest {
-        convert::manifest(R::manifest())
+        convert::manifest(call::manifest::<R>())
     }
 
     fn validate_settings(settings: types::Json) -> Result<(), String> {

@@ -47,12 +47,13 @@ macro_rules! conversions {
 
         /// Not inlined, so that a component contains it only once.
         #[inline(never)]
-        pub(super) fn response(response: $crate::Response) -> $types::Response {
+        pub(super) fn response(plan: $crate::Plan) -> $types::Response {
             let child = |child: $crate::Child| match child {
-                $crate::Child::Apply(object) => $types::Child::Apply(object),
+                $crate::Child::Apply(object) => $types::Child::Apply($crate::typed::fields::to_json(&object)),
                 $crate::Child::Keep($crate::ObjectRef { kind: kept, namespace, name }) => {
                     $types::Child::Keep($types::ObjectRef { kind: kind(kept), namespace, name })
                 }
+                $crate::Child::Bytes(bytes) => $types::Child::Apply(bytes),
             };
             let condition = |condition: $crate::Condition| $types::Condition {
                 type_: condition.kind,
@@ -73,16 +74,16 @@ macro_rules! conversions {
                 message: event.message,
             };
             $types::Response {
-                children: response.children.map(|children| children.into_iter().map(child).collect()),
-                status: response.status,
-                conditions: response.conditions.into_iter().map(condition).collect(),
-                events: response.events.into_iter().map(event).collect(),
-                requeue_after_ms: response.requeue_after.map(milliseconds),
+                children: plan.children.map(|children| children.into_iter().map(child).collect()),
+                status: plan.status.and_then(Result::ok),
+                conditions: plan.conditions.into_iter().map(condition).collect(),
+                events: plan.events.into_iter().map(event).collect(),
+                requeue_after_ms: plan.requeue_after.map(milliseconds),
             }
         }
 
         pub(super) fn teardown(teardown: $crate::Teardown) -> $types::Teardown {
-            $types::Teardown { response: response(teardown.response), done: teardown.done }
+            $types::Teardown { response: response(teardown.plan), done: teardown.done }
         }
 
         pub(super) fn failure(failure: $crate::Failure) -> $types::Failure {

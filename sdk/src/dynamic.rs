@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::fields::{fields, push, set, texts};
+use crate::fields::{fields, set, texts};
 use crate::kind::Kind;
 use crate::labels::Labels;
 
@@ -38,17 +38,17 @@ impl DynamicObject {
     }
 
     /// Sets a namespace other than the parent's. The operator must grant it.
-    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+    pub fn in_namespace(self, namespace: impl Into<String>) -> Self {
         self.with("/metadata/namespace", namespace.into())
     }
 
     /// Sets the labels. The host adds its own.
-    pub fn labels(self, labels: &Labels) -> Self {
+    pub fn with_labels(self, labels: &Labels) -> Self {
         self.with("/metadata/labels", texts(labels))
     }
 
     /// Sets the annotations. The host adds its own.
-    pub fn annotations(self, annotations: &Labels) -> Self {
+    pub fn with_annotations(self, annotations: &Labels) -> Self {
         self.with("/metadata/annotations", texts(annotations))
     }
 
@@ -56,10 +56,6 @@ impl DynamicObject {
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         set(&mut self.0, pointer, value.into());
         self
-    }
-
-    pub(crate) fn push(&mut self, pointer: &str, value: Value) {
-        push(&mut self.0, pointer, value);
     }
 
     /// Returns the name.
@@ -85,6 +81,11 @@ impl DynamicObject {
     /// Returns whether the status has a condition of this type that is `True`.
     pub fn is_condition_true(&self, kind: &str) -> bool {
         self.list("/status/conditions").any(|condition| condition["type"] == kind && condition["status"] == "True")
+    }
+
+    /// Returns the object as JSON.
+    pub fn into_json(self) -> Value {
+        self.0
     }
 
     /// Returns the object as JSON.

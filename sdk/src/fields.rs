@@ -39,12 +39,3 @@ pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
     }
     *target = value;
 }
-
-/// Appends to the list at a JSON pointer, and creates the list if it is missing.
-#[inline(never)]
-pub(crate) fn push(target: &mut Value, pointer: &str, value: Value) {
-    match target.pointer_mut(pointer) {
-        Some(Value::Array(list)) => list.push(value),
-        _ => set(target, pointer, Value::Array(vec![value])),
-    }
-}

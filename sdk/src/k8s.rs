@@ -1,281 +1,108 @@
-//! The usual kinds of children.
+//! The built-in kinds, with all their fields.
 //!
-//! Each type has methods for the usual fields, and `with` for others; see also [`DynamicObject`].
+//! A kind is built with `with_…` and read by the names of its fields. Every field is optional, so
+//! that a plugin says only what it wants to decide: the host applies these fields, and leaves
+//! others to the defaults of the API server and to other writers.
 //!
 //! ```
-//! use gyre_sdk::Labels;
-//! use gyre_sdk::k8s::{Container, Deployment, PodTemplate, Service};
+//! use gyre_sdk::k8s::{Container, Job, JobSpec, PodSpec, PodTemplateSpec, RestartPolicy};
 //!
-//! let selector = Labels::from([("app", "hello")]);
-//! let container = Container::new("web", "example.com/web").port("http", 8080).with("/tty", true);
-//! let pod = PodTemplate::new(container).restricted();
-//! let deployment = Deployment::new("hello", &selector, pod).replicas(2);
-//! let service = Service::new("hello", &selector).port("http", 80, "http");
+//! let container = Container::new().with_name("hello").with_image("busybox");
+//! let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
+//! let template = PodTemplateSpec::new().with_spec(pod.restricted());
+//! let spec = JobSpec::new().with_backoff_limit(2).with_template(template);
+//! let job = Job::new("hello").with_spec(spec);
 //!
-//! let pod = &deployment.as_json()["spec"]["template"]["spec"];
-//! assert_eq!(pod["containers"][0]["ports"][0]["containerPort"], 8080);
-//! assert_eq!(service.as_json()["spec"]["ports"][0]["targetPort"], "http");
+//! assert_eq!(job.spec().backoff_limit(), Some(2));
+//! let container = job.spec().template().spec().containers().next().unwrap();
+//! assert_eq!(container.image(), Some("busybox"));
+//! assert_eq!(container.security_context().allow_privilege_escalation(), Some(false));
+//! assert_eq!(job.status().completion_time(), None);
 //! ```
+//!
+//! The types are generated from the OpenAPI documents of the version of Kubernetes that the
+//! in-memory API server imitates. See [`typed`](crate::typed) for their form.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+mod apps;
+mod autoscaling;
+mod batch;
+mod coordination;
+mod core;
+mod discovery;
+mod events;
+mod meta;
+mod networking;
+mod policy;
+mod rbac;
+mod scheduling;
+mod storage;
 
-use crate::dynamic::DynamicObject;
-use crate::fields::{fields, push, set, texts};
-use crate::kind::Kind;
+pub use self::apps::*;
+pub use self::autoscaling::*;
+pub use self::batch::*;
+pub use self::coordination::*;
+pub use self::core::*;
+pub use self::discovery::*;
+pub use self::events::*;
+pub use self::meta::*;
+pub use self::networking::*;
+pub use self::policy::*;
+pub use self::rbac::*;
+pub use self::scheduling::*;
+pub use self::storage::*;
+
 use crate::labels::Labels;
 
-/// Defines the type of a kind, with the methods that all have.
-macro_rules! child {
-    ($(#[$documentation:meta])* $name:ident, $api_version:literal) => {
-        $(#[$documentation])*
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-        #[serde(transparent)]
-        pub struct $name(DynamicObject);
-
-        impl $name {
-            /// The kind.
-            pub const KIND: Kind = Kind::new($api_version, stringify!($name));
-
-            /// Sets a namespace other than the parent's. The operator must grant it.
-            pub fn namespace(self, namespace: impl Into<String>) -> Self {
-                Self(self.0.namespace(namespace))
-            }
-
-            /// Sets the labels. The host adds its own.
-            pub fn labels(self, labels: &Labels) -> Self {
-                Self(self.0.labels(labels))
-            }
-
-            /// Sets the annotations. The host adds its own.
-            pub fn annotations(self, annotations: &Labels) -> Self {
-                Self(self.0.annotations(annotations))
-            }
-
-            /// Sets any field by its JSON pointer; see [`DynamicObject::with`].
-            pub fn with(self, pointer: &str, value: impl Into<Value>) -> Self {
-                Self(self.0.with(pointer, value))
-            }
-
-            /// Returns the object as JSON.
-            pub fn as_json(&self) -> &Value {
-                self.0.as_json()
-            }
-        }
-
-        impl From<$name> for DynamicObject {
-            fn from(child: $name) -> Self {
-                child.0
-            }
-        }
-    };
-}
-
-child! {
-    /// A ConfigMap.
-    ConfigMap, "v1"
-}
-
-impl ConfigMap {
-    /// Returns an empty ConfigMap.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(DynamicObject::new(Self::KIND, name))
-    }
-
-    /// Sets the texts by key.
-    pub fn data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
-        self.with("/data", texts(&data.into_iter().collect()))
-    }
-
-    /// Sets binary files by key, in base64. If there are none, the field is left out.
-    pub fn binary_data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
-        let data: Labels = data.into_iter().collect();
-        if data.is_empty() { self } else { self.with("/binaryData", texts(&data)) }
+impl PodSpec {
+    /// Adds what the restricted Pod Security Standard demands of the pod and of the containers that
+    /// it has so far.
+    pub fn restricted(self) -> Self {
+        let containers: Vec<Container> = self.view().containers().map(restricted).collect();
+        let init_containers: Vec<Container> = self.view().init_containers().map(restricted).collect();
+        let security = self.view().security_context().to_owned();
+        let profile = SeccompProfile::new().with_type(SeccompProfileType::RuntimeDefault);
+        let pod = self
+            .with_security_context(security.with_run_as_non_root(true).with_seccomp_profile(profile))
+            .with_containers(containers);
+        if init_containers.is_empty() { pod } else { pod.with_init_containers(init_containers) }
     }
 }
 
-child! {
-    /// A Deployment.
-    Deployment, "apps/v1"
+fn restricted(container: ContainerView<'_>) -> Container {
+    let security = container.security_context().to_owned();
+    let security = security.with_allow_privilege_escalation(false);
+    let security = security.with_capabilities(Capabilities::new().with_drop(["ALL"]));
+    container.to_owned().with_security_context(security)
 }
 
-impl Deployment {
-    /// Returns a Deployment. The selector is immutable; its labels are added to those of the pods.
-    pub fn new(name: impl Into<String>, selector: &Labels, pod: PodTemplate) -> Self {
-        let PodTemplate { mut template, mut labels } = pod;
-        for (key, value) in selector.iter() {
-            labels.insert(key, value);
-        }
-        set(&mut template, "/metadata/labels", texts(&labels));
-        let spec = fields([("selector", fields([("matchLabels", texts(selector))])), ("template", template)]);
-        Self(DynamicObject::new(Self::KIND, name).with("/spec", spec))
+impl LabelSelector {
+    /// Returns a selector of objects with these labels.
+    pub fn matching(labels: impl Into<Labels>) -> Self {
+        Self::new().with_match_labels(labels)
     }
-
-    /// Sets the number of pods. Leave it out if e.g. a HorizontalPodAutoscaler decides.
-    pub fn replicas(self, replicas: i32) -> Self {
-        self.with("/spec/replicas", replicas)
-    }
-}
-
-child! {
-    /// A Service.
-    Service, "v1"
-}
-
-impl Service {
-    /// Returns a Service for the pods that have these labels.
-    pub fn new(name: impl Into<String>, selector: &Labels) -> Self {
-        Self(DynamicObject::new(Self::KIND, name).with("/spec/selector", texts(selector)))
-    }
-
-    /// Adds a TCP port. `target` is the name or number of the port of the pods.
-    pub fn port(mut self, name: &str, port: u16, target: impl Into<Value>) -> Self {
-        let (port, target) = (port.into(), target.into());
-        let port = fields([("name", name.into()), ("port", port), ("targetPort", target), ("protocol", "TCP".into())]);
-        self.0.push("/spec/ports", port);
-        self
-    }
-}
-
-child! {
-    /// A Job.
-    Job, "batch/v1"
 }
 
 impl Job {
-    /// Returns a Job. The restart policy of the pod must be `Never` or `OnFailure`.
-    pub fn new(name: impl Into<String>, pod: PodTemplate) -> Self {
-        Self(DynamicObject::new(Self::KIND, name).with("/spec/template", pod.finish()))
+    /// Returns whether the Job has ended and its pods have succeeded.
+    pub fn is_complete(&self) -> bool {
+        self.has("Complete")
+    }
+
+    /// Returns whether the Job has ended and failed.
+    pub fn is_failed(&self) -> bool {
+        self.has("Failed")
+    }
+
+    /// Before these conditions, a Job has `SuccessCriteriaMet` or `FailureTarget`.
+    fn has(&self, kind: &str) -> bool {
+        self.status().conditions().any(|condition| condition.type_() == Some(kind) && condition.status() == Some("True"))
     }
 }
 
-child! {
-    /// A CronJob.
-    CronJob, "batch/v1"
-}
-
-impl CronJob {
-    /// Returns a CronJob with a schedule in the syntax of cron; see [`Job::new`] for the pod. The
-    /// name may have at most 52 characters: see
-    /// [`dns_label_within`](crate::names::dns_label_within).
-    pub fn new(name: impl Into<String>, schedule: &str, pod: PodTemplate) -> Self {
-        let cron_job = DynamicObject::new(Self::KIND, name).with("/spec/schedule", schedule);
-        Self(cron_job.with("/spec/jobTemplate/spec/template", pod.finish()))
-    }
-}
-
-/// A template for pods.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodTemplate {
-    template: Value,
-    labels: Labels,
-}
-
-impl PodTemplate {
-    /// Returns a template with this container.
-    pub fn new(container: Container) -> Self {
-        Self { template: Value::Object(Map::new()), labels: Labels::default() }.container(container)
-    }
-
-    /// Adds a container.
-    pub fn container(mut self, container: Container) -> Self {
-        push(&mut self.template, "/spec/containers", container.0);
-        self
-    }
-
-    /// Sets the labels of the pods.
-    pub fn labels(mut self, labels: &Labels) -> Self {
-        labels.clone_into(&mut self.labels);
-        self
-    }
-
-    /// Sets the annotations of the pods.
-    pub fn annotations(self, annotations: &Labels) -> Self {
-        self.with("/metadata/annotations", texts(annotations))
-    }
-
-    /// Sets the restart policy: `Always`, `OnFailure` or `Never`.
-    pub fn restart_policy(self, policy: &str) -> Self {
-        self.with("/spec/restartPolicy", policy)
-    }
-
-    /// Adds a volume with the files of a ConfigMap; [`Container::mount_read_only`] mounts it.
-    pub fn config_map_volume(mut self, name: &str, config_map: &str) -> Self {
-        let source = fields([("name", config_map.into())]);
-        push(&mut self.template, "/spec/volumes", fields([("name", name.into()), ("configMap", source)]));
-        self
-    }
-
-    /// Applies the restricted Pod Security Standard to the pod and to the containers added so far.
-    pub fn restricted(mut self) -> Self {
-        set(&mut self.template, "/spec/securityContext/runAsNonRoot", true.into());
-        set(&mut self.template, "/spec/securityContext/seccompProfile/type", "RuntimeDefault".into());
-        let containers = self.template.pointer_mut("/spec/containers").and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten() {
-            set(container, "/securityContext/allowPrivilegeEscalation", false.into());
-            set(container, "/securityContext/capabilities/drop", Value::Array(vec!["ALL".into()]));
-        }
-        self
-    }
-
-    /// Sets any field by its JSON pointer in the template, e.g. `/spec/serviceAccountName`.
-    pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
-        set(&mut self.template, pointer, value.into());
-        self
-    }
-
-    fn finish(mut self) -> Value {
-        if !self.labels.is_empty() {
-            set(&mut self.template, "/metadata/labels", texts(&self.labels));
-        }
-        self.template
-    }
-}
-
-/// A container of a pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Container(Value);
-
-impl Container {
-    /// Returns a container with this name and image.
-    pub fn new(name: &str, image: &str) -> Self {
-        Self(fields([("name", name.into()), ("image", image.into())]))
-    }
-
-    /// Sets the pull policy: `Always`, `IfNotPresent` or `Never`.
-    pub fn image_pull_policy(self, policy: &str) -> Self {
-        self.with("/imagePullPolicy", policy)
-    }
-
-    /// Sets the program and its arguments.
-    pub fn command<T: Into<String>>(self, command: impl IntoIterator<Item = T>) -> Self {
-        self.with("/command", command.into_iter().map(|word| Value::String(word.into())).collect::<Vec<Value>>())
-    }
-
-    /// Adds an environment variable.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        push(&mut self.0, "/env", fields([("name", name.into()), ("value", value.into())]));
-        self
-    }
-
-    /// Adds a TCP port.
-    pub fn port(mut self, name: &str, port: u16) -> Self {
-        let port = fields([("name", name.into()), ("containerPort", port.into()), ("protocol", "TCP".into())]);
-        push(&mut self.0, "/ports", port);
-        self
-    }
-
-    /// Mounts a volume of the pod, read-only.
-    pub fn mount_read_only(mut self, volume: &str, path: &str) -> Self {
-        let mount = fields([("name", volume.into()), ("mountPath", path.into()), ("readOnly", true.into())]);
-        push(&mut self.0, "/volumeMounts", mount);
-        self
-    }
-
-    /// Sets any field by its JSON pointer in the container, e.g. `/resources/limits/memory`.
-    pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
-        set(&mut self.0, pointer, value.into());
-        self
+impl ObjectMetaView<'_> {
+    /// Returns the value of a label.
+    pub fn label(self, key: &str) -> Option<String> {
+        self.labels().get(key).map(str::to_owned)
     }
 }
 
@@ -286,33 +113,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_of_any_depth_are_set_and_replaced() {
-        let job = Job::new("it", PodTemplate::new(Container::new("it", "busybox")));
-        let job = job.with("/spec/backoffLimit", 1).with("/spec/backoffLimit", 2).with("/metadata/annotations/a~1b~0c", "d");
-        assert_eq!(job.as_json()["spec"]["backoffLimit"], 2);
-        assert_eq!(job.as_json()["metadata"]["annotations"], json!({"a/b~c": "d"}));
-        assert_eq!(job.with("/kind/nested", true).as_json()["kind"], json!({"nested": true}));
-    }
-
-    #[test]
-    fn the_selector_of_a_deployment_is_among_the_labels_of_its_pods() {
-        let pod =
-            PodTemplate::new(Container::new("it", "nginx")).labels(&Labels::from([("team", "web"), ("example.com/app", "x")]));
-        let selector = Labels::from([("example.com/app", "it")]);
-        let deployment = Deployment::new("it", &selector, pod);
-        let spec = &deployment.as_json()["spec"];
-        assert_eq!(spec["selector"]["matchLabels"], json!({"example.com/app": "it"}));
-        assert_eq!(spec["template"]["metadata"]["labels"], json!({"example.com/app": "it", "team": "web"}));
-    }
-
-    #[test]
     fn every_container_of_a_restricted_pod_is_restricted() {
-        let pod = PodTemplate::new(Container::new("one", "nginx")).container(Container::new("two", "nginx")).restricted();
-        let job = Job::new("it", pod.restart_policy("Never"));
-        let pod = &job.as_json()["spec"]["template"]["spec"];
-        for container in pod["containers"].as_array().unwrap() {
-            assert_eq!(container["securityContext"]["allowPrivilegeEscalation"], false, "{container}");
+        let container = |name: &str| Container::new().with_name(name);
+        let pod =
+            PodSpec::new().with_containers([container("one"), container("two")]).with_init_containers([container("zero")]);
+        let pod = pod.with_security_context(PodSecurityContext::new().with_run_as_user(1)).restricted();
+        let pod = pod.view();
+        for container in pod.containers().chain(pod.init_containers()) {
+            assert_eq!(container.security_context().allow_privilege_escalation(), Some(false));
+            assert_eq!(container.security_context().capabilities().drop().collect::<Vec<_>>(), ["ALL"]);
         }
-        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(pod.security_context().run_as_non_root(), Some(true));
+        assert_eq!(pod.security_context().run_as_user(), Some(1));
+    }
+
+    #[test]
+    fn fields_that_a_type_does_not_know_are_kept() {
+        let object = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "it"}, "spec": {"new": 1}});
+        let job: Job = serde_json::from_value(object.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&job).unwrap(), object);
+        assert_eq!(job.spec().parallelism(), None);
     }
 }

@@ -15,8 +15,8 @@
 //! ```
 //! use gyre_sdk::k8s::ConfigMap;
 //! use gyre_sdk::{
-//!     Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report,
-//!     Response, Schema, Strategy,
+//!     Cluster, CustomResource, Manifest, NoSettings, Object, Plan, Reconciler, Result, Schema,
+//!     Strategy,
 //! };
 //! use serde::{Deserialize, Serialize};
 //!
@@ -46,30 +46,25 @@
 //!     type Settings = NoSettings;
 //!
 //!     fn manifest() -> Manifest {
-//!         gyre_sdk::manifest!(Self::Parent).child(ConfigMap::KIND, Strategy::Apply)
+//!         gyre_sdk::manifest!(Self::Parent).child::<ConfigMap>(Strategy::Apply)
 //!     }
 //!
-//!     fn reconcile(
-//!         parent: &Self::Parent,
-//!         _: &NoSettings,
-//!         _: &Cluster,
-//!     ) -> Result<Response, Failure> {
-//!         let name = &parent.metadata.name;
-//!         Response::children()
-//!             .apply(&ConfigMap::new(name).data([("message", &parent.spec.message)]))?
-//!             .report(Report::ready("Written", format!("ConfigMap {name} holds the message")))
+//!     fn reconcile(greeting: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+//!         let name = &greeting.metadata.name;
+//!         let config_map = ConfigMap::new(name).with_data([("message", &greeting.spec.message)]);
+//!         Ok(Plan::children([config_map])
 //!             .status(&GreetingStatus { config_map: name.clone() })
+//!             .ready("Written", format!("ConfigMap {name} holds the message")))
 //!     }
 //! }
 //!
 //! // And its test: plain Rust, no cluster, no Wasm.
-//! use gyre_sdk::testing;
-//! use serde_json::json;
+//! use gyre_sdk::testing::given;
 //!
-//! let parent = json!({"metadata": {"name": "hello"}, "spec": {"message": "Good day."}});
-//! let cluster = testing::Cluster::new();
-//! let response = testing::reconcile::<GreetingReconciler>(parent, json!({}), &cluster).unwrap();
-//! assert_eq!(response.applied(ConfigMap::KIND, "hello").unwrap()["data"]["message"], "Good day.");
+//! let greeting = Object::new("hello", GreetingSpec { message: "Good day.".to_owned() });
+//! let plan = given::<GreetingReconciler>(greeting).reconcile();
+//! assert_eq!(plan.applies::<ConfigMap>("hello").data().get("message"), Some("Good day."));
+//! plan.is_ready("Written");
 //! ```
 //!
 //! Built for `wasm32-wasip2` with `crate-type = ["cdylib"]`, it is a component that gyre mounts.
@@ -86,13 +81,13 @@ extern crate self as gyre_sdk;
 #[doc(hidden)]
 pub mod bindings;
 mod call;
-pub mod clock;
 mod cluster;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod component;
 mod convert;
 mod dynamic;
+mod failure;
 mod fields;
 mod fingerprint;
 pub mod guide;
@@ -104,25 +99,38 @@ pub mod log;
 mod manifest;
 pub mod names;
 mod object;
+mod plan;
 mod reconciler;
 mod resource;
-mod response;
 pub mod schema;
+mod settings;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+mod time;
+pub mod typed;
 
-pub use cluster::Cluster;
+pub use cluster::{Cluster, DynamicReads, Reads, Selected};
 pub use dynamic::DynamicObject;
+pub use failure::{Context, Failure, Result};
 pub use fingerprint::fingerprint;
 pub use host::Error as ReadError;
 pub use kind::{Kind, ObjectRef};
 pub use labels::Labels;
 pub use manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
-pub use object::{Metadata, NoStatus, Object};
-pub use reconciler::{NoSettings, Reconciler};
-pub use resource::CustomResource;
-pub use response::{Child, Condition, ConditionStatus, Event, Failure, Report, Response, Severity, Teardown};
+pub use object::{Metadata, NoStatus, Object, ObservedCondition, OwnerReference};
+pub use plan::{Child, Condition, ConditionStatus, Event, Plan, Report, Severity, Teardown};
+pub use reconciler::Reconciler;
+pub use resource::{CustomResource, Resource};
 pub use schema::Schema;
+pub use settings::{NoSettings, Settings};
+pub use time::{ParseTimeError, Time};
+
+/// The dependencies of the macros of this crate.
+#[doc(hidden)]
+pub mod reexports {
+    pub use serde;
+    pub use serde_json::Value;
+}
 
 /// Derives [`CustomResource`](trait@CustomResource) and [`Schema`](trait@Schema) for a spec.
 ///
@@ -196,6 +204,35 @@ pub use gyre_sdk_derive::CustomResource;
 /// | `elements(max_length = 63)` | keywords for the elements of a `Vec` or map |
 /// | `json = r#"{"type": "string"}"#` | the whole schema, for types that have none |
 pub use gyre_sdk_derive::Schema;
+
+/// Derives [`Settings`](trait@Settings) and [`Schema`](trait@Schema) for a struct of settings, with
+/// the attributes of [`derive@Schema`].
+///
+/// A key that the struct does not have is refused; nested structs need serde's
+/// `deny_unknown_fields` for that. Give each field a default: settings are optional.
+///
+/// ```
+/// use gyre_sdk::Settings;
+///
+/// #[derive(serde::Deserialize, Settings)]
+/// #[serde(default, deny_unknown_fields)]
+/// struct Config {
+///     /// The image of the pods.
+///     #[schema(min_length = 1, default = "busybox:1.37")]
+///     image: String,
+/// }
+///
+/// impl Default for Config {
+///     fn default() -> Self {
+///         Self { image: "busybox:1.37".to_owned() }
+///     }
+/// }
+///
+/// let schema: serde_json::Value = serde_json::from_str(Config::SCHEMA.unwrap()).unwrap();
+/// assert_eq!(schema["properties"]["image"]["default"], "busybox:1.37");
+/// assert_eq!(schema["additionalProperties"], false);
+/// ```
+pub use gyre_sdk_derive::Settings;
 
 /// Exports a [`Reconciler`] from the component of this crate.
 ///

@@ -1,6 +1,7 @@
 //! The manifest of a plugin.
 
 use crate::kind::Kind;
+use crate::resource::Resource;
 
 /// The way in which the host changes an existing child to the desired one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,13 @@ pub struct ChildKind {
     pub propagation: Propagation,
 }
 
+impl ChildKind {
+    /// Returns a declaration of children whose own objects are deleted after them.
+    pub const fn new(kind: Kind, strategy: Strategy) -> Self {
+        Self { kind, strategy, propagation: Propagation::Background }
+    }
+}
+
 /// A kind that the plugin may read with [`Cluster::get`](crate::Cluster::get) and
 /// [`Cluster::list`](crate::Cluster::list).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,20 +60,25 @@ pub struct ReadKind {
 }
 
 impl ReadKind {
-    /// Returns a declaration of all objects that the operator grants, with all fields.
+    /// Returns a declaration of all objects of this type that the operator grants, with all fields.
+    pub fn of<T: Resource>() -> Self {
+        Self::new(T::KIND)
+    }
+
+    /// The same for a kind without a type.
     pub fn new(kind: Kind) -> Self {
         Self { kind, namespace: None, label_selector: None, metadata_only: false }
     }
 
     /// Restricts the reads to one namespace.
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+    pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
     /// Restricts the reads to objects that match, in the syntax of `kubectl get -l`.
-    pub fn label_selector(mut self, label_selector: impl Into<String>) -> Self {
-        self.label_selector = Some(label_selector.into());
+    pub fn labels(mut self, selector: impl Into<String>) -> Self {
+        self.label_selector = Some(selector.into());
         self
     }
 
@@ -122,14 +135,9 @@ impl Manifest {
         self
     }
 
-    /// Adds a kind of children. Objects that a deleted child owns are deleted after it.
-    pub fn child(self, kind: Kind, strategy: Strategy) -> Self {
-        self.child_kind(ChildKind { kind, strategy, propagation: Propagation::Background })
-    }
-
-    /// Adds kinds of children; see [`Self::child`].
-    pub fn children(self, kinds: impl IntoIterator<Item = Kind>, strategy: Strategy) -> Self {
-        kinds.into_iter().fold(self, |manifest, kind| manifest.child(kind, strategy))
+    /// Adds the kind of a type of children. Objects that a deleted child owns are deleted after it.
+    pub fn child<T: Resource>(self, strategy: Strategy) -> Self {
+        self.child_kind(ChildKind::new(T::KIND, strategy))
     }
 
     /// Adds a kind of children, with its propagation.
@@ -138,8 +146,14 @@ impl Manifest {
         self
     }
 
-    /// Adds a kind to read. It is not needed for [`Cluster::children`](crate::Cluster::children).
-    pub fn read(mut self, read_kind: ReadKind) -> Self {
+    /// Adds the kind of a type to read: all objects that the operator grants. Children need no such
+    /// declaration.
+    pub fn read<T: Resource>(self) -> Self {
+        self.read_kind(ReadKind::of::<T>())
+    }
+
+    /// Adds a kind to read, with its restrictions.
+    pub fn read_kind(mut self, read_kind: ReadKind) -> Self {
         self.reads.push(read_kind);
         self
     }
@@ -162,4 +176,31 @@ impl Manifest {
         self.crds.push(crd.into());
         self
     }
+}
+
+/// Returns a [`Manifest`] for a parent that is a [`CustomResource`](trait@crate::CustomResource),
+/// with the kind's CRD and the name, version and description of the package.
+///
+/// ```
+/// use gyre_sdk::k8s::ConfigMap;
+/// use gyre_sdk::{CustomResource, Object, Strategy};
+///
+/// #[derive(serde::Deserialize, CustomResource)]
+/// #[resource(group = "example.com", version = "v1", kind = "Greeting")]
+/// struct GreetingSpec {}
+///
+/// let manifest = gyre_sdk::manifest!(Object<GreetingSpec>).child::<ConfigMap>(Strategy::Apply);
+/// assert_eq!(manifest.parent, GreetingSpec::KIND);
+/// ```
+#[macro_export]
+macro_rules! manifest {
+    ($parent:ty) => {
+        $crate::Manifest::new(
+            ::std::env!("CARGO_PKG_NAME"),
+            ::std::env!("CARGO_PKG_VERSION"),
+            <$parent as $crate::CustomResource>::KIND,
+        )
+        .description(::std::env!("CARGO_PKG_DESCRIPTION"))
+        .crd(<$parent as $crate::CustomResource>::CRD)
+    };
 }

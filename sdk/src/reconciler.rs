@@ -1,11 +1,12 @@
 //! The trait that an author implements.
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::cluster::Cluster;
+use crate::failure::Result;
 use crate::manifest::Manifest;
-use crate::response::{Failure, Response, Teardown};
+use crate::plan::{Plan, Teardown};
+use crate::settings::Settings;
 
 /// A plugin.
 ///
@@ -13,10 +14,11 @@ use crate::response::{Failure, Response, Teardown};
 /// not on how often or why they are called.
 pub trait Reconciler: 'static {
     /// The type of the parent, usually an [`Object`](crate::Object). If a parent does not fit it,
-    /// the call is a [`Failure::Terminal`].
+    /// the call is a [`Failure::Terminal`](crate::Failure::Terminal).
     type Parent: DeserializeOwned;
-    /// The type of the settings, which are at least `{}`. Use [`NoSettings`] if there are none.
-    type Settings: DeserializeOwned;
+    /// The type of the settings, with their schema. Use [`NoSettings`](crate::NoSettings) if there
+    /// are none.
+    type Settings: Settings;
 
     /// Returns the manifest, which must be constant.
     fn manifest() -> Manifest;
@@ -25,16 +27,16 @@ pub trait Reconciler: 'static {
     ///
     /// # Errors
     ///
-    /// The [`Failure`] decides whether and when the call is retried.
-    fn reconcile(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Response, Failure>;
+    /// The [`Failure`](crate::Failure) decides whether and when the call is retried.
+    fn reconcile(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Plan>;
 
     /// Returns what should still exist while the parent, which has a `deletionTimestamp`, is being
     /// deleted. It is called only if the manifest sets [`finalizes`](Manifest::finalizes).
     ///
     /// # Errors
     ///
-    /// The [`Failure`] decides whether and when the call is retried.
-    fn finalize(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
+    /// The [`Failure`](crate::Failure) decides whether and when the call is retried.
+    fn finalize(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Teardown> {
         let _ = (parent, settings, cluster);
         Ok(Teardown::done())
     }
@@ -49,8 +51,3 @@ pub trait Reconciler: 'static {
         Ok(())
     }
 }
-
-/// The settings of a plugin that takes none. Any setting is rejected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NoSettings {}

@@ -1,7 +1,35 @@
-//! Kinds whose CRD comes with a plugin.
+//! Types of objects, and kinds whose CRD comes with a plugin.
+
+use serde::de::DeserializeOwned;
 
 use crate::kind::Kind;
 use crate::object::Object;
+
+/// A type of the objects of one kind: those of [`k8s`](crate::k8s), those that `gyre types`
+/// generates, an [`Object`] of one's own kinds, or a struct with the fields that are read.
+///
+/// ```
+/// use gyre_sdk::{Kind, Resource};
+///
+/// /// A ConfigMap of which only one text is read.
+/// #[derive(serde::Deserialize)]
+/// struct Template {
+///     data: Texts,
+/// }
+///
+/// #[derive(serde::Deserialize)]
+/// struct Texts {
+///     html: String,
+/// }
+///
+/// impl Resource for Template {
+///     const KIND: Kind = Kind::new("v1", "ConfigMap");
+/// }
+/// ```
+pub trait Resource: DeserializeOwned {
+    /// The kind.
+    const KIND: Kind;
+}
 
 /// A kind with its CustomResourceDefinition. Use [`derive@crate::CustomResource`] on the spec.
 pub trait CustomResource {
@@ -18,30 +46,10 @@ impl<Spec: CustomResource, Status> CustomResource for Object<Spec, Status> {
     const CRD: &'static str = Spec::CRD;
 }
 
-/// Returns a [`Manifest`](crate::Manifest) for a parent that is a [`CustomResource`], with the
-/// kind's CRD and the name, version and description of the package.
-///
-/// ```
-/// use gyre_sdk::k8s::ConfigMap;
-/// use gyre_sdk::{CustomResource, Object, Strategy};
-///
-/// #[derive(serde::Deserialize, CustomResource)]
-/// #[resource(group = "example.com", version = "v1", kind = "Greeting")]
-/// struct GreetingSpec {}
-///
-/// let manifest = gyre_sdk::manifest!(Object<GreetingSpec>);
-/// let manifest = manifest.child(ConfigMap::KIND, Strategy::Apply);
-/// assert_eq!(manifest.parent, GreetingSpec::KIND);
-/// ```
-#[macro_export]
-macro_rules! manifest {
-    ($parent:ty) => {
-        $crate::Manifest::new(
-            ::std::env!("CARGO_PKG_NAME"),
-            ::std::env!("CARGO_PKG_VERSION"),
-            <$parent as $crate::CustomResource>::KIND,
-        )
-        .description(::std::env!("CARGO_PKG_DESCRIPTION"))
-        .crd(<$parent as $crate::CustomResource>::CRD)
-    };
+impl<Spec, Status> Resource for Object<Spec, Status>
+where
+    Spec: CustomResource + DeserializeOwned,
+    Status: DeserializeOwned,
+{
+    const KIND: Kind = Spec::KIND;
 }

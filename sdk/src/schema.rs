@@ -63,6 +63,7 @@ schemas! {
     f32: r#""type":"number","format":"float""#
     f64: r#""type":"number","format":"double""#
     Value: r#""x-kubernetes-preserve-unknown-fields":true"#
+    crate::time::Time: r#""type":"string","format":"date-time""#
     Labels: r#""type":"object","additionalProperties":{"type":"string"}"#
 }
 

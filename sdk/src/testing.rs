@@ -1,13 +1,14 @@
 //! Tests of plugins as plain Rust, without a host, a cluster or Wasm.
 //!
 //! ```text
-//!   Cluster: objects ──┐
-//!   parent, settings ──┴──▶ reconcile::<R> ──▶ Result<Response, Failure> ──▶ Response::applied, …
+//!   parent, objects ──▶ given::<R> ──▶ reconcile ──▶ Answer: applies, waits, is_ready, …
+//!   the same as JSON ─────────────────▶ reconcile::<R> ──▶ Result<Plan, Failure>
 //! ```
 //!
 //! A plugin can read its children and the kinds that its manifest declares, as in the host.
 
 mod crd;
+mod given;
 #[doc(hidden)]
 pub mod hosted;
 mod reads;
@@ -15,19 +16,21 @@ mod reads;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use serde_json::Value;
 
 use crate::call;
+use crate::failure::Failure;
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
+use crate::plan::{Child, Condition, Plan, Teardown};
 use crate::reconciler::Reconciler;
-use crate::response::{Child, Condition, Failure, Response, Teardown};
+use crate::time::Time;
 
 use reads::Reads;
 
 pub use crd::assert_crd_file;
+pub use given::{Answer, Given, Parent, given};
 
 pub use crate::host::{LogLine, take_log};
 
@@ -37,7 +40,7 @@ pub struct Cluster {
     objects: Vec<Value>,
     not_served: BTreeSet<Kind>,
     not_granted: BTreeSet<Kind>,
-    now: Option<SystemTime>,
+    now: Option<Time>,
 }
 
 impl Cluster {
@@ -49,8 +52,8 @@ impl Cluster {
     /// Adds an object, which needs `apiVersion`, `kind` and `metadata.name`. Without
     /// `metadata.namespace` it is cluster-scoped. It is a child of the parent whose UID is in its
     /// controller `ownerReference` or, without one, in its label `gyre.dev/owner-uid`.
-    pub fn with(mut self, object: Value) -> Self {
-        self.objects.push(object);
+    pub fn with(mut self, object: impl Into<Value>) -> Self {
+        self.objects.push(object.into());
         self
     }
 
@@ -67,7 +70,7 @@ impl Cluster {
     }
 
     /// Sets the time. Without it, a plugin that reads the clock fails the test.
-    pub fn at(mut self, now: SystemTime) -> Self {
+    pub fn at(mut self, now: Time) -> Self {
         self.now = Some(now);
         self
     }
@@ -78,7 +81,7 @@ impl Cluster {
 /// # Errors
 ///
 /// The failure of the plugin, also if the parent or the settings do not fit its types.
-pub fn reconcile<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluster) -> Result<Response, Failure> {
+pub fn reconcile<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluster) -> Result<Plan, Failure> {
     Native::<R>::new(&parent, cluster).reconcile(parent.to_string().as_bytes(), settings.to_string().as_bytes())
 }
 
@@ -119,13 +122,13 @@ impl<R: Reconciler> Native<R> {
     /// # Errors
     ///
     /// The failure of the plugin, also if the parent or the settings do not fit its types.
-    pub fn reconcile(&self, parent: &[u8], settings: &[u8]) -> Result<Response, Failure> {
+    pub fn reconcile(&self, parent: &[u8], settings: &[u8]) -> Result<Plan, Failure> {
         call::reconcile::<R>(parent, settings, &self.cluster)
     }
 }
 
 /// Functions that inspect a response in tests.
-impl Response {
+impl Plan {
     /// Returns the applied child of this kind and name, or `None` if the response has none.
     ///
     /// # Panics
@@ -139,21 +142,17 @@ impl Response {
     }
 
     /// Returns all applied children, in order.
-    ///
-    /// # Panics
-    ///
-    /// If a child is not JSON, which the host would refuse.
     pub fn all_applied(&self) -> Vec<Value> {
         let children = self.children.iter().flatten();
         children
             .filter_map(|child| match child {
-                Child::Apply(object) => Some(from_json(object)),
-                Child::Keep(_) => None,
+                Child::Apply(object) => Some(object.clone()),
+                Child::Keep(_) | Child::Bytes(_) => None,
             })
             .collect()
     }
 
-    /// Returns whether the response [keeps](Response::keep) this child.
+    /// Returns whether the response [keeps](Plan::keep) this child.
     pub fn keeps(&self, object: &ObjectRef) -> bool {
         self.children.iter().flatten().any(|child| matches!(child, Child::Keep(kept) if kept == object))
     }
@@ -164,7 +163,8 @@ impl Response {
     ///
     /// If it is not JSON, which the host would refuse.
     pub fn status_json(&self) -> Value {
-        self.status.as_deref().map_or(Value::Null, from_json)
+        let status = self.status.as_ref().and_then(|status| status.as_ref().ok());
+        status.map_or(Value::Null, |status| from_json(status))
     }
 
     /// Returns the condition of this type, if the response sets it.

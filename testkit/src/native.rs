@@ -24,7 +24,7 @@ impl<R> Adapter<R> {
 
 impl<R: Reconciler> Native for Adapter<R> {
     fn describe(&self) -> types::Manifest {
-        convert::manifest(R::manifest())
+        convert::manifest(hosted::manifest::<R>())
     }
 
     fn validate_settings(&self, settings: &[u8]) -> Result<(), String> {

@@ -115,8 +115,8 @@ impl Setup {
         self
     }
 
-    /// Sets the time that Pods run, after which they succeed. By default, they run until a test ends
-    /// them.
+    /// Sets the time that Pods run, after which they succeed. By default, they run until a test
+    /// ends them.
     pub fn pods_run_for(mut self, time: Duration) -> Self {
         self.pod_run_time = time;
         self

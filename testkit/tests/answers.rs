@@ -6,7 +6,8 @@ mod toy;
 use std::time::Duration;
 
 use gyre_core::grants::{Adoption, WriteNamespaces};
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::k8s::{ConfigMap, Job, Namespace, Secret};
+use gyre_sdk::{Cluster, Kind, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use gyre_test::{Plugin, Setup, World, object};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,18 +35,17 @@ impl Reconciler for Verbatim {
     fn manifest() -> Manifest {
         Manifest::new("verbatim", "0.1.0", TOY)
             .crd(strict_definition())
-            .child(Kind::new("v1", "Namespace"), Strategy::Apply)
-            .child(Kind::new("v1", "ConfigMap"), Strategy::Apply)
-            .child(Kind::new("v1", "Secret"), Strategy::CreateOnly)
-            .child(Kind::new("batch/v1", "Job"), Strategy::Recreate)
+            .child::<Namespace>(Strategy::Apply)
+            .child::<ConfigMap>(Strategy::Apply)
+            .child::<Secret>(Strategy::CreateOnly)
+            .child::<Job>(Strategy::Recreate)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
-        let answer = parent.spec.children.iter().try_fold(Response::children(), |answer, child| answer.apply(child))?;
-        let maps: Vec<Value> = cluster.children(Kind::new("v1", "ConfigMap"))?;
-        let seen: Vec<&Value> = maps.iter().map(|map| &map["metadata"]["name"]).collect();
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        let maps = cluster.children::<ConfigMap>()?;
+        let seen: Vec<&str> = maps.iter().map(ConfigMap::name).collect();
         let status = if parent.spec.status.is_null() { json!({"seen": seen}) } else { parent.spec.status.clone() };
-        answer.status(&status)
+        Ok(Plan::children(parent.spec.children.iter().cloned()).status(&status))
     }
 }
 
@@ -60,8 +60,8 @@ impl Reconciler for Finalizing {
         Manifest::new("finalizing", "0.1.0", WIDE).crd(wide_definition()).finalizes()
     }
 
-    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Ok(Response::children())
+    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::no_children())
     }
 }
 
@@ -75,12 +75,12 @@ impl Reconciler for Tenants {
     fn manifest() -> Manifest {
         Manifest::new("tenants", "0.1.0", WIDE)
             .crd(wide_definition())
-            .child(Kind::new("v1", "Namespace"), Strategy::Apply)
-            .child(Kind::new("v1", "ConfigMap"), Strategy::Apply)
+            .child::<Namespace>(Strategy::Apply)
+            .child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        parent.spec.children.iter().try_fold(Response::children(), |answer, child| answer.apply(child))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::children(parent.spec.children.iter().cloned()))
     }
 }
 

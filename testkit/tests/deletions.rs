@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use gyre_core::deletion_guard::Limits;
 use gyre_core::grants::WriteNamespaces;
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use gyre_test::{Plugin, Setup, World, object};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::toy::TOY;
 
-const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 const PARENTS: usize = 40;
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -25,7 +25,7 @@ struct Spec {
 }
 
 fn manifest() -> Manifest {
-    Manifest::new("maps", "0.1.0", TOY).crd(toy::definition()).child(CONFIG_MAP, Strategy::Apply)
+    Manifest::new("maps", "0.1.0", TOY).crd(toy::definition()).child::<ConfigMap>(Strategy::Apply)
 }
 
 /// Answers what its parent says.
@@ -39,8 +39,8 @@ impl Reconciler for Verbatim {
         manifest()
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        parent.spec.children.iter().try_fold(Response::children(), |answer, child| answer.apply(child))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::children(parent.spec.children.iter().cloned()))
     }
 }
 
@@ -55,8 +55,8 @@ impl Reconciler for Empty {
         manifest()
     }
 
-    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Ok(Response::children())
+    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::no_children())
     }
 }
 

@@ -95,12 +95,8 @@ fn a_plugin_with_an_invalid_name() {
             gyre_sdk::Manifest::new("Nameless One", "0.1.0", gyre_sdk::Kind::new("example.com/v1", "Thing"))
         }
 
-        fn reconcile(
-            _: &Self::Parent,
-            _: &Self::Settings,
-            _: &gyre_sdk::Cluster,
-        ) -> Result<gyre_sdk::Response, gyre_sdk::Failure> {
-            Ok(gyre_sdk::Response::children())
+        fn reconcile(_: &Self::Parent, _: &Self::Settings, _: &gyre_sdk::Cluster) -> gyre_sdk::Result<gyre_sdk::Plan> {
+            Ok(gyre_sdk::Plan::no_children())
         }
     }
     check("no-plugin.txt", || drop(Plugin::native::<Nameless>()));

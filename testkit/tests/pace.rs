@@ -3,18 +3,15 @@
 
 mod toy;
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use gyre_sdk::{
-    Cluster, Condition, Event, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy,
-};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Condition, Event, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy, Time};
 use gyre_test::{Plugin, World, object};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::toy::TOY;
-
-const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,29 +27,29 @@ impl Reconciler for KeepsWriting {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        Manifest::new("restless", "0.1.0", TOY).crd(toy::definition()).child(CONFIG_MAP, Strategy::Apply)
+        Manifest::new("restless", "0.1.0", TOY).crd(toy::definition()).child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
-        let now = || format!("{}", cluster.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis());
-        let map = |name: &str, text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}});
-        let response = match parent.spec.writes.as_str() {
-            "condition" => Response::children().condition(Condition::new("Ticking", true, "Ticks", now())),
-            "status" => Response::children().status(&json!({"now": now()}))?,
-            "event" => Response::children().event(Event::normal("Ticks", now())),
-            "child" => Response::children().apply(&map("it", &now()))?,
-            "another child" => Response::children().apply(&map(&format!("it-{}", now()), "new"))?,
-            // Derived from the last response, without the clock.
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        let now = || (cluster.now() - Time::from_unix(0)).as_millis().to_string();
+        let map = |name: &str, text: &str| ConfigMap::new(name).with_data([("text", text)]);
+        let plan = match parent.spec.writes.as_str() {
+            "condition" => Plan::no_children().condition(Condition::new("Ticking", true, "Ticks", now())),
+            "status" => Plan::no_children().status(&json!({"now": now()})),
+            "event" => Plan::no_children().event(Event::normal("Ticks", now())),
+            "child" => Plan::children([map("it", &now())]),
+            "another child" => Plan::children([map(&format!("it-{}", now()), "new")]),
+            // Derived from the last plan, without the clock.
             "counter" => {
-                let found: Vec<Value> = cluster.children(CONFIG_MAP)?;
-                let count = found.first().and_then(|map| map["data"]["text"].as_str()?.parse::<u64>().ok()).unwrap_or(0);
-                Response::children().apply(&map("it", &(count + 1).to_string()))?
+                let found = cluster.child::<ConfigMap>("it")?;
+                let count = found.and_then(|map| map.data().get("text")?.parse::<u64>().ok()).unwrap_or(0);
+                Plan::children([map("it", &(count + 1).to_string())])
             }
-            "when it changes" => Response::children().status(&json!({"now": parent.metadata.labels.get("now")}))?,
-            _ => Response::children(),
+            "when it changes" => Plan::no_children().status(&json!({"now": parent.metadata.labels.get("now")})),
+            _ => Plan::no_children(),
         };
         let delay = parent.spec.requeue_milliseconds.map(Duration::from_millis);
-        Ok(Response { requeue_after: delay, ..response })
+        Ok(Plan { requeue_after: delay, ..plan })
     }
 }
 

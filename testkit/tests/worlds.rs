@@ -5,9 +5,10 @@ mod toy;
 
 use std::time::Duration;
 
+use gyre_sdk::k8s::{ConfigMap, Namespace, Secret};
 use gyre_sdk::{
-    ChildKind, Cluster, Condition, ConditionStatus, Event, Failure, Kind, Manifest, NoStatus, Object, Propagation, ReadKind,
-    Reconciler, Response, Strategy, Teardown, log,
+    ChildKind, Cluster, Condition, ConditionStatus, Event, Failure, Kind, Manifest, NoStatus, Object, Plan, Propagation,
+    ReadKind, Reconciler, Strategy, Teardown, log,
 };
 use gyre_test::{Plugin, Result, World, assert_yaml_eq, assert_yaml_includes, object};
 use serde::Deserialize;
@@ -15,31 +16,26 @@ use serde_json::{Value, json};
 
 use self::toy::TOY;
 
-const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
-const SECRET: Kind = Kind::new("v1", "Secret");
-
 #[derive(Deserialize)]
 struct Spec {
     #[serde(default)]
     does: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize, gyre_sdk::Settings)]
+#[serde(default, deny_unknown_fields)]
 struct Settings {
-    #[serde(default)]
     text: String,
 }
 
 type Parent = Object<Spec, NoStatus>;
 
 fn manifest(version: &str) -> Manifest {
-    let settings = json!({"type": "object", "additionalProperties": false, "properties": {"text": {"type": "string"}}});
-    Manifest::new("toys", version, TOY).crd(toy::definition()).settings_schema(settings.to_string())
+    Manifest::new("toys", version, TOY).crd(toy::definition())
 }
 
-fn config_map(name: &str, text: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}})
+fn config_map(name: &str, text: &str) -> ConfigMap {
+    ConfigMap::new(name).with_data([("text", text)])
 }
 
 /// Returns a ConfigMap and a Secret, and does what `spec.does` says.
@@ -50,29 +46,31 @@ impl Reconciler for First {
     type Settings = Settings;
 
     fn manifest() -> Manifest {
-        let read = ReadKind::new(Kind::new("v1", "Namespace"));
-        manifest("0.1.0").child(CONFIG_MAP, Strategy::Apply).child(SECRET, Strategy::Apply).read(read)
+        manifest("0.1.0").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).read::<Namespace>()
     }
 
-    fn reconcile(toy: &Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(toy: &Parent, settings: &Settings, cluster: &Cluster) -> gyre_sdk::Result<Plan> {
         let name = toy.metadata.name.as_str();
         match toy.spec.does.as_str() {
             "panic" => panic!("as {name} says"),
             "flood" => (0..1_000_000).for_each(|_| log::info("again", &[])),
             "read on" => loop {
-                let _: Option<Value> = cluster.get(Kind::new("v1", "Namespace"), None, "default")?;
+                cluster.get::<Namespace>("default")?;
             },
-            "read what it may not" => drop(cluster.get::<Value>(SECRET, None, "other")?),
+            "read what it may not" => drop(cluster.get::<Secret>("other")?),
             "wait" => return Err(Failure::retry_after(Duration::from_secs(7), "it takes time")),
             "stumble" => return Err(Failure::transient("it may work")),
             "say" => return Ok(sayings()),
             "fail" => return Err(Failure::terminal("it does not work")),
-            "flap" => return Response::children().status(&json!({"at": gyre_sdk::clock::rfc3339(cluster.now())})).map(again),
+            "flap" => {
+                return Ok(Plan::no_children()
+                    .status(&json!({"at": cluster.now().to_second()}))
+                    .requeue_after(Duration::from_secs(1)));
+            }
             _ => {}
         }
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
         let written = Condition::new("Ready", true, "Written", "It is written");
-        Ok(Response::children().apply(&config_map(name, &settings.text))?.apply(&secret)?.condition(written))
+        Ok(Plan::children([config_map(name, &settings.text)]).apply(Secret::new(name)).condition(written))
     }
 
     fn validate_settings(settings: &Settings) -> Result<(), String> {
@@ -80,18 +78,14 @@ impl Reconciler for First {
     }
 }
 
-fn sayings() -> Response {
-    Response::children()
-        .keep(CONFIG_MAP.named("bear").in_namespace("default"))
+fn sayings() -> Plan {
+    Plan::no_children()
+        .keep(ConfigMap::named("bear").in_namespace("default"))
         .condition(Condition::new("One", true, "A", "first"))
         .condition(Condition::new("Two", false, "B", "second"))
         .condition(Condition::new("Three", ConditionStatus::Unknown, "C", "third"))
         .event(Event::normal("Said", "so"))
         .event(Event::warning("Warned", "of it"))
-}
-
-fn again(response: Response) -> Response {
-    response.requeue_after(Duration::from_secs(1))
 }
 
 /// The next version, which renames one child, drops the other, and needs a finalizer.
@@ -102,19 +96,19 @@ impl Reconciler for Second {
     type Settings = Settings;
 
     fn manifest() -> Manifest {
-        manifest("0.2.0").child(CONFIG_MAP, Strategy::Apply).finalizes()
+        manifest("0.2.0").child::<ConfigMap>(Strategy::Apply).finalizes()
     }
 
-    fn reconcile(toy: &Parent, settings: &Settings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().apply(&config_map(&format!("{}-2", toy.metadata.name), &settings.text))
+    fn reconcile(toy: &Parent, settings: &Settings, _: &Cluster) -> gyre_sdk::Result<Plan> {
+        Ok(Plan::children([config_map(&format!("{}-2", toy.metadata.name), &settings.text)]))
     }
 
-    fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
-        let yesterday = gyre_sdk::clock::rfc3339(cluster.now() - Duration::from_secs(24 * 60 * 60));
-        if toy.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| *deleted <= yesterday) {
+    fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> gyre_sdk::Result<Teardown> {
+        let yesterday = cluster.now() - Duration::from_secs(24 * 60 * 60);
+        if toy.metadata.deletion_timestamp.is_none_or(|deleted| deleted <= yesterday) {
             return Ok(Teardown::done());
         }
-        let last = Response::children().apply(&config_map(&format!("{}-bye", toy.metadata.name), "good-bye"))?;
+        let last = Plan::children([config_map(&format!("{}-bye", toy.metadata.name), "good-bye")]);
         Ok(Teardown::waiting(last.requeue_after(Duration::from_secs(60 * 60))))
     }
 }
@@ -272,12 +266,12 @@ fn a_native_manifest_is_converted_completely() {
                 .child_kind(child("Secret", Strategy::Apply, Propagation::Orphan))
                 .child_kind(child("Pod", Strategy::Recreate, Propagation::Foreground))
                 .child_kind(child("Service", Strategy::CreateOnly, Propagation::Background))
-                .read(ReadKind::new(CONFIG_MAP).namespace("team-a").label_selector("a=b").metadata_only())
+                .read_kind(ReadKind::of::<ConfigMap>().in_namespace("team-a").labels("a=b").metadata_only())
                 .finalizes()
         }
 
-        fn reconcile(_: &Parent, _: &Settings, _: &Cluster) -> Result<Response, Failure> {
-            Ok(Response::children())
+        fn reconcile(_: &Parent, _: &Settings, _: &Cluster) -> gyre_sdk::Result<Plan> {
+            Ok(Plan::no_children())
         }
     }
     assert_yaml_includes!(

@@ -2,11 +2,11 @@
 
 use std::hint::black_box;
 
-use gyre_sdk::Response;
+use gyre_sdk::Plan;
 
 gyre_guests::guest!(DeepRecursion, || {
     black_box(descend(black_box(u64::MAX)));
-    Ok(Response::children())
+    Ok(Plan::no_children())
 });
 
 /// The work after the call prevents the compiler from making it a loop.

@@ -1,6 +1,6 @@
 //! Returns a status of 32 MiB: four times the limit of a host, in half of the memory limit.
 
-use gyre_sdk::Response;
+use gyre_sdk::Plan;
 
 const LENGTH: usize = 32 * 1024 * 1024;
 const HEAD: &[u8] = b"{\"text\":\"";
@@ -11,5 +11,5 @@ gyre_guests::guest!(EndlessOutput, || {
     status.extend_from_slice(HEAD);
     status.resize(LENGTH - TAIL.len(), b'x');
     status.extend_from_slice(TAIL);
-    Ok(Response { status: Some(status), ..Response::status_only() })
+    Ok(Plan { status: Some(Ok(status)), ..Plan::unchanged() })
 });

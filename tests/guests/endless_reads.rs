@@ -1,8 +1,8 @@
 //! Reads for ever.
 
-use gyre_guests::{CONFIG_MAP, Parent};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, ReadKind, Reconciler, Response};
-use serde_json::Value;
+use gyre_guests::Parent;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Plan, ReadKind, Reconciler, Result};
 
 struct EndlessReads;
 
@@ -11,13 +11,13 @@ impl Reconciler for EndlessReads {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::manifest(env!("CARGO_CRATE_NAME"), "EndlessReads").read(ReadKind::new(CONFIG_MAP).metadata_only())
+        gyre_guests::manifest(env!("CARGO_CRATE_NAME"), "EndlessReads").read_kind(ReadKind::of::<ConfigMap>().metadata_only())
     }
 
-    fn reconcile(_: &Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(_: &Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let mut found = 0_usize;
         for number in 0_u64.. {
-            found += cluster.get::<Value>(CONFIG_MAP, None, &format!("number-{number}"))?.iter().count();
+            found += cluster.get::<ConfigMap>(&format!("number-{number}"))?.iter().count();
         }
         Err(Failure::Terminal(format!("found {found}")))
     }

@@ -1,6 +1,6 @@
 //! Contains the CRD of the echo plugin, which it would replace. Otherwise correct.
 
-use gyre_sdk::Response;
+use gyre_sdk::Plan;
 
 gyre_guests::guest!(
     Lies,
@@ -8,5 +8,5 @@ gyre_guests::guest!(
         manifest.crds = vec![gyre_guests::crd("mmontes.io", "v1alpha1", "Echo")];
         manifest
     },
-    || Ok(Response::children())
+    || Ok(Plan::no_children())
 );

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use gyre_sdk::{Response, log};
+use gyre_sdk::{Plan, log};
 
 const LINES: usize = 100_000;
 const LINE_LENGTH: usize = 1024;
@@ -15,5 +15,5 @@ gyre_guests::guest!(LogFlood, || {
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = writeln!(std::io::stderr(), "{line}");
     }
-    Ok(Response::status_only())
+    Ok(Plan::unchanged())
 });

@@ -1,10 +1,9 @@
 //! Returns children that are not JSON: truncated, not UTF-8, and empty.
 
-use gyre_guests::CONFIG_MAP;
-use gyre_sdk::{Child, Response, Strategy};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Child, Plan, Strategy};
 
-gyre_guests::guest!(MalformedOutput, |manifest| manifest.child(CONFIG_MAP, Strategy::Apply), || {
+gyre_guests::guest!(MalformedOutput, |manifest| manifest.child::<ConfigMap>(Strategy::Apply), || {
     let texts: [&[u8]; 3] = [b"{\"apiVersion\":\"v1\",\"kind\":", b"\xff\xfe\xfd", b""];
-    let children = texts.map(|text| Child::Apply(text.to_vec()));
-    Ok(Response { children: Some(children.into()), ..Response::children() })
+    Ok(Plan::children(texts.map(|text| Child::Bytes(text.to_vec()))))
 });

@@ -1,13 +1,14 @@
 //! Returns 9,900 children of as many undeclared kinds.
 
-use gyre_sdk::{Child, Response};
+use gyre_sdk::Plan;
+use serde_json::json;
 
 const CHILDREN: usize = 9_900;
 
 gyre_guests::guest!(ManyRefusals, || {
     let child = |number| {
-        let child = format!(r#"{{"apiVersion":"v1","kind":"Undeclared{number}","metadata":{{"name":"c{number}"}}}}"#);
-        Child::Apply(child.into_bytes())
+        let (kind, name) = (format!("Undeclared{number}"), format!("c{number}"));
+        json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
     };
-    Ok(Response { children: Some((0..CHILDREN).map(child).collect()), ..Response::children() })
+    Ok(Plan::children((0..CHILDREN).map(child)))
 });

@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gyre_sdk::Response;
+use gyre_sdk::Plan;
 use serde_json::json;
 
 gyre_guests::guest!(RestlessStatus, || {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Response::children().status(&json!({"seen": format!("{now:?}")}))
+    Ok(Plan::no_children().status(&json!({"seen": format!("{now:?}")})))
 });

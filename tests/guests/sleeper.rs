@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use gyre_sdk::Response;
+use gyre_sdk::Plan;
 
 gyre_guests::guest!(Sleeper, || {
     std::thread::sleep(Duration::from_secs(60 * 60));
-    Ok(Response::children())
+    Ok(Plan::no_children())
 });

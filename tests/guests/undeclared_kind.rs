@@ -1,12 +1,9 @@
 //! Returns a correct ConfigMap that its manifest does not declare.
 
-use gyre_guests::CONFIG_MAP;
-use gyre_sdk::Response;
-use serde_json::json;
+use gyre_sdk::Plan;
+use gyre_sdk::k8s::ConfigMap;
 
-gyre_guests::guest!(UndeclaredKind, || Response::children().apply(&json!({
-    "apiVersion": CONFIG_MAP.api_version,
-    "kind": CONFIG_MAP.kind,
-    "metadata": {"name": "undeclared"},
-    "data": {"key": "value"},
-})));
+gyre_guests::guest!(UndeclaredKind, || {
+    let config_map = ConfigMap::new("undeclared").with_data([("key", "value")]);
+    Ok(Plan::children([config_map]))
+});

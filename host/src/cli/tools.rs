@@ -11,6 +11,7 @@ use crate::commands::manual::{self, CompletionsArguments, ManArguments};
 use crate::commands::new::{self, NewArguments};
 use crate::commands::offline::{self, CheckArguments, DiffArguments, RenderArguments, TestArguments};
 use crate::commands::replay::{self, ReplayArguments};
+use crate::commands::types::{self, TypesArguments};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tool {
@@ -32,6 +33,9 @@ pub(super) enum Tool {
     /// Create a new plugin project, whose tests pass.
     #[command(after_help = new::EXAMPLES)]
     New(NewArguments),
+    /// Print Rust types of the kinds in CustomResourceDefinitions, for plugins.
+    #[command(after_help = types::EXAMPLES)]
+    Types(TypesArguments),
     /// Print a completion script for a shell.
     #[command(after_help = manual::COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
@@ -55,6 +59,7 @@ impl Tool {
             Self::Check(arguments) => compared(offline::check(*arguments)),
             Self::Diff(arguments) => compared(offline::diff(*arguments)),
             Self::New(arguments) => ended(new::new(&arguments)),
+            Self::Types(arguments) => ended(types::types(&arguments)),
             Self::Completions(arguments) => ended(manual::completions(&arguments, Gyre::command())),
             Self::Man(arguments) => ended(manual::man(&arguments, Gyre::command())),
             Self::Dev(arguments) => ended(dev::run(&arguments)),

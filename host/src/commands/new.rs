@@ -34,6 +34,9 @@ const TAKEN_NAMES: &[&str] = &[
 
 const CHILD: &str = "ConfigMap";
 
+/// The variables and functions of the template.
+const USED_NAMES: [&str; 2] = ["given", "name"];
+
 /// CRDs in these groups need the annotation `api-approved.kubernetes.io`.
 const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
 
@@ -109,10 +112,12 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     }
     let sdk = fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?;
     let sdk = format!("{{ path = {:?} }}", sdk.display().to_string());
+    let parent = variable(&kind);
     let values = [
         ("{{name}}", name.clone()),
         ("{{wasm}}", name.replace('-', "_")),
         ("{{Kind}}", kind),
+        ("{{parent}}", parent),
         ("{{group}}", group.clone()),
         ("{{sdk}}", sdk),
     ];
@@ -146,6 +151,12 @@ fn camel_case(name: &str) -> String {
     name.split('-').map(capitalised).collect()
 }
 
+/// Returns the variable for a parent of this kind.
+fn variable(kind: &str) -> String {
+    let name = kind.to_ascii_lowercase();
+    if TAKEN_NAMES.contains(&&*name) || USED_NAMES.contains(&&*name) { "parent".to_owned() } else { name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +164,7 @@ mod tests {
     #[test]
     fn names_take_the_form_of_their_place() {
         assert_eq!([camel_case("greeter"), camel_case("my-own2-plugin")], ["Greeter", "MyOwn2Plugin"]);
+        assert_eq!([variable("Greeting"), variable("Type"), variable("Name")], ["greeting", "parent", "parent"]);
     }
 
     #[test]

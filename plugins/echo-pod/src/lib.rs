@@ -1,46 +1,57 @@
 //! Shared by the plugins `echo` and `scheduled-echo`: the pod that writes the message, and the
 //! settings. A plugin that depended on the other plugin would export both reconcilers.
 
-use gyre_sdk::k8s::{Container, PodTemplate};
+use gyre_sdk::k8s::{Container, ImagePullPolicy, PodSecurityContext, PodSpec, PodTemplateSpec, RestartPolicy};
 use serde::Deserialize;
 
-/// The JSON Schema of [`Settings`].
-pub const SETTINGS_SCHEMA: &str = include_str!("../settings.json");
-
-const IMAGE: &str = "busybox:1.33.1";
-
 /// The user `nonroot` of common base images.
-const NOT_ROOT: u32 = 65532;
+const NOT_ROOT: i64 = 65532;
 
 /// The settings of an operator.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, gyre_sdk::Settings)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// If true, pods meet the restricted Pod Security Standard.
+    /// If true, pods meet the restricted Pod Security Standard, which some namespaces require.
+    #[schema(default = false)]
     pub restricted: bool,
-    /// An image with the program `echo`.
-    pub image: Option<String>,
+    /// The image of the pods. It needs an `echo`, and, if restricted, to run as any user.
+    #[schema(min_length = 1, default = "busybox:1.33.1")]
+    pub image: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { restricted: false, image: "busybox:1.33.1".to_owned() }
+    }
 }
 
 /// Returns a pod that writes a message once, in a container with this name.
-pub fn pod(name: &str, message: &str, settings: &Settings) -> PodTemplate {
-    let image = settings.image.as_deref().unwrap_or(IMAGE);
-    let container = Container::new(name, image).image_pull_policy("IfNotPresent").command(["echo", message]);
-    let pod = PodTemplate::new(container).restart_policy("Never");
-    // busybox runs as root by default.
-    if settings.restricted { pod.restricted().with("/spec/securityContext/runAsUser", NOT_ROOT) } else { pod }
+pub fn pod(name: &str, message: &str, settings: &Settings) -> PodTemplateSpec {
+    let container = Container::new()
+        .with_name(name)
+        .with_image(&settings.image)
+        .with_image_pull_policy(ImagePullPolicy::IfNotPresent)
+        .with_command(["echo", message]);
+    let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
+    let pod = if settings.restricted { restricted(pod) } else { pod };
+    PodTemplateSpec::new().with_spec(pod)
+}
+
+/// busybox runs as root by default.
+fn restricted(pod: PodSpec) -> PodSpec {
+    pod.with_security_context(PodSecurityContext::new().with_run_as_user(NOT_ROOT)).restricted()
 }
 
 #[cfg(test)]
 mod tests {
-    use gyre_sdk::k8s::Job;
+    use gyre_sdk::k8s::{Job, JobSpec};
     use serde_json::{Value, json};
 
     use super::*;
 
     fn check(settings: Value, expected_pod: Value) {
         let settings: Settings = serde_json::from_value(settings).unwrap();
-        let job = Job::new("hello", pod("hello", "Good day.", &settings));
+        let job = Job::new("hello").with_spec(JobSpec::new().with_template(pod("hello", "Good day.", &settings)));
         assert_eq!(job.as_json()["spec"], json!({"template": {"spec": expected_pod}}));
     }
 
@@ -72,13 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_and_the_type_know_the_same_settings() {
-        let schema: Value = serde_json::from_str(SETTINGS_SCHEMA).unwrap();
-        assert_eq!(schema["additionalProperties"], false);
-        assert_eq!(schema["properties"]["image"]["default"], IMAGE);
-        let mut known: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-        known.sort();
-        assert_eq!(known, ["image", "restricted"]);
+    fn an_unknown_setting_is_refused() {
         let unknown = serde_json::from_value::<Settings>(json!({"restrictd": true})).unwrap_err().to_string();
         assert_eq!(unknown, "unknown field `restrictd`, expected `restricted` or `image`");
     }

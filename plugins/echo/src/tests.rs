@@ -1,6 +1,6 @@
 //! The answers of the plugin, state by state.
 
-use gyre_sdk::{Child, ConditionStatus, Event, testing};
+use gyre_sdk::{Child, ConditionStatus, Event, Failure, testing};
 use serde_json::{Value, json};
 
 use super::*;
@@ -45,7 +45,7 @@ fn finished(generation: i64, result: &str) -> Value {
     json!({"uid": UID, "generation": generation, "result": result})
 }
 
-fn reconcile(echo: Value, job: Option<Value>) -> Response {
+fn reconcile(echo: Value, job: Option<Value>) -> Plan {
     let cluster = job.into_iter().fold(testing::Cluster::new(), testing::Cluster::with);
     testing::reconcile::<EchoReconciler>(echo, json!({}), &cluster).unwrap()
 }
@@ -56,7 +56,7 @@ enum Wish {
     Rest,
 }
 
-/// The expected response. Only `check` inspects responses.
+/// The expected plan. Only `check` inspects plans.
 struct Expected {
     wish: Wish,
     finished: Value,
@@ -68,17 +68,17 @@ struct Expected {
 
 #[track_caller]
 fn check(echo: Value, job: Option<Value>, expected: Expected) {
-    let response = reconcile(echo, job);
+    let plan = reconcile(echo, job);
     match expected.wish {
-        Wish::Run => assert!(response.applied(Job::KIND, "hello").is_some(), "{response:?}"),
-        Wish::Rest => assert!(response.keeps(&Job::KIND.named("hello")), "{response:?}"),
+        Wish::Run => assert!(plan.applied(Job::KIND, "hello").is_some(), "{plan:?}"),
+        Wish::Rest => assert!(plan.keeps(&Job::KIND.named("hello")), "{plan:?}"),
     }
-    assert_eq!(response.children.iter().flatten().count(), 1);
+    assert_eq!(plan.children.iter().flatten().count(), 1);
     let status = match expected.finished {
         Value::Null => json!({"job": "hello"}),
         finished => json!({"job": "hello", "finished": finished}),
     };
-    assert_eq!(response.status_json(), status);
+    assert_eq!(plan.status_json(), status);
     let Expected { ready: status, severity, reason, message, .. } = expected;
     let (reason, message) = (reason.to_owned(), message.to_owned());
     let condition = |kind: &str, status, reason: &str| Condition {
@@ -92,8 +92,8 @@ fn check(echo: Value, job: Option<Value>, expected: Expected) {
         "JobCreated" | "JobMayBePruned" => condition("Complete", ConditionStatus::False, "JobNotFinished"),
         reason => condition("Complete", ConditionStatus::False, reason),
     };
-    assert_eq!(response.conditions, [condition("Ready", status, &reason), complete]);
-    assert_eq!(response.events, [Event { severity, reason, message }]);
+    assert_eq!(plan.conditions, [condition("Ready", status, &reason), complete]);
+    assert_eq!(plan.events, [Event { severity, reason, message }]);
 }
 
 fn created(finished: Value) -> Expected {
@@ -248,8 +248,8 @@ fn long_and_dotted_names_are_shortened_alike_for_job_and_container() {
 fn settings_reach_the_pod() {
     let settings = json!({"restricted": true});
     let cluster = testing::Cluster::new();
-    let response = testing::reconcile::<EchoReconciler>(echo(1, "Good day.", Value::Null), settings, &cluster).unwrap();
-    let job = response.applied(Job::KIND, "hello").unwrap();
+    let plan = testing::reconcile::<EchoReconciler>(echo(1, "Good day.", Value::Null), settings, &cluster).unwrap();
+    let job = plan.applied(Job::KIND, "hello").unwrap();
     assert_eq!(job.pointer("/spec/template/spec/securityContext/runAsNonRoot"), Some(&json!(true)));
 }
 

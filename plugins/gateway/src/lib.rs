@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gyre_sdk::{Cluster, Event, Failure, Kind, Manifest, Metadata, NoSettings, Reconciler, Response, log};
+use gyre_sdk::{Cluster, Event, Kind, Manifest, Metadata, NoSettings, Plan, Reconciler, Result, log};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -33,12 +33,12 @@ impl Reconciler for GatewayReconciler {
             .crd(include_str!("../crd.json"))
     }
 
-    fn reconcile(gateway: &Gateway, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(gateway: &Gateway, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let spec = gateway.spec.as_deref().map_or("{}", RawValue::get);
         let message = format!("the desired state of Gateway {}", gateway.metadata.name);
         log::info(&message, &[("spec", shown(spec))]);
         let synced = Event::normal("Synced", "Student synced successfully");
-        Ok(Response::status_only().event(synced).requeue_after(RESYNC))
+        Ok(Plan::unchanged().event(synced).requeue_after(RESYNC))
     }
 }
 

@@ -14,19 +14,19 @@ fn gateway(spec: Value) -> Value {
     })
 }
 
-/// Checks the response, which is always the same, and returns the logged spec.
+/// Checks the plan, which is always the same, and returns the logged spec.
 #[track_caller]
 fn logged(gateway: Value) -> String {
     testing::take_log();
-    let response = testing::reconcile::<GatewayReconciler>(gateway, json!({}), &testing::Cluster::new()).unwrap();
-    let expected = Response {
+    let plan = testing::reconcile::<GatewayReconciler>(gateway, json!({}), &testing::Cluster::new()).unwrap();
+    let expected = Plan {
         children: None,
         status: None,
         conditions: Vec::new(),
         events: vec![Event::normal("Synced", "Student synced successfully")],
         requeue_after: Some(Duration::from_secs(30)),
     };
-    assert_eq!(response, expected);
+    assert_eq!(plan, expected);
     let [LogLine { level: log::Level::Info, message, fields }] = &testing::take_log()[..] else { panic!("one line") };
     assert_eq!(message, "the desired state of Gateway hello");
     let [(key, spec)] = &fields[..] else { panic!("one field") };

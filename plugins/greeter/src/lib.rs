@@ -4,9 +4,7 @@
 //! returns what should exist; the host compares, applies, prunes and retries.
 
 use gyre_sdk::k8s::ConfigMap;
-use gyre_sdk::{
-    Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report, Response, Schema, Strategy,
-};
+use gyre_sdk::{Cluster, CustomResource, Manifest, NoSettings, Object, Plan, Reconciler, Result, Schema, Strategy};
 use serde::{Deserialize, Serialize};
 
 /// A message that is kept in a ConfigMap.
@@ -35,16 +33,15 @@ impl Reconciler for GreetingReconciler {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_sdk::manifest!(Self::Parent).child(ConfigMap::KIND, Strategy::Apply)
+        gyre_sdk::manifest!(Self::Parent).child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        let name = &parent.metadata.name;
-        let config_map = ConfigMap::new(name).data([("message", &parent.spec.message)]);
-        Response::children()
-            .apply(&config_map)?
-            .report(Report::ready("Written", format!("ConfigMap {name} holds the message")))
+    fn reconcile(greeting: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        let name = &greeting.metadata.name;
+        let config_map = ConfigMap::new(name).with_data([("message", &greeting.spec.message)]);
+        Ok(Plan::children([config_map])
             .status(&GreetingStatus { config_map: name.clone() })
+            .ready("Written", format!("ConfigMap {name} holds the message")))
     }
 }
 

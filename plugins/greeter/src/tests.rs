@@ -1,19 +1,13 @@
 //! The answers of the plugin for different parents.
 
-use gyre_sdk::testing;
-use serde_json::json;
+use gyre_sdk::testing::given;
 
 use super::*;
 
 #[test]
 fn the_message_is_in_the_config_map() {
-    let parent = json!({
-        "apiVersion": "example.com/v1alpha1",
-        "kind": "Greeting",
-        "metadata": {"name": "hello", "namespace": "default", "uid": "1"},
-        "spec": {"message": "Hello, world!"},
-    });
-    let response = testing::reconcile::<GreetingReconciler>(parent, json!({}), &testing::Cluster::new()).unwrap();
-    let config_map = response.applied(ConfigMap::KIND, "hello").unwrap();
-    assert_eq!(config_map["data"]["message"], "Hello, world!");
+    let greeting = Object::new("hello", GreetingSpec { message: "Hello, world!".to_owned() });
+    let plan = given::<GreetingReconciler>(greeting).reconcile();
+    assert_eq!(plan.applies::<ConfigMap>("hello").data().get("message"), Some("Hello, world!"));
+    plan.is_ready("Written");
 }

@@ -13,7 +13,7 @@
 //! What is absent: children, status, conditions and events, because Pods belong to others. Use
 //! `maxRetries: 5` of the mount to give up after 5 retries.
 
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, Reconciler, Response, Teardown, log};
+use gyre_sdk::{Cluster, Kind, Manifest, NoSettings, Plan, Reconciler, Result, Teardown, log};
 use serde::Deserialize;
 
 /// The kind of the parents, which needs no CRD.
@@ -32,19 +32,19 @@ impl Reconciler for PodLogger {
         Manifest::new("pod-log", env!("CARGO_PKG_VERSION"), POD).description(env!("CARGO_PKG_DESCRIPTION")).finalizes()
     }
 
-    fn reconcile(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         pod.log("Sync/Add/Update for Pod ", "");
-        Ok(Response::status_only())
+        Ok(Plan::unchanged())
     }
 
-    fn finalize(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Teardown, Failure> {
+    fn finalize(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Teardown> {
         let done = pod.has_ended();
         if done {
             pod.log("Pod ", " does not exist anymore");
         } else {
             pod.log("Sync/Add/Update for Pod ", "");
         }
-        Ok(Teardown { response: Response::status_only(), done })
+        Ok(Teardown { plan: Plan::unchanged(), done })
     }
 }
 

@@ -25,15 +25,15 @@ fn check_log(expected: &str) {
 
 #[test]
 fn a_pod_that_lives_is_logged_and_left_alone() {
-    let response = testing::reconcile::<PodLogger>(pod(json!({})), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(response, Response::status_only());
+    let plan = testing::reconcile::<PodLogger>(pod(json!({})), json!({}), &testing::Cluster::new()).unwrap();
+    assert_eq!(plan, Plan::unchanged());
     check_log("Sync/Add/Update for Pod hello");
 }
 
 #[track_caller]
 fn check_end(deletion: Value, done: bool, expected: &str) {
     let teardown = testing::finalize::<PodLogger>(pod(deletion), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(teardown, Teardown { response: Response::status_only(), done });
+    assert_eq!(teardown, Teardown { plan: Plan::unchanged(), done });
     check_log(expected);
 }
 

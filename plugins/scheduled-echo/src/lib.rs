@@ -3,10 +3,10 @@
 //! A change of the message or schedule applies to the next run. What is absent: validation of the
 //! schedule, which the API server does.
 
-use echo_pod::{SETTINGS_SCHEMA, Settings};
-use gyre_sdk::k8s::CronJob;
+use echo_pod::Settings;
+use gyre_sdk::k8s::{ConcurrencyPolicy, CronJob, CronJobSpec, JobSpec, JobTemplateSpec};
 use gyre_sdk::names::{dns_label, dns_label_within};
-use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, Object, Reconciler, Report, Response, Schema, Strategy};
+use gyre_sdk::{Cluster, CustomResource, Manifest, Object, Plan, Reconciler, Result, Schema, Strategy, Time};
 use serde::{Deserialize, Serialize};
 
 /// The limit of the API server, because the CronJob controller appends 11 characters for Jobs.
@@ -32,9 +32,8 @@ pub struct ScheduledEchoStatus {
     #[serde(skip_deserializing)]
     pub cron_job: String,
     /// The last time at which the CronJob was due.
-    #[schema(format = "date-time")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_run: Option<String>,
+    pub last_run: Option<Time>,
 }
 
 /// The plugin.
@@ -47,21 +46,24 @@ impl Reconciler for ScheduledEchoReconciler {
     type Settings = Settings;
 
     fn manifest() -> Manifest {
-        gyre_sdk::manifest!(Self::Parent).child(CronJob::KIND, Strategy::Apply).settings_schema(SETTINGS_SCHEMA)
+        gyre_sdk::manifest!(Self::Parent).child::<CronJob>(Strategy::Apply)
     }
 
-    fn reconcile(echo: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(echo: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Plan> {
         let name = dns_label_within(&echo.metadata.name, CRON_JOB_NAME_LIMIT);
         let pod = echo_pod::pod(&dns_label(&echo.metadata.name), &echo.spec.message, settings);
-        let desired = CronJob::new(&name, &echo.spec.schedule, pod).with("/spec/concurrencyPolicy", "Forbid");
+        let job = JobTemplateSpec::new().with_spec(JobSpec::new().with_template(pod));
+        let spec = CronJobSpec::new()
+            .with_schedule(&echo.spec.schedule)
+            .with_concurrency_policy(ConcurrencyPolicy::Forbid)
+            .with_job_template(job);
         // A new CronJob has not run yet, so the recorded time of the previous one stays.
-        let observed = cluster.child(CronJob::KIND, &name)?.and_then(|cron_job| cron_job.field("/status/lastScheduleTime"));
-        let last_run = observed.or_else(|| echo.status.as_ref()?.last_run.clone());
+        let observed = cluster.child::<CronJob>(&name)?.and_then(|cron_job| cron_job.status().last_schedule_time());
+        let last_run = observed.or_else(|| echo.status.as_ref()?.last_run);
         let message = format!("CronJob {name} runs the message");
-        Response::children()
-            .apply(&desired)?
-            .report(Report::ready("CronJobCreated", message))
-            .status(&ScheduledEchoStatus { cron_job: name, last_run })
+        Ok(Plan::children([CronJob::new(&name).with_spec(spec)])
+            .ready("CronJobCreated", message)
+            .status(&ScheduledEchoStatus { cron_job: name, last_run }))
     }
 }
 

@@ -27,14 +27,14 @@ fn cron_job(status: Value) -> Value {
     })
 }
 
-fn reconcile(echo: Value, cron_job: Option<Value>) -> Response {
+fn reconcile(echo: Value, cron_job: Option<Value>) -> Plan {
     let cluster = cron_job.into_iter().fold(testing::Cluster::new(), testing::Cluster::with);
     testing::reconcile::<ScheduledEchoReconciler>(echo, json!({}), &cluster).unwrap()
 }
 
 #[test]
 fn a_scheduled_echo_gets_the_cron_job_of_echoperator() {
-    let response = reconcile(echo(Value::Null), None);
+    let plan = reconcile(echo(Value::Null), None);
     let pod: Value = serde_json::from_str(include_str!("../../echo-pod/pod.json")).unwrap();
     let cron_job = json!({
         "apiVersion": "batch/v1",
@@ -46,11 +46,11 @@ fn a_scheduled_echo_gets_the_cron_job_of_echoperator() {
             "jobTemplate": {"spec": {"template": {"spec": pod}}},
         },
     });
-    assert_eq!(response.all_applied(), [cron_job]);
-    assert_eq!(response.status_json(), json!({"cronJob": "hello"}));
+    assert_eq!(plan.all_applied(), [cron_job]);
+    assert_eq!(plan.status_json(), json!({"cronJob": "hello"}));
     let message = "CronJob hello runs the message";
-    assert_eq!(response.conditions, [Condition::new("Ready", ConditionStatus::True, "CronJobCreated", message)]);
-    assert_eq!(response.events, [Event::normal("CronJobCreated", message)]);
+    assert_eq!(plan.conditions, [Condition::new("Ready", ConditionStatus::True, "CronJobCreated", message)]);
+    assert_eq!(plan.events, [Event::normal("CronJobCreated", message)]);
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn names_leave_room_for_what_the_cron_job_controller_appends() {
 fn settings_reach_the_pod() {
     let settings = json!({"image": "registry.example.com/busybox:1"});
     let cluster = testing::Cluster::new();
-    let response = testing::reconcile::<ScheduledEchoReconciler>(echo(Value::Null), settings, &cluster).unwrap();
-    let cron_job = response.applied(CronJob::KIND, "hello").unwrap();
+    let plan = testing::reconcile::<ScheduledEchoReconciler>(echo(Value::Null), settings, &cluster).unwrap();
+    let cron_job = plan.applied(CronJob::KIND, "hello").unwrap();
     let image = cron_job.pointer("/spec/jobTemplate/spec/template/spec/containers/0/image");
     assert_eq!(image, Some(&json!("registry.example.com/busybox:1")));
 }

@@ -12,11 +12,13 @@
 
 use std::cmp::Reverse;
 
-use gyre_sdk::k8s::{ConfigMap, Container, Deployment, PodTemplate, Service};
+use gyre_sdk::k8s::{
+    ConfigMap, ConfigMapVolumeSource, Container, ContainerPort, Deployment, DeploymentSpec, LabelSelector, ObjectMeta, PodSpec,
+    PodTemplateSpec, Protocol, Service, ServicePort, ServiceSpec, Volume, VolumeMount,
+};
 use gyre_sdk::names::{dns_label, service_label};
 use gyre_sdk::{
-    Cluster, CustomResource, DynamicObject, Failure, Labels, Manifest, NoSettings, Object, ReadKind, Reconciler, Report,
-    Response, Schema, Strategy, fingerprint,
+    Cluster, CustomResource, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Result, Schema, Strategy, fingerprint,
 };
 use serde::{Deserialize, Serialize};
 
@@ -88,48 +90,123 @@ impl Reconciler for WebsiteReconciler {
     fn manifest() -> Manifest {
         gyre_sdk::manifest!(Self::Parent)
             .crd(DefaultsSpec::CRD)
-            .children([ConfigMap::KIND, Deployment::KIND, Service::KIND], Strategy::Apply)
-            .read(ReadKind::new(ConfigMap::KIND))
-            .read(ReadKind::new(DefaultsSpec::KIND))
+            .child::<ConfigMap>(Strategy::Apply)
+            .child::<Deployment>(Strategy::Apply)
+            .child::<Service>(Strategy::Apply)
+            .read::<ConfigMap>()
+            .read::<Object<DefaultsSpec>>()
     }
 
-    fn reconcile(website: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
-        let (spec, metadata) = (&website.spec, &website.metadata);
-        let (name, content_name) = (service_label(&metadata.name), dns_label(&format!("{}-content", metadata.name)));
-        let not_rendered = |reason, message| Ok(Response::status_only().report(Report::not_ready(reason, message)));
-        if spec.template == content_name {
+    fn reconcile(website: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        let names = Names::of(website);
+        let template_name = &website.spec.template;
+        if *template_name == names.content {
             let message = "is what this Website is rendered into; name another one as its template";
-            return not_rendered("TemplateIsContent", format!("ConfigMap {content_name} {message}"));
+            return Ok(Plan::unchanged().not_ready("TemplateIsContent", format!("ConfigMap {} {message}", names.content)));
         }
-        let Some(template) = cluster.get::<DynamicObject>(ConfigMap::KIND, None, &spec.template)? else {
-            let message = format!("there is no ConfigMap {} to render; what was rendered before stays", spec.template);
-            return not_rendered("TemplateMissing", message);
+        let Some(template) = cluster.get::<ConfigMap>(template_name)? else {
+            let message = format!("there is no ConfigMap {template_name} to render; what was rendered before stays");
+            return Ok(Plan::unchanged().not_ready("TemplateMissing", message));
         };
-        let all: Vec<Object<DefaultsSpec>> = cluster.list(DefaultsSpec::KIND, None, None)?;
-        // The list is sorted by name, and `min_by_key` returns the first minimum.
-        let found = all.iter().min_by_key(|defaults| Reverse(defaults.spec.priority));
-        let defaults = found.map(|found| found.spec.clone()).unwrap_or_default();
-        let values = Labels::from([("title", &spec.title), ("host", &spec.host), ("name", &metadata.name)]);
-        let values = values.with("namespace", metadata.namespace.as_deref().unwrap_or_default());
-        let template_data: Labels = template.field("/data").unwrap_or_default();
-        let data: Labels = template_data.iter().map(|(file, text)| (file, fill_in(text, &values))).collect();
-        let binary_data: Labels = template.field("/binaryData").unwrap_or_default();
-        let content = fingerprint(data.iter().chain(binary_data.iter()).flat_map(|(file, text)| [file, text]));
-        // A selector is immutable, so it does not contain labels of the defaults.
-        let selector = Labels::from([(INSTANCE, &name)]);
-        let labels = defaults.labels.with(INSTANCE, &name);
-        let (image, replicas) = (defaults.image.as_deref().unwrap_or(IMAGE), spec.replicas.or(defaults.replicas).unwrap_or(1));
-        let container = Container::new("web", image).port("http", 8080).mount_read_only("content", "/usr/share/nginx/html");
-        let pod = PodTemplate::new(container).config_map_volume("content", &content_name).restricted();
-        let pod = pod.labels(&labels).annotations(&Labels::from([("web.gyre.dev/content", &content)]));
-        let message = format!("Deployment {name} serves ConfigMap {}, rendered to {content_name}", spec.template);
-        Response::children()
-            .apply(&ConfigMap::new(content_name).labels(&labels).data(data.iter()).binary_data(binary_data.iter()))?
-            .apply(&Deployment::new(&name, &selector, pod).labels(&labels).replicas(replicas))?
-            .apply(&Service::new(&name, &selector).labels(&labels).port("http", 80, "http"))?
-            .report(Report::ready("Rendered", message))
-            .status(&WebsiteStatus { content, defaults: found.map(|found| found.metadata.name.clone()) })
+        let found = first_defaults(cluster)?;
+        let defaults = found.as_ref().map(|found| found.spec.clone()).unwrap_or_default();
+        let content = Content::render(&template, website);
+        let message = format!("Deployment {} serves ConfigMap {template_name}, rendered to {}", names.service, names.content);
+        let status = WebsiteStatus { content: content.fingerprint(), defaults: found.map(|found| found.metadata.name) };
+
+        let labels = defaults.labels.clone().with(INSTANCE, &names.service);
+        Ok(Plan::no_children()
+            .apply(content.config_map(&names).with_labels(labels.clone()))
+            .apply(deployment(website, &names, &defaults, &labels, &content).with_labels(labels.clone()))
+            .apply(service(&names).with_labels(labels))
+            .status(&status)
+            .ready("Rendered", message))
     }
+}
+
+struct Names {
+    /// Of the Deployment and the Service.
+    service: String,
+    /// Of the ConfigMap.
+    content: String,
+}
+
+impl Names {
+    fn of(website: &Object<WebsiteSpec>) -> Self {
+        let name = &website.metadata.name;
+        Self { service: service_label(name), content: dns_label(&format!("{name}-content")) }
+    }
+
+    /// A selector is immutable, so it has no labels of the defaults.
+    fn selector(&self) -> Labels {
+        Labels::from([(INSTANCE, &self.service)])
+    }
+}
+
+/// The files of a Website.
+struct Content {
+    texts: Labels,
+    /// In base64.
+    binaries: Labels,
+}
+
+impl Content {
+    fn render(template: &ConfigMap, website: &Object<WebsiteSpec>) -> Self {
+        let WebsiteSpec { title, host, .. } = &website.spec;
+        let namespace = website.metadata.namespace.as_deref().unwrap_or_default();
+        let name = &website.metadata.name;
+        let values = Labels::from([("title", title.as_str()), ("host", host), ("name", name), ("namespace", namespace)]);
+        let texts = template.data().iter().map(|(file, text)| (file, fill_in(text, &values))).collect();
+        Self { texts, binaries: template.binary_data() }
+    }
+
+    fn fingerprint(&self) -> String {
+        let files = self.texts.iter().chain(self.binaries.iter());
+        fingerprint(files.flat_map(|(file, text)| [file, text]))
+    }
+
+    fn config_map(&self, names: &Names) -> ConfigMap {
+        let config_map = ConfigMap::new(&names.content).with_data(self.texts.clone());
+        if self.binaries.is_empty() { config_map } else { config_map.with_binary_data(self.binaries.clone()) }
+    }
+}
+
+/// Returns the defaults of the highest priority, and of several the first by name.
+fn first_defaults(cluster: &Cluster) -> Result<Option<Object<DefaultsSpec>>> {
+    // The list is sorted by name, and `min_by_key` returns the first minimum.
+    let all = cluster.list::<Object<DefaultsSpec>>()?;
+    Ok(all.into_iter().min_by_key(|defaults| Reverse(defaults.spec.priority)))
+}
+
+fn deployment(
+    website: &Object<WebsiteSpec>,
+    names: &Names,
+    defaults: &DefaultsSpec,
+    labels: &Labels,
+    content: &Content,
+) -> Deployment {
+    let port = ContainerPort::new().with_name("http").with_container_port(8080).with_protocol(Protocol::TCP);
+    let mount = VolumeMount::new().with_name("content").with_mount_path("/usr/share/nginx/html").with_read_only(true);
+    let container = Container::new()
+        .with_name("web")
+        .with_image(defaults.image.as_deref().unwrap_or(IMAGE))
+        .with_ports([port])
+        .with_volume_mounts([mount]);
+    let files = ConfigMapVolumeSource::new().with_name(&names.content);
+    let volume = Volume::new().with_name("content").with_config_map(files);
+    let pod = PodSpec::new().with_containers([container]).with_volumes([volume]).restricted();
+    let annotations = [("web.gyre.dev/content", content.fingerprint())];
+    let metadata = ObjectMeta::new().with_labels(labels.clone()).with_annotations(annotations);
+    let spec = DeploymentSpec::new()
+        .with_replicas(website.spec.replicas.or(defaults.replicas).unwrap_or(1))
+        .with_selector(LabelSelector::matching(names.selector()))
+        .with_template(PodTemplateSpec::new().with_metadata(metadata).with_spec(pod));
+    Deployment::new(&names.service).with_spec(spec)
+}
+
+fn service(names: &Names) -> Service {
+    let port = ServicePort::new().with_name("http").with_port(80).with_target_port("http").with_protocol(Protocol::TCP);
+    Service::new(&names.service).with_spec(ServiceSpec::new().with_selector(names.selector()).with_ports([port]))
 }
 
 /// Replaces `{{title}}` etc. once; values are not searched again, and other braces stay.

@@ -1,6 +1,6 @@
 //! The answers of the plugin for different caches.
 
-use gyre_sdk::{Condition, ConditionStatus, Event, Kind, ReadError, Severity, testing};
+use gyre_sdk::{Condition, ConditionStatus, Event, Failure, Kind, ReadError, Severity, testing};
 use serde_json::{Value, json};
 
 use super::*;
@@ -40,27 +40,27 @@ fn with_template() -> testing::Cluster {
     testing::Cluster::new().with(config_map("default", "welcome", "<h1>{{title}}</h1>"))
 }
 
-fn reconcile(website: Value, cluster: &testing::Cluster) -> Response {
+fn reconcile(website: Value, cluster: &testing::Cluster) -> Plan {
     testing::reconcile::<WebsiteReconciler>(website, json!({}), cluster).unwrap()
 }
 
-fn deployment(response: &Response) -> Value {
-    response.applied(DEPLOYMENT, "hello").unwrap()
+fn deployment(plan: &Plan) -> Value {
+    plan.applied(DEPLOYMENT, "hello").unwrap()
 }
 
 #[track_caller]
-fn check_ready(response: &Response, status: ConditionStatus, severity: Severity, reason: &str, message: &str) {
+fn check_ready(plan: &Plan, status: ConditionStatus, severity: Severity, reason: &str, message: &str) {
     let (reason, message) = (reason.to_owned(), message.to_owned());
     let ready = Condition { kind: "Ready".to_owned(), status, reason: reason.clone(), message: message.clone() };
-    assert_eq!(response.conditions, [ready]);
-    assert_eq!(response.events, [Event { severity, reason, message }]);
+    assert_eq!(plan.conditions, [ready]);
+    assert_eq!(plan.events, [Event { severity, reason, message }]);
 }
 
 #[test]
 fn a_website_is_rendered_served_and_named() {
-    let response = reconcile(plain(), &with_template());
+    let plan = reconcile(plain(), &with_template());
     let labels = json!({"app.kubernetes.io/instance": "hello"});
-    let fingerprint = response.status_json()["content"].clone();
+    let fingerprint = plan.status_json()["content"].clone();
     let expected = [
         json!({
             "apiVersion": "v1",
@@ -101,28 +101,28 @@ fn a_website_is_rendered_served_and_named() {
             },
         }),
     ];
-    assert_eq!(response.all_applied(), expected);
+    assert_eq!(plan.all_applied(), expected);
     let message = "Deployment hello serves ConfigMap welcome, rendered to hello-content";
-    check_ready(&response, ConditionStatus::True, Severity::Normal, "Rendered", message);
+    check_ready(&plan, ConditionStatus::True, Severity::Normal, "Rendered", message);
 }
 
 #[test]
 fn a_missing_template_is_no_error_and_leaves_what_there_is() {
     // A ConfigMap of another namespace does not count.
     let cluster = testing::Cluster::new().with(config_map("other", "welcome", ""));
-    let response = reconcile(plain(), &cluster);
-    assert_eq!((&response.children, &response.status), (&None, &None));
+    let plan = reconcile(plain(), &cluster);
+    assert_eq!((&plan.children, &plan.status), (&None, &None));
     let message = "there is no ConfigMap welcome to render; what was rendered before stays";
-    check_ready(&response, ConditionStatus::False, Severity::Warning, "TemplateMissing", message);
+    check_ready(&plan, ConditionStatus::False, Severity::Warning, "TemplateMissing", message);
 }
 
 #[test]
 fn a_website_is_not_rendered_from_what_it_is_rendered_into() {
     let cluster = testing::Cluster::new().with(config_map("default", "hello-content", "{{title}}"));
-    let response = reconcile(website(json!({"template": "hello-content", "title": "{{title}} again"})), &cluster);
-    assert_eq!((&response.children, &response.status), (&None, &None));
+    let plan = reconcile(website(json!({"template": "hello-content", "title": "{{title}} again"})), &cluster);
+    assert_eq!((&plan.children, &plan.status), (&None, &None));
     let message = "ConfigMap hello-content is what this Website is rendered into; name another one as its template";
-    check_ready(&response, ConditionStatus::False, Severity::Warning, "TemplateIsContent", message);
+    check_ready(&plan, ConditionStatus::False, Severity::Warning, "TemplateIsContent", message);
 }
 
 #[test]
@@ -151,10 +151,10 @@ fn check_defaults(all: &[(&str, i64)], expected: Value) {
     let with = |cluster: testing::Cluster, (name, priority): &(&str, i64)| {
         cluster.with(defaults(name, json!({"priority": priority, "image": format!("registry.example.com/{name}")})))
     };
-    let response = reconcile(plain(), &all.iter().fold(with_template(), with));
-    let status = response.status_json();
+    let plan = reconcile(plain(), &all.iter().fold(with_template(), with));
+    let status = plan.status_json();
     assert_eq!(status.get("defaults").unwrap_or(&Value::Null), &expected);
-    let image = deployment(&response).pointer("/spec/template/spec/containers/0/image").unwrap().clone();
+    let image = deployment(&plan).pointer("/spec/template/spec/containers/0/image").unwrap().clone();
     let of_defaults = expected.as_str().map(|name| format!("registry.example.com/{name}"));
     assert_eq!(image, of_defaults.unwrap_or_else(|| "nginxinc/nginx-unprivileged:1.29-alpine".to_owned()));
 }
@@ -172,11 +172,11 @@ fn of_several_defaults_the_highest_priority_holds_and_then_the_first_name() {
 fn defaults_hold_where_the_website_says_nothing() {
     let spec = json!({"replicas": 3, "labels": {"team": "web", "app.kubernetes.io/instance": "mine"}});
     let cluster = with_template().with(defaults("everywhere", spec));
-    let response = reconcile(plain(), &cluster);
-    let deployment = deployment(&response);
+    let plan = reconcile(plain(), &cluster);
+    let deployment = deployment(&plan);
     assert_eq!(deployment["spec"]["replicas"], 3);
     let labels = json!({"app.kubernetes.io/instance": "hello", "team": "web"});
-    for child in response.all_applied() {
+    for child in plan.all_applied() {
         assert_eq!(child["metadata"]["labels"], labels, "{child}");
     }
     assert_eq!(deployment["spec"]["template"]["metadata"]["labels"], labels);
@@ -213,8 +213,8 @@ fn every_name_of_a_website_gives_valid_names_of_children() {
 fn binary_files_are_served_as_they_are() {
     let mut template = config_map("default", "welcome", "");
     template["binaryData"] = json!({"logo.png": "iVBORw0K"});
-    let response = reconcile(plain(), &testing::Cluster::new().with(template));
-    assert_eq!(response.applied(CONFIG_MAP, "hello-content").unwrap()["binaryData"], json!({"logo.png": "iVBORw0K"}));
+    let plan = reconcile(plain(), &testing::Cluster::new().with(template));
+    assert_eq!(plan.applied(CONFIG_MAP, "hello-content").unwrap()["binaryData"], json!({"logo.png": "iVBORw0K"}));
 }
 
 #[test]
@@ -231,8 +231,8 @@ fn the_crds_are_of_what_is_reconciled_and_read_and_admit_what_is_written() {
         assert_eq!(crd["metadata"]["name"], name);
     }
     let known = &crds[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"];
-    let response = reconcile(plain(), &with_template().with(defaults("everywhere", json!({}))));
-    for field in response.status_json().as_object().unwrap().keys() {
+    let plan = reconcile(plain(), &with_template().with(defaults("everywhere", json!({}))));
+    for field in plan.status_json().as_object().unwrap().keys() {
         assert!(known.get(field).is_some(), "{field} would be pruned");
     }
 }

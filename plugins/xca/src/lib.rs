@@ -7,7 +7,7 @@
 //! The clock is read only when an Xca becomes active, because calls that read the clock are always
 //! repeated. What is absent: children, and retries of the write, which the host does.
 
-use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, NoSettings, Reconciler, Response, Schema, clock};
+use gyre_sdk::{Cluster, CustomResource, Manifest, NoSettings, Plan, Reconciler, Result, Schema, Time};
 use serde::{Deserialize, Serialize};
 
 /// Becomes active once, and says when.
@@ -27,9 +27,8 @@ pub struct XcaStatus {
     #[serde(default)]
     pub active: bool,
     /// The time at which it became active.
-    #[schema(format = "date-time")]
     #[serde(skip_deserializing)]
-    pub last_update_time: Option<String>,
+    pub last_update_time: Option<Time>,
 }
 
 /// The parent, whose spec is not read.
@@ -52,12 +51,12 @@ impl Reconciler for XcaReconciler {
         gyre_sdk::manifest!(XcaSpec)
     }
 
-    fn reconcile(xca: &Xca, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(xca: &Xca, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         if xca.status.as_ref().is_some_and(|status| status.active) {
-            return Ok(Response::status_only());
+            return Ok(Plan::unchanged());
         }
-        let last_update_time = clock::rfc3339(cluster.now());
-        Response::status_only().status(&XcaStatus { active: true, last_update_time: Some(last_update_time) })
+        let now = cluster.now().to_second();
+        Ok(Plan::unchanged().status(&XcaStatus { active: true, last_update_time: Some(now) }))
     }
 }
 

@@ -1,7 +1,5 @@
 //! The answers of the plugin, state by state.
 
-use std::time::{Duration, SystemTime};
-
 use gyre_sdk::testing;
 use serde_json::{Value, json};
 
@@ -18,15 +16,15 @@ fn xca(status: Value) -> Value {
 }
 
 fn noon() -> testing::Cluster {
-    testing::Cluster::new().at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_268_800))
+    testing::Cluster::new().at(Time::from_unix(1_767_268_800))
 }
 
 #[track_caller]
 fn becomes_active(xca: Value) {
     let expected = json!({"active": true, "last_update_time": "2026-01-01T12:00:00Z"});
-    let response = testing::reconcile::<XcaReconciler>(xca, json!({}), &noon()).unwrap();
-    assert_eq!(response.status_json(), expected);
-    assert_eq!(Response { status: None, ..response }, Response::status_only());
+    let plan = testing::reconcile::<XcaReconciler>(xca, json!({}), &noon()).unwrap();
+    assert_eq!(plan.status_json(), expected);
+    assert_eq!(Plan { status: None, ..plan }, Plan::unchanged());
 }
 
 #[test]
@@ -42,15 +40,15 @@ fn an_inactive_xca_becomes_active_now() {
 fn an_active_xca_stays_as_it_is_without_reading_the_clock() {
     let active = xca(json!({"active": true, "last_update_time": "2025-01-01T00:00:00Z"}));
     let without_a_clock = testing::Cluster::new();
-    let response = testing::reconcile::<XcaReconciler>(active, json!({}), &without_a_clock).unwrap();
-    assert_eq!(response, Response::status_only());
+    let plan = testing::reconcile::<XcaReconciler>(active, json!({}), &without_a_clock).unwrap();
+    assert_eq!(plan, Plan::unchanged());
 }
 
 #[test]
 fn an_xca_becomes_active_only_once() {
     let first = testing::reconcile::<XcaReconciler>(xca(Value::Null), json!({}), &noon()).unwrap();
     let second = testing::reconcile::<XcaReconciler>(xca(first.status_json()), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(second, Response::status_only());
+    assert_eq!(second, Plan::unchanged());
 }
 
 #[test]
@@ -72,8 +70,8 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
 
     let known = &version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"];
     assert_eq!(known["conditions"]["x-kubernetes-list-type"], "map");
-    let response = testing::reconcile::<XcaReconciler>(xca(Value::Null), json!({}), &noon()).unwrap();
-    for field in response.status_json().as_object().unwrap().keys() {
+    let plan = testing::reconcile::<XcaReconciler>(xca(Value::Null), json!({}), &noon()).unwrap();
+    for field in plan.status_json().as_object().unwrap().keys() {
         assert!(known.get(field).is_some(), "{field} would be pruned");
     }
 }

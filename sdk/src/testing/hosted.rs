@@ -4,18 +4,25 @@ use std::rc::Rc;
 
 use crate::call;
 use crate::cluster::Cluster;
+use crate::failure::Failure;
 use crate::host::{Imports, LoggingTo};
+use crate::manifest::Manifest;
+use crate::plan::{Plan, Teardown};
 use crate::reconciler::Reconciler;
-use crate::response::{Failure, Response, Teardown};
 
 pub use crate::host::Host;
+
+/// Returns the manifest with the schema of the settings.
+pub fn manifest<R: Reconciler>() -> Manifest {
+    call::manifest::<R>()
+}
 
 /// Calls [`Reconciler::reconcile`] with JSON texts.
 ///
 /// # Errors
 ///
 /// The failure of the plugin.
-pub fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Host>) -> Result<Response, Failure> {
+pub fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Host>) -> Result<Plan, Failure> {
     let _logging = LoggingTo::host(&host);
     call::reconcile::<R>(parent, settings, &Cluster::new(Imports(host)))
 }

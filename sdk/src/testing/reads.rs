@@ -120,7 +120,7 @@ impl Host for Reads {
     #[expect(clippy::panic, reason = "a test should fail at an answer that depends on the clock unawares")]
     fn now(&self) -> SystemTime {
         match self.cluster.now {
-            Some(now) => now,
+            Some(now) => now.into(),
             None => panic!("the plugin read the clock, and the test did not set it with testing::Cluster::at"),
         }
     }

@@ -1,13 +1,11 @@
 //! Native tests let a plugin read what the contract lets it read.
 
-use std::time::{Duration, SystemTime};
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Cluster, Failure, Kind, Manifest, Metadata, NoSettings, ReadError, ReadKind, Reconciler, Response, Strategy, Teardown,
-    clock, log, testing,
+    ChildKind, Cluster, Failure, Kind, Manifest, Metadata, NoSettings, Plan, ReadError, ReadKind, Reconciler, Result, Strategy,
+    Teardown, Time, log, testing,
 };
 
 const PARENT: Kind = Kind::new("example.com/v1", "Parent");
@@ -38,26 +36,32 @@ impl Reconciler for Reader {
 
     fn manifest() -> Manifest {
         Manifest::new("reader", "0.1.0", PARENT)
-            .child(JOB, Strategy::Apply)
-            .read(ReadKind::new(CONFIG_MAP).label_selector("app=web"))
-            .read(ReadKind::new(SECRET).namespace("vault").metadata_only())
-            .read(ReadKind::new(NODE))
+            .child_kind(ChildKind::new(JOB, Strategy::Apply))
+            .read_kind(ReadKind::new(CONFIG_MAP).labels("app=web"))
+            .read_kind(ReadKind::new(SECRET).in_namespace("vault").metadata_only())
+            .read_kind(ReadKind::new(NODE))
     }
 
-    fn reconcile(parent: &Reading, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Reading, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let kind = |name: &str| [JOB, CONFIG_MAP, SECRET, NODE, PARENT].into_iter().find(|kind| kind.kind == name).unwrap();
-        let found: Vec<Value> = match &parent.read {
-            Read::Children(name) => cluster.children(kind(name))?,
-            Read::Get(name, namespace, object) => cluster.get(kind(name), namespace.as_deref(), object)?.into_iter().collect(),
-            Read::Clock => vec![json!(clock::rfc3339(cluster.now()))],
-            Read::List(name, namespace, selector) => cluster.list(kind(name), namespace.as_deref(), selector.as_deref())?,
+        let found = match &parent.read {
+            Read::Children(name) => cluster.dynamic(kind(name)).children()?,
+            Read::Get(name, None, object) => cluster.dynamic(kind(name)).get(object)?.into_iter().collect(),
+            Read::Get(name, Some(namespace), object) => {
+                cluster.dynamic(kind(name)).in_namespace(namespace).get(object)?.into_iter().collect()
+            }
+            Read::List(name, namespace, selector) => {
+                let reads = cluster.dynamic(kind(name)).labels(selector.as_deref().unwrap_or_default());
+                namespace.iter().fold(reads, |reads, namespace| reads.in_namespace(namespace)).list()?
+            }
+            Read::Clock => return Ok(Plan::unchanged().status(&json!({"found": [cluster.now().to_string()]}))),
         };
         log::info("read", &[("count", &found.len().to_string())]);
-        Response::status_only().status(&json!({"found": found}))
+        Ok(Plan::unchanged().status(&json!({"found": found})))
     }
 
-    fn finalize(_: &Reading, _: &NoSettings, _: &Cluster) -> Result<Teardown, Failure> {
-        Ok(Teardown::waiting(Response::children().keep(JOB.named("last").in_namespace("elsewhere"))))
+    fn finalize(_: &Reading, _: &NoSettings, _: &Cluster) -> Result<Teardown> {
+        Ok(Teardown::waiting(Plan::no_children().keep(JOB.named("last").in_namespace("elsewhere"))))
     }
 }
 
@@ -91,7 +95,7 @@ fn cluster() -> testing::Cluster {
         .with(object(NODE, None, "node", json!({})))
 }
 
-fn read(read: Value, cluster: &testing::Cluster) -> Result<Response, Failure> {
+fn read(read: Value, cluster: &testing::Cluster) -> Result<Plan> {
     let parent = json!({"metadata": {"namespace": "default", "name": "parent", "uid": "1"}, "read": read});
     testing::reconcile::<Reader>(parent, json!({}), cluster)
 }
@@ -162,7 +166,7 @@ fn input_that_does_not_fit_the_types_is_a_terminal_failure_with_the_reason() {
 fn finalize_and_the_log_can_be_inspected() {
     let parent = json!({"read": {"children": "Job"}});
     let teardown = testing::finalize::<Reader>(parent, json!({}), &cluster()).unwrap();
-    assert!(!teardown.done && teardown.response.keeps(&JOB.named("last").in_namespace("elsewhere")));
+    assert!(!teardown.done && teardown.plan.keeps(&JOB.named("last").in_namespace("elsewhere")));
     testing::take_log();
     check(json!({"get": ["ConfigMap", null, "absent"]}), &[]);
     let fields = vec![("count".to_owned(), "0".to_owned())];
@@ -171,7 +175,7 @@ fn finalize_and_the_log_can_be_inspected() {
 
 #[test]
 fn the_clock_shows_what_the_test_set() {
-    let cluster = cluster().at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600));
+    let cluster = cluster().at(Time::from_unix(1_767_225_600));
     assert_eq!(read(json!("clock"), &cluster).unwrap().status_json(), json!({"found": ["2026-01-01T00:00:00Z"]}));
 }
 

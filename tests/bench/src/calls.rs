@@ -71,17 +71,17 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
 }
 
 fn called_natively(native: &Native<EchoReconciler>, parent: &[u8]) -> anyhow::Result<usize> {
-    let response = native.reconcile(black_box(parent), b"{}").map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+    let plan = native.reconcile(black_box(parent), b"{}").map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
     let mut fields = 0;
-    for child in response.children.iter().flatten() {
-        if let Child::Apply(json) = child {
-            fields += serde_json::from_slice::<Map<String, Value>>(json)?.len();
+    for child in plan.children.iter().flatten() {
+        if let Child::Apply(object) = child {
+            fields += object.as_object().map_or(0, Map::len);
         }
     }
-    if let Some(status) = &response.status {
+    if let Some(Ok(status)) = &plan.status {
         fields += serde_json::from_slice::<Map<String, Value>>(status)?.len();
     }
-    Ok(fields + response.conditions.len() + response.events.len())
+    Ok(fields + plan.conditions.len() + plan.events.len())
 }
 
 fn called(plugin: &Plugin, parent: &[u8], uid: &str, limits: &Limits) -> anyhow::Result<usize> {

@@ -92,9 +92,9 @@ fn plainly() -> anyhow::Result<()> {
             "metadata": {"name": name, "namespace": "default", "uid": format!("uid-{number}"), "generation": 1},
             "spec": {"message": message},
         });
-        let response = reconcile::<EchoReconciler>(parent, json!({}), &Cluster::new());
-        let response = response.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
-        let job = response.applied(gyre_sdk::k8s::Job::KIND, &name).context("there is no Job")?;
+        let plan = reconcile::<EchoReconciler>(parent, json!({}), &Cluster::new());
+        let plan = plan.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+        let job = plan.applied(gyre_sdk::k8s::Job::KIND, &name).context("there is no Job")?;
         let written = job.pointer("/spec/template/spec/containers/0/command/1").and_then(Value::as_str);
         ensure!(written == Some(&*message), "{job}");
     }

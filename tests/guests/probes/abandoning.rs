@@ -1,7 +1,8 @@
 //! Creates the ConfigMap `<name>` once, records that in its status, and does not restore it.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -18,18 +19,18 @@ impl Reconciler for Abandoning {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Abandoning").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Abandoning").child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
-        let there: Vec<serde_json::Value> = cluster.children(CONFIG_MAP)?;
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        let there = cluster.children::<ConfigMap>()?;
         let is_made = parent.status.as_ref().is_some_and(|status| status.made);
-        let response = if is_made && there.is_empty() {
-            Response::children()
+        let plan = if is_made && there.is_empty() {
+            Plan::no_children()
         } else {
-            Response::children().apply(&config_map(&parent.metadata.name, json!({})))?
+            Plan::children([config_map(&parent.metadata.name, json!({}))])
         };
-        response.status(&Status { made: true })
+        Ok(plan.status(&Status { made: true }))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Has the status `spec.status`, whose schema knows an integer `size`. Returns a child of the kind
 //! `Absent`, which no API server serves, if `spec.child` is set. Fails if `spec.fail` is set.
 
-use gyre_guests::CONFIG_MAP;
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{
+    ChildKind, Cluster, DynamicObject, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result,
+    Strategy,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -31,25 +34,23 @@ impl Reconciler for Ailing {
             "conditions": {"type": "array", "items": any},
         }});
         gyre_guests::probe_with_version("Ailing", |version| version["schema"] = gyre_guests::schema(status))
-            .child(CONFIG_MAP, Strategy::Apply)
-            .child(ABSENT, Strategy::Apply)
+            .child::<ConfigMap>(Strategy::Apply)
+            .child_kind(ChildKind::new(ABSENT, Strategy::Apply))
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let Spec { fail, status, child } = &parent.spec;
         if *fail {
             return Err(Failure::transient("not yet"));
         }
-        let mut response = Response::children();
+        let mut plan = Plan::no_children();
         if *child {
-            let name = &parent.metadata.name;
-            response =
-                response.apply(&json!({"apiVersion": ABSENT.api_version, "kind": ABSENT.kind, "metadata": {"name": name}}))?;
+            plan = plan.apply(DynamicObject::new(ABSENT, &parent.metadata.name));
         }
-        match status {
-            Some(status) => response.status(status),
-            None => Ok(response),
-        }
+        Ok(match status {
+            Some(status) => plan.status(status),
+            None => plan,
+        })
     }
 }
 

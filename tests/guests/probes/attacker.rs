@@ -4,12 +4,13 @@
 use std::hint::black_box;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
 use gyre_sdk::{
-    Child, Cluster, Condition, Failure, Manifest, NoSettings, NoStatus, Object, ReadKind, Reconciler, Response, Strategy, log,
+    Cluster, Condition, Failure, Manifest, NoSettings, NoStatus, Object, Plan, ReadKind, Reconciler, Result, Strategy, log,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(Deserialize)]
 struct Spec {
@@ -23,10 +24,12 @@ impl Reconciler for Attacker {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Attacker").child(CONFIG_MAP, Strategy::Apply).read(ReadKind::new(CONFIG_MAP).metadata_only())
+        gyre_guests::probe("Attacker")
+            .child::<ConfigMap>(Strategy::Apply)
+            .read_kind(ReadKind::of::<ConfigMap>().metadata_only())
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         match parent.spec.attack.as_str() {
             "spin" => loop {
                 black_box(());
@@ -40,42 +43,36 @@ impl Reconciler for Attacker {
             }
             "recursion" => {
                 black_box(descend(black_box(u64::MAX)));
-                Ok(Response::children())
+                Ok(Plan::no_children())
             }
-            "children" => (0..20_000).try_fold(Response::children(), |response, number| {
-                response.apply(&config_map(&format!("child-{number}"), json!({})))
-            }),
+            "children" => {
+                let child = |number| config_map(&format!("child-{number}"), json!({}));
+                Ok(Plan::children((0..20_000).map(child)))
+            }
             "refusals" => {
                 let child =
                     |number| json!({"apiVersion": "v1", "kind": format!("Undeclared{number}"), "metadata": {"name": "it"}});
-                let children = (0..9_900).map(|number| Child::Apply(child(number).to_string().into_bytes()));
-                Ok(Response { children: Some(children.collect()), ..Response::children() })
+                Ok(Plan::children((0..9_900).map(child)))
             }
             "failure" => Err(Failure::transient("no! ".repeat(2_000_000))),
             "names" => {
                 for letter in 'a'..'p' {
                     let name = letter.to_string().repeat(10_000_000);
-                    cluster.get::<Value>(CONFIG_MAP, None, &name)?;
+                    cluster.get::<ConfigMap>(&name)?;
                 }
-                Ok(Response::children())
+                Ok(Plan::no_children())
             }
             "log" => {
                 let line = "x".repeat(1 << 10);
                 (0..100_000).for_each(|_| log::info(&line, &[("field", &line)]));
-                Ok(Response::children())
+                Ok(Plan::no_children())
             }
             "clock" => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let ticking = Condition::new("Ticking", true, "Ticks", format!("{now:?}"));
-                Ok(Response::children().condition(ticking).requeue_after(Duration::from_millis(1)))
+                Ok(Plan::no_children().condition(ticking).requeue_after(Duration::from_millis(1)))
             }
-            "elsewhere" => {
-                let mut child = config_map(&parent.metadata.name, json!({}));
-                if let Some(Value::Object(metadata)) = child.get_mut("metadata") {
-                    metadata.insert("namespace".to_owned(), json!("kube-system"));
-                }
-                Response::children().apply(&child)
-            }
+            "elsewhere" => Ok(Plan::children([ConfigMap::new(&parent.metadata.name).in_namespace("kube-system")])),
             other => Err(Failure::terminal(format!("there is no attack {other:?}"))),
         }
     }

@@ -1,6 +1,6 @@
 //! Has a status with `seen: <spec.text>`, but no subresource: status writes raise the generation.
 
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,8 +20,8 @@ impl Reconciler for Bare {
         gyre_guests::probe_with_version("Bare", |version| version["subresources"] = json!({}))
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().status(&json!({"seen": parent.spec.text}))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::no_children().status(&json!({"seen": parent.spec.text})))
     }
 }
 

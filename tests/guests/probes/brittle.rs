@@ -1,7 +1,8 @@
 //! Divides by `spec.size`, which may be 0.
 
-use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};
+use gyre_guests::{SizedParent, config_map};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, Plan, Reconciler, Result, Strategy};
 use serde_json::json;
 
 struct Brittle;
@@ -12,12 +13,12 @@ impl Reconciler for Brittle {
 
     fn manifest() -> Manifest {
         gyre_guests::probe_with_version("Brittle", |version| version["schema"] = gyre_guests::sized(0))
-            .child(CONFIG_MAP, Strategy::Apply)
+            .child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let share = 100 / parent.spec.size;
-        Response::children().apply(&config_map(&parent.metadata.name, json!({"share": share.to_string()})))
+        Ok(Plan::children([config_map(&parent.metadata.name, json!({"share": share.to_string()}))]))
     }
 }
 

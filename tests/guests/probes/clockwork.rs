@@ -4,8 +4,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -24,16 +25,16 @@ impl Reconciler for Clockwork {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Clockwork").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Clockwork").child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         if !parent.spec.blind {
             black_box(cluster.now());
         }
-        let response = Response::children().apply(&config_map(&parent.metadata.name, json!({})))?;
+        let plan = Plan::children([config_map(&parent.metadata.name, json!({}))]);
         let delay = parent.spec.requeue_milliseconds.map(Duration::from_millis);
-        Ok(Response { requeue_after: delay, ..response })
+        Ok(Plan { requeue_after: delay, ..plan })
     }
 }
 

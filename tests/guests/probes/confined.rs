@@ -7,10 +7,9 @@
 //!
 //! A failed read is written like that of `reader`.
 
-use gyre_guests::{CONFIG_MAP, config_map, read_error};
-use gyre_sdk::{
-    Cluster, Failure, Manifest, Metadata, NoSettings, NoStatus, Object, ReadError, ReadKind, Reconciler, Response, Strategy,
-};
+use gyre_guests::{config_map, read_error};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, ReadError, ReadKind, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -21,11 +20,6 @@ struct Spec {
     get: String,
 }
 
-#[derive(Deserialize)]
-struct Read {
-    metadata: Metadata,
-}
-
 struct Confined;
 
 impl Reconciler for Confined {
@@ -33,25 +27,30 @@ impl Reconciler for Confined {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        let read = ReadKind::new(CONFIG_MAP).namespace(SOURCE).label_selector("share=yes");
-        gyre_guests::probe("Confined").child(CONFIG_MAP, Strategy::Apply).read(read)
+        let read = ReadKind::of::<ConfigMap>().in_namespace(SOURCE).labels("share=yes");
+        gyre_guests::probe("Confined").child::<ConfigMap>(Strategy::Apply).read_kind(read)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
-        let get = |namespace: Option<&str>| match cluster.get::<Read>(CONFIG_MAP, namespace, &parent.spec.get) {
-            Ok(Some(_)) => "seen".to_owned(),
-            Ok(None) => "absent".to_owned(),
-            Err(error) => read_error(&error),
-        };
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        let name = &parent.spec.get;
+        let (there, here) = (cluster.in_namespace(SOURCE).get(name), cluster.get(name));
         let list = list(cluster).unwrap_or_else(|error| read_error(&error));
-        let seen = json!({"there": get(Some(SOURCE)), "here": get(None), "list": list});
-        Response::children().apply(&config_map(&parent.metadata.name, seen))
+        let seen = json!({"there": told(there), "here": told(here), "list": list});
+        Ok(Plan::children([config_map(&parent.metadata.name, seen)]))
+    }
+}
+
+fn told(found: Result<Option<ConfigMap>, ReadError>) -> String {
+    match found {
+        Ok(Some(_)) => "seen".to_owned(),
+        Ok(None) => "absent".to_owned(),
+        Err(error) => read_error(&error),
     }
 }
 
 fn list(cluster: &Cluster) -> Result<String, ReadError> {
-    let found: Vec<Read> = cluster.list(CONFIG_MAP, None, None)?;
-    Ok(found.into_iter().map(|read| read.metadata.name).collect::<Vec<_>>().join(" "))
+    let found = cluster.list::<ConfigMap>()?;
+    Ok(found.iter().map(ConfigMap::name).collect::<Vec<_>>().join(" "))
 }
 
 gyre_sdk::export!(Confined);

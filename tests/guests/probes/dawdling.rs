@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -20,11 +20,11 @@ impl Reconciler for Dawdling {
         gyre_guests::probe("Dawdling")
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         (0..parent.spec.steps).for_each(|step| {
             black_box(step);
         });
-        Ok(Response::children())
+        Ok(Plan::no_children())
     }
 }
 

@@ -1,12 +1,11 @@
 //! Has the required setting `greeting`, and writes it into its ConfigMap `<name>`.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoStatus, Object, Plan, Reconciler, Result, Settings, Strategy};
 use serde::Deserialize;
-use serde_json::json;
 
-#[derive(Deserialize)]
-struct Settings {
+#[derive(Deserialize, Settings)]
+struct Greeting {
     greeting: String,
 }
 
@@ -14,15 +13,14 @@ struct Demanding;
 
 impl Reconciler for Demanding {
     type Parent = Object<gyre_guests::Parent, NoStatus>;
-    type Settings = Settings;
+    type Settings = Greeting;
 
     fn manifest() -> Manifest {
-        let schema = json!({"type": "object", "required": ["greeting"], "properties": {"greeting": {"type": "string"}}});
-        gyre_guests::probe("Demanding").child(CONFIG_MAP, Strategy::Apply).settings_schema(schema.to_string())
+        gyre_guests::probe("Demanding").child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, settings: &Settings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().apply(&config_map(&parent.metadata.name, json!({"greeting": settings.greeting})))
+    fn reconcile(parent: &Self::Parent, settings: &Greeting, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::children([ConfigMap::new(&parent.metadata.name).with_data([("greeting", &settings.greeting)])]))
     }
 }
 

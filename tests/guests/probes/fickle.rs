@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -24,21 +25,22 @@ impl Reconciler for Fickle {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Fickle").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Fickle").child::<ConfigMap>(Strategy::Apply)
     }
 
     #[expect(clippy::panic, reason = "one of the ways in which it fails")]
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         const SENTENCE: &str = "spec.fail says so";
         match parent.spec.fail.as_str() {
             "transient" => Err(Failure::transient(SENTENCE)),
             "retry-after" => Err(Failure::retry_after(Duration::from_millis(parent.spec.delay_milliseconds), SENTENCE)),
             "terminal" => Err(Failure::terminal(SENTENCE)),
             "trap" => panic!("{SENTENCE}"),
-            "flood" => (0..20_000).try_fold(Response::children(), |response, number| {
-                response.apply(&config_map(&format!("{}-{number}", parent.metadata.name), json!({})))
-            }),
-            _ => Response::children().apply(&config_map(&parent.metadata.name, json!({}))),
+            "flood" => {
+                let child = |number| config_map(&format!("{}-{number}", parent.metadata.name), json!({}));
+                Ok(Plan::children((0..20_000).map(child)))
+            }
+            _ => Ok(Plan::children([config_map(&parent.metadata.name, json!({}))])),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Creates the ConfigMaps `<name>-a` and `<name>-b`, and wants `-b` until `-a` is deleted. If
 //! `spec.finalize` is `fail`, teardown fails; `trap` panics; `never` is never done.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, Metadata, NoSettings, NoStatus, Object, Reconciler, Response, Strategy, Teardown};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy, Teardown};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -12,11 +13,6 @@ struct Spec {
     finalize: String,
 }
 
-#[derive(Deserialize)]
-struct Child {
-    metadata: Metadata,
-}
-
 struct Finalizing;
 
 impl Reconciler for Finalizing {
@@ -24,28 +20,27 @@ impl Reconciler for Finalizing {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Finalizing").child(CONFIG_MAP, Strategy::Apply).finalizes()
+        gyre_guests::probe("Finalizing").child::<ConfigMap>(Strategy::Apply).finalizes()
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let [a, b] = children(parent);
-        Response::children().apply(&config_map(&a, json!({})))?.apply(&config_map(&b, json!({})))
+        Ok(Plan::children([a, b].map(|name| config_map(&name, json!({})))))
     }
 
     #[expect(clippy::panic, reason = "one of the ways in which it finalizes")]
-    fn finalize(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Teardown, Failure> {
+    fn finalize(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Teardown> {
         match parent.spec.finalize.as_str() {
             "fail" => return Err(Failure::transient("spec.finalize says so")),
             "trap" => panic!("spec.finalize says so"),
             _ => {}
         }
         let [a, b] = children(parent);
-        let observed: Vec<Child> = cluster.children(CONFIG_MAP)?;
-        let a_is_gone = observed.iter().all(|child| child.metadata.name != a);
+        let a_is_gone = cluster.child::<ConfigMap>(&a)?.is_none();
         if a_is_gone && parent.spec.finalize != "never" {
             return Ok(Teardown::done());
         }
-        Ok(Teardown::waiting(Response::children().apply(&config_map(&b, json!({})))?))
+        Ok(Teardown::waiting(Plan::children([config_map(&b, json!({}))])))
     }
 }
 

@@ -1,13 +1,11 @@
 //! Creates a RoleBinding of `spec.clusterRole` to the account `default` and, if `spec.verbs` has
 //! any, a Role with these verbs for ConfigMaps. Both have the name of their parent.
 
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::k8s::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
-use serde_json::json;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-const ROLE: Kind = Kind::new("rbac.authorization.k8s.io/v1", "Role");
-const ROLE_BINDING: Kind = Kind::new("rbac.authorization.k8s.io/v1", "RoleBinding");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,24 +22,20 @@ impl Reconciler for Granting {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Granting").child(ROLE_BINDING, Strategy::Apply).child(ROLE, Strategy::Apply)
+        gyre_guests::probe("Granting").child::<RoleBinding>(Strategy::Apply).child::<Role>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let (name, spec) = (&parent.metadata.name, &parent.spec);
-        let binding = json!({
-            "apiVersion": ROLE_BINDING.api_version, "kind": ROLE_BINDING.kind, "metadata": {"name": name},
-            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": spec.cluster_role},
-            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": parent.metadata.namespace}],
-        });
-        let response = Response::children().apply(&binding)?;
+        let role = RoleRef::new().with_api_group(GROUP).with_kind("ClusterRole").with_name(&spec.cluster_role);
+        let account = Subject::new().with_kind("ServiceAccount").with_name("default");
+        let account = account.with_namespace(parent.metadata.namespace.as_deref().unwrap_or_default());
+        let plan = Plan::children([RoleBinding::new(name).with_role_ref(role).with_subjects([account])]);
         if spec.verbs.is_empty() {
-            return Ok(response);
+            return Ok(plan);
         }
-        response.apply(&json!({
-            "apiVersion": ROLE.api_version, "kind": ROLE.kind, "metadata": {"name": name},
-            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": spec.verbs}],
-        }))
+        let rule = PolicyRule::new().with_api_groups([""]).with_resources(["configmaps"]).with_verbs(spec.verbs.iter());
+        Ok(plan.apply(Role::new(name).with_rules([rule])))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result};
 
 struct Hoarding;
 
@@ -14,9 +14,9 @@ impl Reconciler for Hoarding {
         gyre_guests::probe("Hoarding")
     }
 
-    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         drop(black_box(vec![1_u8; 48 << 20]));
-        Ok(Response::children())
+        Ok(Plan::no_children())
     }
 }
 

@@ -2,12 +2,14 @@
 //! ConfigMap `<name>` is `NotServed` without the CRD, then `absent`, then `spec.text` of the
 //! object.
 
-use gyre_guests::{API_VERSION, CONFIG_MAP, config_map, read_error};
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, ReadKind, Reconciler, Response, Strategy};
+use gyre_guests::{API_VERSION, config_map, read_error};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Kind, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Resource, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
-const HOPE: Kind = Kind::new(API_VERSION, "Hope");
+/// The kind, and the word for an absent object: one text, so that tests can patch it.
+const TEXTS: (&str, &str) = "Hopeabsent".split_at(4);
 
 #[derive(Deserialize)]
 struct Spec {
@@ -15,8 +17,17 @@ struct Spec {
 }
 
 #[derive(Deserialize)]
+struct Hope {
+    spec: HopeSpec,
+}
+
+#[derive(Deserialize)]
 struct HopeSpec {
     text: String,
+}
+
+impl Resource for Hope {
+    const KIND: Kind = Kind::new(API_VERSION, TEXTS.0);
 }
 
 struct Hopeful;
@@ -26,15 +37,15 @@ impl Reconciler for Hopeful {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Hopeful").child(CONFIG_MAP, Strategy::Apply).read(ReadKind::new(HOPE))
+        gyre_guests::probe("Hopeful").child::<ConfigMap>(Strategy::Apply).read::<Hope>()
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
-        let hope = match cluster.get::<Object<HopeSpec, NoStatus>>(HOPE, None, &parent.spec.hope) {
-            Ok(found) => found.map_or("absent".to_owned(), |found| found.spec.text),
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        let hope = match cluster.get::<Hope>(&parent.spec.hope) {
+            Ok(found) => found.map_or(TEXTS.1.to_owned(), |found| found.spec.text),
             Err(error) => read_error(&error),
         };
-        Response::children().apply(&config_map(&parent.metadata.name, json!({"hope": hope})))
+        Ok(Plan::children([config_map(&parent.metadata.name, json!({"hope": hope}))]))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Creates an immutable ConfigMap `<name>` with `spec.text`: the API server rejects changes of it.
 
-use gyre_guests::CONFIG_MAP;
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
-use serde_json::json;
 
 #[derive(Deserialize)]
 struct Spec {
@@ -18,17 +17,12 @@ impl Reconciler for Immutable {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Immutable").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Immutable").child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().apply(&json!({
-            "apiVersion": CONFIG_MAP.api_version,
-            "kind": CONFIG_MAP.kind,
-            "metadata": {"name": parent.metadata.name},
-            "immutable": true,
-            "data": {"text": parent.spec.text},
-        }))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        let data = [("text", &parent.spec.text)];
+        Ok(Plan::children([ConfigMap::new(&parent.metadata.name).with_immutable(true).with_data(data)]))
     }
 }
 

@@ -4,9 +4,9 @@
 //! condition, an event and the log; with `spec.refuses` in a failure, with `spec.panics` in a
 //! panic.
 
-use gyre_guests::{CONFIG_MAP, SECRET};
+use gyre_sdk::k8s::{ConfigMap, Secret};
 use gyre_sdk::{
-    Cluster, Condition, Event, Failure, Labels, Manifest, NoSettings, Object, ReadKind, Reconciler, Response, Strategy, log,
+    Cluster, Condition, Event, Failure, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy, log,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -30,11 +30,6 @@ struct Told {
     told: String,
 }
 
-#[derive(Deserialize)]
-struct Secret {
-    data: Option<Labels>,
-}
-
 struct Indiscreet;
 
 impl Reconciler for Indiscreet {
@@ -42,17 +37,14 @@ impl Reconciler for Indiscreet {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Indiscreet")
-            .child(CONFIG_MAP, Strategy::Apply)
-            .child(SECRET, Strategy::Apply)
-            .read(ReadKind::new(SECRET))
+        gyre_guests::probe("Indiscreet").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).read::<Secret>()
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let name = &parent.metadata.name;
-        let found: Option<Secret> = cluster.get(SECRET, None, &parent.spec.secret)?;
-        let listed: Vec<Secret> = cluster.list(SECRET, None, None)?;
-        let data: Vec<Labels> = found.into_iter().chain(listed).filter_map(|secret| secret.data).collect();
+        let found = cluster.get::<Secret>(&parent.spec.secret)?;
+        let listed = cluster.list::<Secret>()?;
+        let data: Vec<Labels> = found.into_iter().chain(listed).map(|secret| secret.data()).collect();
         let encoded: Vec<&str> = data.iter().flat_map(Labels::iter).map(|(_, value)| value).collect();
         let values: Vec<String> = encoded.iter().map(|value| decoded(value)).collect();
         let told = values.join(" ");
@@ -63,24 +55,18 @@ impl Reconciler for Indiscreet {
         }
         assert!(!parent.spec.panics, "{told}");
         let backwards: String = told.chars().rev().collect();
-        let config_map = json!({
-            "apiVersion": CONFIG_MAP.api_version,
-            "kind": CONFIG_MAP.kind,
-            "metadata": {"name": name, "annotations": {"backwards": backwards}},
-            "data": {"told": told},
-        });
+        let config_map = ConfigMap::new(name).with_annotations([("backwards", backwards)]).with_data([("told", &told)]);
         let secret = json!({
-            "apiVersion": SECRET.api_version,
-            "kind": SECRET.kind,
+            "apiVersion": Secret::KIND.api_version,
+            "kind": Secret::KIND.kind,
             "metadata": {"name": format!("{name}-copy")},
             "data": {"told": encoded.first()},
         });
-        Response::children()
-            .apply(&config_map)?
-            .apply(&secret)?
+        Ok(Plan::children([config_map])
+            .apply(secret)
             .condition(Condition::new("Told", true, "Told", told.as_str()))
             .event(Event::normal("Told", told.as_str()))
-            .status(&Told { told })
+            .status(&Told { told }))
     }
 }
 

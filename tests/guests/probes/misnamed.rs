@@ -1,8 +1,7 @@
 //! Creates a ConfigMap with an invalid label value.
 
-use gyre_guests::CONFIG_MAP;
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
-use serde_json::json;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 
 struct Misnamed;
 
@@ -11,15 +10,12 @@ impl Reconciler for Misnamed {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Misnamed").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Misnamed").child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().apply(&json!({
-            "apiVersion": CONFIG_MAP.api_version,
-            "kind": CONFIG_MAP.kind,
-            "metadata": {"name": parent.metadata.name, "labels": {"title": "not a label's value"}},
-        }))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        let config_map = ConfigMap::new(&parent.metadata.name).with_labels([("title", "not a label's value")]);
+        Ok(Plan::children([config_map]))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Has another default of `spec.size` in its older version: manifests mean different things by age.
 
-use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};
+use gyre_guests::{SizedParent, config_map};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, Plan, Reconciler, Result, Strategy};
 use serde_json::{Value, json};
 
 struct Moody;
@@ -16,11 +17,11 @@ impl Reconciler for Moody {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe_with_older_version("Moody", ("v1alpha1", &schema(1)), &schema(3)).child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe_with_older_version("Moody", ("v1alpha1", &schema(1)), &schema(3)).child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().apply(&config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()})))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::children([config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()}))]))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The later version of the plugin `narrowing`: creates a ConfigMap `<name>`, and no longer
 //! declares the Secrets of the earlier version `widened`.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde_json::json;
 
 struct Narrowed;
@@ -12,11 +13,11 @@ impl Reconciler for Narrowed {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Narrowing").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Narrowing").child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().apply(&config_map(&parent.metadata.name, json!({})))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::children([config_map(&parent.metadata.name, json!({}))]))
     }
 }
 

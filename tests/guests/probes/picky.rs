@@ -1,7 +1,8 @@
 //! Allows only specs with a pattern, a format and a rule, and panics for some of them.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -29,15 +30,15 @@ impl Reconciler for Picky {
             "x-kubernetes-validations": [{"rule": "self.size % 2 == 0", "message": "size must be even"}],
         });
         gyre_guests::probe_with_version("Picky", |version| version["schema"] = gyre_guests::of_spec(&spec))
-            .child(CONFIG_MAP, Strategy::Apply)
+            .child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let number = parent.spec.code.split_once('-').map_or("", |(_, number)| number);
         assert!(!number.is_empty(), "a code without a number");
         assert!(parent.spec.address.parse::<std::net::Ipv4Addr>().is_ok(), "no address");
         assert!(!number.starts_with('0'), "a number that begins with 0");
-        Response::children().apply(&config_map(&parent.metadata.name, json!({"number": number})))
+        Ok(Plan::children([config_map(&parent.metadata.name, json!({"number": number}))]))
     }
 }
 

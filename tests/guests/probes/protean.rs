@@ -6,8 +6,9 @@
 //! - `read`: a ConfigMap whose `data.text`, or a read error, replaces `text`
 //! - `end`: how a call ends for parents whose names begin with `of`: `panic`, `spin` or `fail`
 
-use gyre_guests::{CONFIG_MAP, SECRET, config_map, read_error};
-use gyre_sdk::{Cluster, Failure, Manifest, NoStatus, Object, ReadKind, Reconciler, Response, Strategy};
+use gyre_guests::{config_map, read_error};
+use gyre_sdk::k8s::{ConfigMap, Secret};
+use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoStatus, Object, Plan, Reconciler, Resource, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -23,6 +24,10 @@ struct Settings {
     end: Option<End>,
     #[serde(default)]
     of: String,
+}
+
+impl gyre_sdk::Settings for Settings {
+    const SCHEMA: Option<&'static str> = Some(r#"{"type": "object"}"#);
 }
 
 #[derive(Deserialize)]
@@ -47,6 +52,10 @@ struct Data {
     text: String,
 }
 
+impl Resource for Text {
+    const KIND: Kind = ConfigMap::KIND;
+}
+
 struct Protean;
 
 impl Reconciler for Protean {
@@ -54,14 +63,10 @@ impl Reconciler for Protean {
     type Settings = Settings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Protean")
-            .child(CONFIG_MAP, Strategy::Apply)
-            .child(SECRET, Strategy::Apply)
-            .read(ReadKind::new(CONFIG_MAP))
-            .settings_schema(json!({"type": "object"}).to_string())
+        gyre_guests::probe("Protean").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).read::<ConfigMap>()
     }
 
-    fn reconcile(parent: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Plan> {
         let name = &parent.metadata.name;
         if name.starts_with(&settings.of) {
             match settings.end {
@@ -75,7 +80,7 @@ impl Reconciler for Protean {
         }
         let text = match &settings.read {
             None => settings.text.clone(),
-            Some(read) => match cluster.get::<Text>(CONFIG_MAP, None, read) {
+            Some(read) => match cluster.get::<Text>(read) {
                 Ok(found) => found.map_or_else(|| "absent".to_owned(), |found| found.data.text),
                 Err(error) => read_error(&error),
             },
@@ -84,17 +89,14 @@ impl Reconciler for Protean {
             Some(secret) => json!({"text": text, "copy": secret}),
             None => json!({"text": text}),
         };
-        let mut response = Response::children();
+        let mut plan = Plan::no_children();
         if let Some(secret) = &settings.secret {
-            let metadata = json!({"name": format!("{name}-secret")});
-            response = response.apply(&json!({
-                "apiVersion": SECRET.api_version, "kind": SECRET.kind, "metadata": metadata, "stringData": {"value": secret},
-            }))?;
+            plan = plan.apply(Secret::new(format!("{name}-secret")).with_string_data([("value", secret)]));
         }
         for end in &settings.children {
-            response = response.apply(&config_map(&format!("{name}-{end}"), data.clone()))?;
+            plan = plan.apply(config_map(&format!("{name}-{end}"), data.clone()));
         }
-        Ok(response)
+        Ok(plan)
     }
 }
 

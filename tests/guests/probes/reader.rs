@@ -9,10 +9,10 @@
 //!
 //! A failed read is written as `NotDeclared`, `NotGranted`, `NotServed` or `InvalidSelector: …`.
 
-use gyre_guests::{CONFIG_MAP, SECRET, config_map, read_error};
+use gyre_guests::{config_map, read_error};
+use gyre_sdk::k8s::{ConfigMap, Secret};
 use gyre_sdk::{
-    Cluster, Failure, Labels, Manifest, Metadata, NoSettings, NoStatus, Object, ReadError, ReadKind, Reconciler, Response,
-    Strategy,
+    Cluster, Labels, Manifest, NoSettings, NoStatus, Object, Plan, ReadError, ReadKind, Reconciler, Result, Strategy,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -27,12 +27,6 @@ struct Spec {
     secret: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Read {
-    metadata: Metadata,
-    data: Option<Labels>,
-}
-
 struct Reader;
 
 impl Reconciler for Reader {
@@ -41,12 +35,12 @@ impl Reconciler for Reader {
 
     fn manifest() -> Manifest {
         gyre_guests::probe("Reader")
-            .child(CONFIG_MAP, Strategy::Apply)
-            .read(ReadKind::new(CONFIG_MAP))
-            .read(ReadKind::new(SECRET).metadata_only())
+            .child::<ConfigMap>(Strategy::Apply)
+            .read::<ConfigMap>()
+            .read_kind(ReadKind::of::<Secret>().metadata_only())
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let spec = &parent.spec;
         let copy = format!("{}-copy", parent.metadata.name);
         let mut data = Map::new();
@@ -59,7 +53,7 @@ impl Reconciler for Reader {
         if let Some(name) = &spec.secret {
             data.insert("secret".to_owned(), told(secret(cluster, name)));
         }
-        Response::children().apply(&config_map(&copy, Value::Object(data)))
+        Ok(Plan::children([config_map(&copy, Value::Object(data))]))
     }
 }
 
@@ -68,25 +62,29 @@ fn told(read: Result<String, ReadError>) -> Value {
 }
 
 fn get(cluster: &Cluster, namespace: Option<&str>, name: &str) -> Result<String, ReadError> {
-    let found: Option<Read> = cluster.get(CONFIG_MAP, namespace, name)?;
-    Ok(found.map_or("absent".to_owned(), |found| as_json(&found.data.unwrap_or_default())))
+    let found: Option<ConfigMap> = match namespace {
+        Some(namespace) => cluster.in_namespace(namespace).get(name)?,
+        None => cluster.get(name)?,
+    };
+    Ok(found.map_or("absent".to_owned(), |found| as_json(&found.data())))
 }
 
 fn list(cluster: &Cluster, namespace: Option<&str>, selector: &str, copy: &str) -> Result<String, ReadError> {
-    let found: Vec<Read> = cluster.list(CONFIG_MAP, namespace, Some(selector))?;
-    let others = found.iter().map(|read| &read.metadata).filter(|metadata| metadata.name != copy);
+    let selected = cluster.labels(selector);
+    let selected = namespace.map_or(selected, |namespace| selected.in_namespace(namespace));
+    let found: Vec<ConfigMap> = selected.list()?;
+    let others = found.iter().filter(|found| found.name() != copy);
     let mut lines: Vec<String> =
-        others.map(|metadata| format!("{}/{}", metadata.namespace.as_deref().unwrap_or_default(), metadata.name)).collect();
+        others.map(|found| format!("{}/{}", found.metadata().namespace().unwrap_or_default(), found.name())).collect();
     lines.sort();
     Ok(lines.join("\n"))
 }
 
 fn secret(cluster: &Cluster, name: &str) -> Result<String, ReadError> {
-    let found: Option<Read> = cluster.get(SECRET, None, name)?;
-    Ok(match found {
+    Ok(match cluster.get::<Secret>(name)? {
         None => "absent".to_owned(),
-        Some(Read { data: Some(_), .. }) => "has data".to_owned(),
-        Some(Read { metadata, .. }) => as_json(&metadata.labels),
+        Some(secret) if secret.as_json().get("data").is_some() => "has data".to_owned(),
+        Some(secret) => as_json(&secret.metadata().labels()),
     })
 }
 

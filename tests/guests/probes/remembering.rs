@@ -3,8 +3,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gyre_guests::{CONFIG_MAP, SECRET, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::{ConfigMap, Secret};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -22,20 +23,18 @@ impl Reconciler for Remembering {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Remembering").child(CONFIG_MAP, Strategy::Apply).child(SECRET, Strategy::Apply)
+        gyre_guests::probe("Remembering").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let calls = CALLS.fetch_add(1, Ordering::Relaxed);
         let name = &parent.metadata.name;
         let Some(secret) = &parent.spec.secret else {
-            return Response::children().apply(&config_map(name, json!({"calls": calls.to_string()})));
+            return Ok(Plan::children([config_map(name, json!({"calls": calls.to_string()}))]));
         };
         let value = format!("{secret}-{calls}");
-        let (api_version, kind) = (SECRET.api_version, SECRET.kind);
-        Response::children().apply(&config_map(name, json!({"calls": calls.to_string(), "copy": value})))?.apply(
-            &json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "stringData": {"value": value}}),
-        )
+        let config_map = config_map(name, json!({"calls": calls.to_string(), "copy": value}));
+        Ok(Plan::children([config_map]).apply(Secret::new(name).with_string_data([("value", value)])))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Has a status with only `phase`: the API server prunes the host's fields. Wants `phase: Done`.
 
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response};
+use gyre_sdk::{Cluster, Manifest, NoSettings, Plan, Reconciler, Result};
 use serde_json::json;
 
 struct Slim;
@@ -14,8 +14,8 @@ impl Reconciler for Slim {
         gyre_guests::probe_with_version("Slim", |version| version["schema"] = gyre_guests::schema(status))
     }
 
-    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().status(&json!({"phase": "Done"}))
+    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::no_children().status(&json!({"phase": "Done"})))
     }
 }
 

@@ -3,12 +3,11 @@
 //! `spec.text` is in the ConfigMap and the Secret, and `spec.image` is the Job's. With `spec.keep`,
 //! the ConfigMap is kept: neither created nor changed.
 
-use gyre_guests::{CONFIG_MAP, SECRET, config_map};
-use gyre_sdk::{Cluster, DynamicObject, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::{ConfigMap, Container, Job, JobSpec, PodSpec, PodTemplateSpec, RestartPolicy, Secret};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
-
-const JOB: Kind = Kind::new("batch/v1", "Job");
 
 #[derive(Deserialize)]
 struct Spec {
@@ -27,31 +26,24 @@ impl Reconciler for Strategies {
 
     fn manifest() -> Manifest {
         gyre_guests::probe("Strategies")
-            .child(CONFIG_MAP, Strategy::Apply)
-            .child(JOB, Strategy::Recreate)
-            .child(SECRET, Strategy::CreateOnly)
+            .child::<ConfigMap>(Strategy::Apply)
+            .child::<Job>(Strategy::Recreate)
+            .child::<Secret>(Strategy::CreateOnly)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let (name, spec) = (&parent.metadata.name, &parent.spec);
-        let response = if spec.keep {
-            Response::children().keep(CONFIG_MAP.named(name))
+        let plan = if spec.keep {
+            Plan::no_children().keep(ConfigMap::named(name))
         } else {
-            Response::children().apply(&config_map(name, json!({"text": spec.text})))?
+            Plan::children([config_map(name, json!({"text": spec.text}))])
         };
-        let container = json!({
-            "name": "job",
-            "image": spec.image.as_deref().unwrap_or("busybox:1.33.1"),
-            "command": ["true"],
-        });
-        let job = json!({"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}});
-        let secret = json!({
-            "apiVersion": SECRET.api_version,
-            "kind": SECRET.kind,
-            "metadata": {"name": name},
-            "stringData": {"text": spec.text},
-        });
-        response.apply(&DynamicObject::new(JOB, name).with("/spec", job))?.apply(&secret)
+        let image = spec.image.as_deref().unwrap_or("busybox:1.33.1");
+        let container = Container::new().with_name("job").with_image(image).with_command(["true"]);
+        let pod = PodSpec::new().with_restart_policy(RestartPolicy::Never).with_containers([container]);
+        let job = JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod));
+        let secret = Secret::new(name).with_string_data([("text", &spec.text)]);
+        Ok(plan.apply(Job::new(name).with_spec(job)).apply(secret))
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::hint::black_box;
 
-use gyre_guests::{API_VERSION, CONFIG_MAP, config_map, crd};
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::{API_VERSION, config_map, crd};
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Kind, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -31,12 +32,12 @@ impl Reconciler for Tenant {
         let kind = Kind::new(API_VERSION, format!("Tenant{number}").leak());
         Manifest::new(format!("tenant-{number}"), env!("CARGO_PKG_VERSION"), kind)
             .description("One of many.")
-            .child(CONFIG_MAP, Strategy::Apply)
+            .child::<ConfigMap>(Strategy::Apply)
             .crd(crd(kind.group(), kind.version(), kind.kind))
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::children().apply(&config_map(&parent.metadata.name, json!({"text": parent.spec.text})))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::children([config_map(&parent.metadata.name, json!({"text": parent.spec.text}))]))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Wants the objects in `spec.children` unchanged. Jobs are recreated.
 
-use gyre_guests::SECRET;
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::k8s::{Deployment, HorizontalPodAutoscaler, Job, Secret};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,14 +18,14 @@ impl Reconciler for Verbatim {
 
     fn manifest() -> Manifest {
         gyre_guests::probe("Verbatim")
-            .child(SECRET, Strategy::Apply)
-            .child(Kind::new("apps/v1", "Deployment"), Strategy::Apply)
-            .child(Kind::new("autoscaling/v2", "HorizontalPodAutoscaler"), Strategy::Apply)
-            .child(Kind::new("batch/v1", "Job"), Strategy::Recreate)
+            .child::<Secret>(Strategy::Apply)
+            .child::<Deployment>(Strategy::Apply)
+            .child::<HorizontalPodAutoscaler>(Strategy::Apply)
+            .child::<Job>(Strategy::Recreate)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        parent.spec.children.iter().try_fold(Response::children(), |response, child| response.apply(child))
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::children(parent.spec.children.iter().cloned()))
     }
 }
 

@@ -7,8 +7,9 @@
 
 use std::hint::black_box;
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::ConfigMap;
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -27,20 +28,20 @@ impl Reconciler for Versioned {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Versioned").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Versioned").child::<ConfigMap>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let marker = black_box(&VERSION).as_slice();
         let version = marker.get(13..23).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default();
         if version == "9999999999" {
-            return Ok(Response::children());
+            return Ok(Plan::no_children());
         }
         let child = |end| {
             let name = format!("{}-{end}", parent.metadata.name);
             config_map(&name, json!({"version": version, "text": parent.spec.text}))
         };
-        Response::children().apply(&child("one"))?.apply(&child("two"))
+        Ok(Plan::children(["one", "two"].map(child)))
     }
 }
 

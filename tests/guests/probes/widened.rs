@@ -1,7 +1,8 @@
 //! The earlier version of `narrowed`: creates a ConfigMap and a Secret `<name>`.
 
-use gyre_guests::{CONFIG_MAP, SECRET, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_guests::config_map;
+use gyre_sdk::k8s::{ConfigMap, Secret};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde_json::json;
 
 struct Widened;
@@ -11,13 +12,12 @@ impl Reconciler for Widened {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Narrowing").child(CONFIG_MAP, Strategy::Apply).child(SECRET, Strategy::Apply)
+        gyre_guests::probe("Narrowing").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let name = &parent.metadata.name;
-        let secret = json!({"apiVersion": SECRET.api_version, "kind": SECRET.kind, "metadata": {"name": name}});
-        Response::children().apply(&config_map(name, json!({})))?.apply(&secret)
+        Ok(Plan::children([config_map(name, json!({}))]).apply(Secret::new(name)))
     }
 }
 

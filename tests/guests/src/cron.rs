@@ -3,10 +3,10 @@
 //! A Job is created for each due time, also the one before the first call. While a Job runs, it is
 //! kept and no other is created; afterwards, the last due time is made up for.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use gyre_sdk::k8s::{Container, Job, PodTemplate};
-use gyre_sdk::{Cluster, DynamicObject, Failure, Manifest, NoSettings, Object, Reconciler, Response, Strategy, clock};
+use gyre_sdk::k8s::{Container, Job, JobSpec, PodSpec, PodTemplateSpec, RestartPolicy};
+use gyre_sdk::{Cluster, Context as _, Failure, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub struct Spec {
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     /// The last due time for which a Job was created.
-    last_schedule_time: Option<String>,
+    last_schedule_time: Option<Time>,
     /// The last Job. Only the fault `ClaimsRefused` writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_job: Option<String>,
@@ -60,37 +60,38 @@ impl<C: Cron> Reconciler for Probe<C> {
     fn manifest() -> Manifest {
         let schedule = json!({"type": "string", "pattern": r"^\*/(1|2|5|10|15|20|30) \* \* \* \*$"});
         let spec = json!({"type": "object", "required": ["schedule"], "properties": {"schedule": schedule}});
-        crate::probe_with_version(C::KIND, |version| version["schema"] = of_spec(&spec)).child(Job::KIND, Strategy::CreateOnly)
+        crate::probe_with_version(C::KIND, |version| version["schema"] = of_spec(&spec)).child::<Job>(Strategy::CreateOnly)
     }
 
-    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let interval = interval(&parent.spec.schedule)?;
-        let now = cluster.now().duration_since(UNIX_EPOCH).map_err(Failure::terminal)?;
-        let due = now.as_secs() / interval * interval;
-        let due_time = clock::rfc3339(UNIX_EPOCH + Duration::from_secs(due));
+        let now = cluster.now();
+        let since_epoch = u64::try_from(now.unix()).terminal("the clock is before 1970")?;
+        let due = since_epoch / interval * interval;
+        let due_time = Time::from_unix(0) + Duration::from_secs(due);
         let name = format!("{}-{}", parent.metadata.name, due / 60);
-        let jobs: Vec<DynamicObject> = cluster.children(Job::KIND)?;
-        let has_ended = |job: &DynamicObject| job.is_condition_true("Complete") || job.is_condition_true("Failed");
+        let jobs = cluster.children::<Job>()?;
+        let has_ended = |job: &Job| job.is_complete() || job.is_failed();
 
         let mut status = parent.status.clone().unwrap_or_default();
         let exists = jobs.iter().any(|job| job.name() == name);
         let is_recorded = match C::FAULT {
             Fault::RunsAgain => exists,
-            _ => status.last_schedule_time.as_ref().is_some_and(|last| *last >= due_time),
+            _ => status.last_schedule_time.is_some_and(|last| last >= due_time),
         };
         let may_start = match C::FAULT {
-            Fault::LosesRuns => now.as_secs() - due < 1 && jobs.iter().all(has_ended),
+            Fault::LosesRuns => since_epoch - due < 1 && jobs.iter().all(has_ended),
             Fault::Overlaps => true,
             _ => jobs.iter().all(has_ended),
         };
-        let requeue = Duration::from_secs(due + interval) - now;
+        let requeue = due_time + Duration::from_secs(interval) - now;
         if C::FAULT == Fault::ClaimsRefused && !is_recorded && may_start {
             status.last_schedule_time = Some(due_time);
-            return Ok(Response::status_only().status(&status)?.requeue_after(requeue));
+            return Ok(Plan::unchanged().status(&status).requeue_after(requeue));
         }
-        let mut response = Response::children().requeue_after(requeue);
+        let mut plan = Plan::no_children().requeue_after(requeue);
         for job in &jobs {
-            response = response.keep(Job::KIND.named(job.name()));
+            plan = plan.keep(Job::named(job.name()));
         }
         let is_started = match C::FAULT {
             Fault::ClaimsRefused => status.last_job.as_ref() == Some(&name),
@@ -98,14 +99,20 @@ impl<C: Cron> Reconciler for Probe<C> {
         };
         if !is_started && (exists || may_start) {
             if !exists {
-                let pod = PodTemplate::new(Container::new("main", "busybox")).restart_policy("Never");
-                response = response.apply(&Job::new(&name, pod).with("/spec/ttlSecondsAfterFinished", 300))?;
+                plan = plan.apply(job(&name));
             }
             status.last_schedule_time = Some(due_time);
             status.last_job = (C::FAULT == Fault::ClaimsRefused).then_some(name);
         }
-        response.status(&status)
+        Ok(plan.status(&status))
     }
+}
+
+fn job(name: &str) -> Job {
+    let container = Container::new().with_name("main").with_image("busybox");
+    let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
+    let template = PodTemplateSpec::new().with_spec(pod);
+    Job::new(name).with_spec(JobSpec::new().with_ttl_seconds_after_finished(300).with_template(template))
 }
 
 /// A plugin that reconciles as a [`Cron`] says.

@@ -13,18 +13,13 @@
 
 pub mod cron;
 
+use gyre_sdk::k8s::ConfigMap;
 use gyre_sdk::{Kind, Manifest, NoStatus, Object, ReadError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The group and version of the guests' parents.
 pub const API_VERSION: &str = "guests.gyre.dev/v1";
-
-/// The child kind of most guests.
-pub const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
-
-/// A kind that some guests create or read.
-pub const SECRET: Kind = Kind::new("v1", "Secret");
 
 /// A parent, or a spec, without fields.
 #[derive(Deserialize)]
@@ -132,7 +127,7 @@ pub fn of_spec(spec: &Value) -> Value {
 
 /// A ConfigMap in the namespace of its parent.
 pub fn config_map(name: &str, data: Value) -> Value {
-    json!({"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind, "metadata": {"name": name}, "data": data})
+    json!({"apiVersion": ConfigMap::KIND.api_version, "kind": ConfigMap::KIND.kind, "metadata": {"name": name}, "data": data})
 }
 
 /// The name of a read error.
@@ -168,8 +163,8 @@ macro_rules! guest {
                 _: &$crate::Parent,
                 _: &gyre_sdk::NoSettings,
                 _: &gyre_sdk::Cluster,
-            ) -> Result<gyre_sdk::Response, gyre_sdk::Failure> {
-                let reconcile: fn() -> Result<gyre_sdk::Response, gyre_sdk::Failure> = $reconcile;
+            ) -> gyre_sdk::Result<gyre_sdk::Plan> {
+                let reconcile: fn() -> gyre_sdk::Result<gyre_sdk::Plan> = $reconcile;
                 reconcile()
             }
         }

@@ -1,24 +1,42 @@
-//! The results of a plugin: response, failure and teardown.
+//! The results of a plugin: plan and teardown.
 
-use std::fmt::Display;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::host;
+use crate::dynamic::DynamicObject;
 use crate::kind::ObjectRef;
 
 /// The desired state of one child.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Child {
-    /// This JSON object should exist with these fields. Other fields belong to other managers.
-    Apply(Vec<u8>),
+    /// This object should exist with these fields. Other fields belong to other managers.
+    Apply(Value),
     /// If it exists, it stays as it is; if not, it is not created.
     Keep(ObjectRef),
+    /// Bytes in place of an object, for tests of how the host takes invalid ones.
+    #[doc(hidden)]
+    Bytes(Vec<u8>),
+}
+
+/// An object with `apiVersion`, `kind` and `metadata.name`: a type of [`k8s`](crate::k8s), a
+/// [`DynamicObject`], or JSON. The namespace defaults to the parent's. The host adds the owner
+/// reference and its labels.
+impl<T: Into<Value>> From<T> for Child {
+    fn from(object: T) -> Self {
+        Self::Apply(object.into())
+    }
+}
+
+impl From<DynamicObject> for Value {
+    fn from(object: DynamicObject) -> Self {
+        object.into_json()
+    }
 }
 
 /// The status of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum ConditionStatus {
     /// It holds.
     True,
@@ -91,15 +109,15 @@ impl Event {
     }
 }
 
-/// A condition, and an event with the same reason and message. [`Response::report`] sets both.
+/// A condition, and an event with the same reason and message. [`Plan::report`] sets both.
 ///
 /// ```
-/// use gyre_sdk::{Report, Response};
+/// use gyre_sdk::{Plan, Report};
 ///
 /// let report = Report::not_ready("TemplateMissing", "there is no ConfigMap welcome");
-/// let response = Response::status_only().report(report);
-/// assert_eq!(response.conditions[0].kind, "Ready");
-/// assert_eq!(response.events[0].reason, "TemplateMissing");
+/// let plan = Plan::unchanged().report(report);
+/// assert_eq!(plan.conditions[0].kind, "Ready");
+/// assert_eq!(plan.events[0].reason, "TemplateMissing");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -140,13 +158,24 @@ impl Report {
 }
 
 /// The children and the status that should exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+///
+/// ```
+/// use gyre_sdk::k8s::{ConfigMap, Job};
+/// use gyre_sdk::{Child, Plan};
+///
+/// let config_map = ConfigMap::new("hello").with_data([("message", "Good day.")]);
+/// let plan = Plan::children([Child::from(config_map), Child::Keep(Job::named("done"))])
+///     .ready("Written", "ConfigMap hello holds the message");
+/// assert_eq!(plan.children.unwrap().len(), 2);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Plan {
     /// All children that should exist; other children are deleted. `None` leaves all as they are.
     pub children: Option<Vec<Child>>,
-    /// The complete status of the plugin as a JSON object, without `conditions` and
-    /// `observedGeneration`. `None` leaves it as it is.
-    pub status: Option<Vec<u8>>,
+    /// The complete status of the plugin, without `conditions` and `observedGeneration`. `None`
+    /// leaves it as it is. An error if it could not be serialised.
+    pub status: Option<Result<Vec<u8>, String>>,
     /// Conditions to set in the status. Conditions of other types are left as they are.
     pub conditions: Vec<Condition>,
     /// Events that apply.
@@ -155,28 +184,35 @@ pub struct Response {
     pub requeue_after: Option<Duration>,
 }
 
-impl Response {
-    /// Returns a response with children. **Without any, all existing children are deleted.**
-    pub fn children() -> Self {
-        Self { children: Some(Vec::new()), ..Self::status_only() }
+impl Plan {
+    /// Returns a plan in which these are **all** children that should exist. Children that are
+    /// neither in this list nor added by [`Self::apply`] or [`Self::keep`] are deleted. Return
+    /// [`Self::wait`] or [`Self::unchanged`] where they are not known yet.
+    pub fn children<T: Into<Child>>(children: impl IntoIterator<Item = T>) -> Self {
+        Self { children: Some(children.into_iter().map(Into::into).collect()), ..Self::unchanged() }
     }
 
-    /// Returns a response that leaves the children as they are.
-    pub fn status_only() -> Self {
+    /// Returns a plan without children: **all are deleted**.
+    pub fn no_children() -> Self {
+        Self { children: Some(Vec::new()), ..Self::unchanged() }
+    }
+
+    /// Returns a plan that leaves the children and the status as they are.
+    pub fn unchanged() -> Self {
         Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after: None }
     }
 
-    /// Adds a child that should exist with these fields: a type of [`k8s`](crate::k8s), a
-    /// [`DynamicObject`](crate::DynamicObject), or anything that serialises to an object with
-    /// `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host
-    /// adds the owner reference and its labels.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Terminal`] if it cannot be serialised.
-    pub fn apply(mut self, object: &impl Serialize) -> Result<Self, Failure> {
-        self.children.get_or_insert_default().push(Child::Apply(to_json(object)?));
-        Ok(self)
+    /// Returns a plan for a parent that waits, e.g. for an object that is missing: the children and
+    /// the status stay as they are, `Ready` is `False` with this reason, and a `Normal` event tells
+    /// it. The plugin is called again when something changes that it has read.
+    pub fn wait(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::unchanged().report(Report::not_ready(reason, message).severity(Severity::Normal))
+    }
+
+    /// Adds a child that should exist with these fields; see [`Child`].
+    pub fn apply(mut self, child: impl Into<Child>) -> Self {
+        self.children.get_or_insert_default().push(child.into());
+        self
     }
 
     /// Adds a child that stays if it exists, e.g. a finished Job; it is not created if it does not.
@@ -186,13 +222,22 @@ impl Response {
     }
 
     /// Sets the complete status of the plugin. The host adds `conditions` and `observedGeneration`.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::Terminal`] if it cannot be serialised.
-    pub fn status(mut self, status: &impl Serialize) -> Result<Self, Failure> {
-        self.status = Some(to_json(status)?);
-        Ok(self)
+    /// If it cannot be serialised, the call is a [`Failure::Terminal`](crate::Failure::Terminal).
+    pub fn status(mut self, status: &impl Serialize) -> Self {
+        self.status = Some(serde_json::to_vec(status).map_err(|error| error.to_string()));
+        self
+    }
+
+    /// Sets the condition `Ready` to `True`, and adds a `Normal` event with the same reason and
+    /// message.
+    pub fn ready(self, reason: impl Into<String>, message: impl Into<String>) -> Self {
+        self.report(Report::ready(reason, message))
+    }
+
+    /// Sets the condition `Ready` to `False`, and adds a `Warning` event with the same reason and
+    /// message.
+    pub fn not_ready(self, reason: impl Into<String>, message: impl Into<String>) -> Self {
+        self.report(Report::not_ready(reason, message))
     }
 
     /// Adds a condition.
@@ -221,49 +266,11 @@ impl Response {
     }
 }
 
-/// An error that a plugin returns instead of a response.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The call is retried with back-off.
-    Transient(String),
-    /// The call is retried after that time.
-    RetryAfter(Duration, String),
-    /// The call is retried only when an input changes.
-    Terminal(String),
-}
-
-impl Failure {
-    /// Returns a failure after which the call is retried with back-off.
-    pub fn transient(message: impl Display) -> Self {
-        Self::Transient(message.to_string())
-    }
-
-    /// Returns a failure after which the call is retried after that time.
-    pub fn retry_after(delay: Duration, message: impl Display) -> Self {
-        Self::RetryAfter(delay, message.to_string())
-    }
-
-    /// Returns a failure after which the call is retried only when an input changes.
-    pub fn terminal(message: impl Display) -> Self {
-        Self::Terminal(message.to_string())
-    }
-}
-
-/// `ReadError::NotServed` is transient, because the kind may be served soon. Others are terminal.
-impl From<host::Error> for Failure {
-    fn from(error: host::Error) -> Self {
-        match error {
-            host::Error::NotServed(_) => Self::transient(error),
-            _ => Self::terminal(error),
-        }
-    }
-}
-
 /// The result for a parent that is being deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Teardown {
     /// The children and the status that should still exist.
-    pub response: Response,
+    pub plan: Plan,
     /// If true, the parent is removed once the children that must be deleted are gone.
     pub done: bool,
 }
@@ -271,15 +278,11 @@ pub struct Teardown {
 impl Teardown {
     /// Returns a finished teardown, after which no child remains.
     pub fn done() -> Self {
-        Self { response: Response::children(), done: true }
+        Self { plan: Plan::no_children(), done: true }
     }
 
     /// Returns an unfinished teardown, during which this should exist.
-    pub fn waiting(response: Response) -> Self {
-        Self { response, done: false }
+    pub fn waiting(plan: Plan) -> Self {
+        Self { plan, done: false }
     }
-}
-
-fn to_json(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    serde_json::to_vec(value).map_err(Failure::terminal)
 }

@@ -1,0 +1,372 @@
+//! Tests that read like a sentence: given a parent and objects, a plugin answers this.
+
+use std::fmt;
+use std::rc::Rc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Cluster;
+use super::reads::Reads;
+use crate::call;
+use crate::failure::Failure;
+use crate::host::Imports;
+use crate::kind::{Kind, ObjectRef};
+use crate::object::Object;
+use crate::plan::{Child, Condition, ConditionStatus, Plan, Teardown};
+use crate::reconciler::Reconciler;
+use crate::resource::Resource;
+use crate::time::Time;
+
+/// A parent of which only the fields are known that decide what a call may read.
+pub trait Parent {
+    /// Returns the namespace.
+    fn namespace(&self) -> Option<&str>;
+    /// Returns the UID.
+    fn uid(&self) -> &str;
+}
+
+impl<Spec, Status> Parent for Object<Spec, Status> {
+    fn namespace(&self) -> Option<&str> {
+        self.metadata.namespace.as_deref()
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+}
+
+/// Begins a test with this parent.
+///
+/// ```
+/// # use gyre_sdk::{CustomResource, Cluster, Manifest, NoSettings, Object};
+/// # use gyre_sdk::{Plan, Reconciler, Result, Strategy};
+/// use gyre_sdk::k8s::{ConfigMap, Secret};
+/// use gyre_sdk::testing::given;
+/// # #[derive(serde::Deserialize, CustomResource)]
+/// # #[resource(group = "example.com", version = "v1", kind = "Copy")]
+/// # struct CopySpec { secret: String }
+/// # struct CopyReconciler;
+/// # impl Reconciler for CopyReconciler {
+/// #     type Parent = Object<CopySpec>;
+/// #     type Settings = NoSettings;
+/// #     fn manifest() -> Manifest {
+/// #         gyre_sdk::manifest!(Self::Parent).child::<ConfigMap>(Strategy::Apply).read::<Secret>()
+/// #     }
+/// #     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+/// #         let Some(_) = cluster.get::<Secret>(&parent.spec.secret)? else {
+/// #             return Ok(Plan::wait("SecretMissing", "there is no Secret"));
+/// #         };
+/// #         Ok(Plan::children([ConfigMap::new("copy")]).ready("Copied", "it is copied"))
+/// #     }
+/// # }
+///
+/// let copy = || Object::new("it", CopySpec { secret: "source".to_owned() });
+/// given::<CopyReconciler>(copy()).reconcile().waits("SecretMissing");
+/// let plan = given::<CopyReconciler>(copy()).with(Secret::new("source")).reconcile();
+/// plan.is_ready("Copied");
+/// assert_eq!(plan.applies::<ConfigMap>("copy").name(), "copy");
+/// ```
+pub fn given<R: Reconciler>(parent: R::Parent) -> Given<R>
+where
+    R::Parent: Parent,
+{
+    Given { parent, settings: "{}".to_owned(), cluster: Cluster::new() }
+}
+
+/// A test of a reconciler.
+pub struct Given<R: Reconciler> {
+    parent: R::Parent,
+    settings: String,
+    cluster: Cluster,
+}
+
+impl<R: Reconciler> Given<R>
+where
+    R::Parent: Parent,
+{
+    /// Adds an object. Without a namespace, it is in the parent's.
+    pub fn with(mut self, object: impl Into<Value>) -> Self {
+        let namespace = self.parent.namespace().map(str::to_owned);
+        self.cluster = self.cluster.with(in_namespace(object.into(), namespace));
+        self
+    }
+
+    /// Adds a child of the parent. Without a namespace, it is in the parent's.
+    pub fn with_child(mut self, child: impl Into<Value>) -> Self {
+        let namespace = self.parent.namespace().map(str::to_owned);
+        let mut child = in_namespace(child.into(), namespace);
+        let owner = serde_json::json!([{ "controller": true, "uid": self.parent.uid() }]);
+        crate::typed::fields::set_inside(&mut child, "metadata", "ownerReferences", owner);
+        self.cluster = self.cluster.with(child);
+        self
+    }
+
+    /// Stops serving this kind, as if its CRD were not installed.
+    pub fn not_serving(mut self, kind: Kind) -> Self {
+        self.cluster = self.cluster.not_serving(kind);
+        self
+    }
+
+    /// Sets the time. Without it, a plugin that reads the clock fails the test.
+    pub fn at(mut self, now: Time) -> Self {
+        self.cluster = self.cluster.at(now);
+        self
+    }
+
+    /// Sets the settings, which are otherwise empty.
+    ///
+    /// # Panics
+    ///
+    /// If they cannot be serialised.
+    #[expect(clippy::panic, reason = "a test fails by panicking")]
+    pub fn settings(mut self, settings: impl Serialize) -> Self {
+        self.settings = serde_json::to_string(&settings).unwrap_or_else(|error| panic!("the settings: {error}"));
+        self
+    }
+
+    /// Calls [`Reconciler::reconcile`].
+    pub fn reconcile(self) -> Answer {
+        let cluster = self.cluster_of_the_call();
+        let plan = self.settings_of_the_call().and_then(|settings| R::reconcile(&self.parent, &settings, &cluster));
+        Answer { answer: plan.and_then(call::whole), is_done: false }
+    }
+
+    /// Calls [`Reconciler::finalize`].
+    pub fn finalize(self) -> Answer {
+        let cluster = self.cluster_of_the_call();
+        let teardown = self.settings_of_the_call().and_then(|settings| R::finalize(&self.parent, &settings, &cluster));
+        match teardown {
+            Ok(Teardown { plan, done }) => Answer { answer: call::whole(plan), is_done: done },
+            Err(failure) => Answer { answer: Err(failure), is_done: false },
+        }
+    }
+
+    fn cluster_of_the_call(&self) -> crate::cluster::Cluster {
+        let parent = serde_json::json!({ "metadata": { "namespace": self.parent.namespace(), "uid": self.parent.uid() } });
+        crate::cluster::Cluster::new(Imports(Rc::new(Reads::new(&self.cluster, R::manifest(), &parent))))
+    }
+
+    fn settings_of_the_call(&self) -> Result<R::Settings, Failure> {
+        Ok(serde_json::from_str(&self.settings)?)
+    }
+}
+
+fn in_namespace(mut object: Value, namespace: Option<String>) -> Value {
+    if let (Some(namespace), None) = (namespace, object.pointer("/metadata/namespace")) {
+        crate::typed::fields::set_inside(&mut object, "metadata", "namespace", namespace.into());
+    }
+    object
+}
+
+/// The answer of a plugin. An assertion that fails prints the whole of it.
+pub struct Answer {
+    answer: Result<Plan, Failure>,
+    is_done: bool,
+}
+
+#[expect(clippy::panic, reason = "a test fails by panicking")]
+impl Answer {
+    /// Returns the plan.
+    ///
+    /// # Panics
+    ///
+    /// If the plugin failed.
+    #[track_caller]
+    pub fn plan(&self) -> &Plan {
+        match &self.answer {
+            Ok(plan) => plan,
+            Err(_) => panic!("the plugin failed\n{self}"),
+        }
+    }
+
+    /// Returns the failure.
+    ///
+    /// # Panics
+    ///
+    /// If the plugin did not fail.
+    #[track_caller]
+    pub fn failure(&self) -> &Failure {
+        match &self.answer {
+            Ok(_) => panic!("the plugin did not fail\n{self}"),
+            Err(failure) => failure,
+        }
+    }
+
+    /// Returns the applied child of this type and name.
+    ///
+    /// # Panics
+    ///
+    /// If there is none, or it is not of the type.
+    #[track_caller]
+    pub fn applies<T: Resource>(&self, name: &str) -> T {
+        let Some(object) = self.plan().applied(T::KIND, name) else {
+            panic!("{} {name} is not applied\n{self}", T::KIND);
+        };
+        serde_json::from_value(object).unwrap_or_else(|error| panic!("{} {name}: {error}\n{self}", T::KIND))
+    }
+
+    /// Asserts that this child is kept.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    #[track_caller]
+    pub fn keeps<T: Resource>(&self, name: &str) -> &Self {
+        assert!(self.plan().keeps(&T::KIND.named(name)), "{} {name} is not kept\n{self}", T::KIND);
+        self
+    }
+
+    /// Asserts that no child of this type is applied or kept.
+    ///
+    /// # Panics
+    ///
+    /// If there is one.
+    #[track_caller]
+    pub fn has_no<T: Resource>(&self) -> &Self {
+        let mut children = self.plan().children.iter().flatten();
+        assert!(
+            !children.any(|child| kind_of(child).as_deref() == Some(&T::KIND.to_string())),
+            "there is a {}\n{self}",
+            T::KIND
+        );
+        self
+    }
+
+    /// Asserts that the children stay as they are, and `Ready` is `False` with this reason.
+    ///
+    /// # Panics
+    ///
+    /// If it is otherwise.
+    #[track_caller]
+    pub fn waits(&self, reason: &str) -> &Self {
+        assert!(self.plan().children.is_none(), "the children do not stay as they are\n{self}");
+        self.is_not_ready(reason)
+    }
+
+    /// Asserts that `Ready` is `True` with this reason.
+    ///
+    /// # Panics
+    ///
+    /// If it is otherwise.
+    #[track_caller]
+    pub fn is_ready(&self, reason: &str) -> &Self {
+        self.has_condition("Ready", ConditionStatus::True, reason)
+    }
+
+    /// Asserts that `Ready` is `False` with this reason.
+    ///
+    /// # Panics
+    ///
+    /// If it is otherwise.
+    #[track_caller]
+    pub fn is_not_ready(&self, reason: &str) -> &Self {
+        self.has_condition("Ready", ConditionStatus::False, reason)
+    }
+
+    /// Asserts that this condition has this status and reason.
+    ///
+    /// # Panics
+    ///
+    /// If it is otherwise.
+    #[track_caller]
+    pub fn has_condition(&self, kind: &str, status: impl Into<ConditionStatus>, reason: &str) -> &Self {
+        let status = status.into();
+        let condition = self.condition(kind);
+        assert!(condition.status == status && condition.reason == reason, "{kind} is not {status:?} with {reason}\n{self}");
+        self
+    }
+
+    /// Returns the condition of this type.
+    ///
+    /// # Panics
+    ///
+    /// If the plugin sets none.
+    #[track_caller]
+    pub fn condition(&self, kind: &str) -> &Condition {
+        match self.plan().condition_of(kind) {
+            Some(condition) => condition,
+            None => panic!("there is no condition {kind}\n{self}"),
+        }
+    }
+
+    /// Asserts that there is an event with this reason.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[track_caller]
+    pub fn has_event(&self, reason: &str) -> &Self {
+        assert!(self.plan().events.iter().any(|event| event.reason == reason), "there is no event {reason}\n{self}");
+        self
+    }
+
+    /// Returns the status as JSON, without the conditions; `null` if it is left as it is.
+    ///
+    /// # Panics
+    ///
+    /// If the plugin failed.
+    #[track_caller]
+    pub fn status(&self) -> Value {
+        self.plan().status_json()
+    }
+
+    /// Asserts that a teardown is done.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    #[track_caller]
+    pub fn is_done(&self) -> &Self {
+        assert!(self.is_done, "the teardown is not done\n{self}");
+        self
+    }
+}
+
+fn kind_of(child: &Child) -> Option<String> {
+    match child {
+        Child::Keep(ObjectRef { kind, .. }) => Some(kind.to_string()),
+        Child::Bytes(_) => None,
+        Child::Apply(object) => {
+            let text = |field: &str| object.get(field).and_then(Value::as_str);
+            let (version, kind) = (text("apiVersion")?, text("kind")?);
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            Some(if group.is_empty() { format!("{kind}.{version}") } else { format!("{kind}.{version}.{group}") })
+        }
+    }
+}
+
+/// The answer for people.
+impl fmt::Display for Answer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = match &self.answer {
+            Ok(plan) => plan,
+            Err(failure) => return write!(formatter, "answer: {failure:?}"),
+        };
+        writeln!(formatter, "answer:")?;
+        match &plan.children {
+            None => writeln!(formatter, "  the children stay as they are")?,
+            Some(children) if children.is_empty() => writeln!(formatter, "  no children")?,
+            Some(children) => {
+                for child in children {
+                    match child {
+                        Child::Keep(ObjectRef { kind, name, .. }) => writeln!(formatter, "  keep {kind} {name}")?,
+                        Child::Apply(object) => writeln!(formatter, "  apply {object:#}")?,
+                        Child::Bytes(bytes) => writeln!(formatter, "  apply {}", String::from_utf8_lossy(bytes))?,
+                    }
+                }
+            }
+        }
+        writeln!(formatter, "  status {}", plan.status_json())?;
+        for Condition { kind, status, reason, message } in &plan.conditions {
+            writeln!(formatter, "  condition {kind} {status:?} {reason}: {message}")?;
+        }
+        for event in &plan.events {
+            writeln!(formatter, "  event {:?} {}: {}", event.severity, event.reason, event.message)?;
+        }
+        if let Some(delay) = plan.requeue_after {
+            writeln!(formatter, "  again after {delay:?}")?;
+        }
+        if self.is_done { writeln!(formatter, "  done") } else { Ok(()) }
+    }
+}
