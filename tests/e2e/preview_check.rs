@@ -34,9 +34,11 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 11] = [
+const NOT_PREVIEWED: [(&str, &str); 13] = [
     ("answers", "a link answers the host's requests, and render knows no link"),
     ("attacker", "its calls fail or write the time, and are made again and again"),
+    ("bare-child", "a link answers the host's requests, and render knows no link"),
+    ("bare-parent", "a link answers the host's requests, and render knows no link"),
     ("denied", "a webhook denies, and render knows no webhooks"),
     ("emptied", "a preview shows all deletions, also those that a host holds"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),

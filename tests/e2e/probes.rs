@@ -83,7 +83,7 @@ fn probes_list_their_checks_and_exclude_checks_on_request() {
     let (link, kubeconfig) = cluster.link();
     let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-verbose"], &[]);
     ready(&cluster, &host);
-    assert_eq!(host.http("/readyz").1, "ok\n");
+    cluster.eventually("a host whose mounts have started", || (host.http("/readyz").1 == "ok\n").then_some(()));
     let all = "[+]api-server ok\n[+]election ok\n[+]inventory ok\n[+]mounts ok\n[+]watches ok\ncheck passed\n";
     assert_eq!(host.http("/readyz?verbose").1, all);
     assert_eq!(host.http("/healthz?verbose").1, "[+]queue ok\n[+]calls ok\n[+]tasks ok\ncheck passed\n");

@@ -303,12 +303,16 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     assert_eq!(host.http("/healthz").1, "ok\n");
 }
 
-/// Returns a component with another text of the same length in place of a unique one.
+/// Returns a component with another text of the same length in each place of this one.
 fn patched(component: &[u8], from: &str, to: &str) -> Vec<u8> {
-    let places: Vec<usize> = (0..component.len()).filter(|at| component[*at..].starts_with(from.as_bytes())).collect();
-    let [at] = places[..] else { panic!("{from} is there {} times", places.len()) };
     assert_eq!(from.len(), to.len());
-    [&component[..at], to.as_bytes(), &component[at + to.len()..]].concat()
+    let mut patched = component.to_vec();
+    let places: Vec<usize> = (0..component.len()).filter(|at| component[*at..].starts_with(from.as_bytes())).collect();
+    assert!(!places.is_empty(), "{from} is not there");
+    for at in places {
+        patched[at..at + to.len()].copy_from_slice(to.as_bytes());
+    }
+    patched
 }
 
 #[test]

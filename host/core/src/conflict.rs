@@ -20,7 +20,7 @@ pub const FORCED_APPLIES: u32 = 3;
 /// The period in which forced applies are counted.
 pub const WINDOW: Duration = RECHECK;
 
-/// What to do about a child if other managers hold some of its fields.
+/// The treatment of a child if other managers hold some of its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
     /// Refuse the child, so that all its fields stay as they are.

@@ -2,12 +2,10 @@
 //!
 //! A plugin may return something else in each call, by the clock or because of its own writes, and
 //! back-off does not help, because nothing fails. So each write that only time is the reason for
-//! takes a token; a change of an input returns all tokens, and so does a pause that the plugin asks
-//! for, as between the runs of a schedule.
+//! takes a token; a change of an input returns all tokens.
 //!
 //! ```text
 //!   a reconcile begins ── an input changed ──▶ restore ──┐
-//!                      ├─ a requested time came ──▶ resume ┐
 //!                      └─ only time passed ──▶ held_until ┼─ none ──▶ call, plan, write ──▶ spend
 //!                                                         └─ a time ──▶ wait until then
 //! ```
@@ -23,37 +21,21 @@ pub const BURST: u32 = 20;
 /// The interval between writes after that: no load on the API server, and enough for a crontab.
 pub const INTERVAL: Duration = Duration::from_secs(60);
 
-/// The pause that returns all tokens: shorter than a minute, the least interval of a crontab, by the
-/// time that a run takes to settle.
-pub const PAUSE: Duration = Duration::from_secs(30);
-
 const LIMIT: Limit = Limit { burst: BURST, interval: INTERVAL };
 
 /// The number of writes that an object has spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
-    bucket: TokenBucket,
-    /// The last write, unless the object has been held since then.
-    wrote: Option<Time>,
-}
+pub struct Pace(TokenBucket);
 
 impl Pace {
     /// When the next reconcile without a changed input may begin; `None` is now.
     pub fn held_until(&self, now: Time) -> Option<Time> {
-        self.bucket.empty_until(LIMIT, now)
+        self.0.empty_until(LIMIT, now)
     }
 
     /// Records a write that only time was the reason for.
     pub fn spend(&mut self, now: Time) {
-        self.bucket.spend(LIMIT, now);
-        self.wrote = self.held_until(now).is_none().then_some(now);
-    }
-
-    /// Records that a time has come that the plugin asked for.
-    pub fn resume(&mut self, now: Time) {
-        if self.wrote.is_some_and(|wrote| now.saturating_since(wrote) >= PAUSE) {
-            self.restore();
-        }
+        self.0.spend(LIMIT, now);
     }
 
     /// Records a change of an input.
@@ -99,29 +81,6 @@ mod tests {
         let day = Duration::from_secs(86_400);
         assert_eq!(writes(INTERVAL, day).len(), 1_440);
         assert_eq!(writes(INTERVAL * 7, day).len(), 206);
-    }
-
-    #[test]
-    fn a_schedule_of_one_minute_with_several_writes_for_each_run_is_never_held() {
-        let mut pace = Pace::default();
-        for run in 0..1_440 {
-            pace.resume(Time::from_duration(INTERVAL * run));
-            for write in 0..5 {
-                let now = Time::from_duration(INTERVAL * run + Duration::from_secs(write));
-                assert_eq!(pace.held_until(now), None, "run {run}");
-                pace.spend(now);
-            }
-        }
-    }
-
-    #[test]
-    fn a_pause_for_which_the_object_was_held_returns_nothing() {
-        let mut pace = Pace::default();
-        (0..BURST).for_each(|_| pace.spend(Time::default()));
-        let held = pace.held_until(Time::default()).unwrap();
-        pace.resume(held);
-        pace.spend(held);
-        assert!(pace.held_until(held).is_some());
     }
 
     proptest! {

@@ -69,7 +69,7 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Returns whether a child can have an ownerReference to this parent: see [`ownership`].
+    /// Returns whether a child can have an ownerReference to this parent: see [`fn@ownership`].
     pub fn can_refer(&self, child: &ObjectKey) -> bool {
         ownership(self.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Reference
     }

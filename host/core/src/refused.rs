@@ -30,12 +30,12 @@ pub struct StepInputs {
     desired: Option<String>,
     /// The UID that must exist, and the [`fingerprint`] of the cached object with the child's name.
     existing: (Option<String>, Option<String>),
-    /// The [`fingerprint`] of the parent: whoever removes a cause may edit the parent to say so.
+    /// The [`fingerprint`] of the parent: a user who removes a cause may edit the parent to say so.
     parent: String,
 }
 
 impl StepInputs {
-    /// The inputs of `step`: the cached object with the child's name, whoever owns it, and the
+    /// The inputs of `step`: the cached object with the child's name, of any owner, and the
     /// [`fingerprint`] of the parent.
     pub fn of(step: &Step, cached: Option<&Value>, parent: &str) -> Self {
         Self {

@@ -15,8 +15,9 @@
 //!
 //! What is absent: authentication, authorization, webhooks and admission policies, aggregated API
 //! servers, most controllers, and nodes. Objects that configure these are stored, with a warning
-//! (`verbs::warnings`). `verbs::admission` has the built-in admission plugins. Messages do not
-//! contain the texts of Go's libraries, but our own (`tests/contract/suite/messages.rs` lists them).
+//! (`verbs::warnings`). `verbs::admission` has the built-in admission plugins. Messages have
+//! our own texts instead of those of Go's libraries (`tests/contract/suite/messages.rs` lists
+//! them).
 
 pub mod answer;
 pub mod attributes;
@@ -61,5 +62,6 @@ mod verbs;
 pub mod watch;
 
 pub use cluster::{Clock, Cluster};
-pub use server::{Controllers, Options, Server, Watches};
+pub use registry::Watches;
+pub use server::{Controllers, Options, Server};
 pub use service::Service;

@@ -4,7 +4,6 @@ use crate::builtin;
 use crate::custom::definition::Definitions;
 use crate::kinds::Kinds;
 use crate::random::Random;
-use crate::server::Watches;
 use crate::store::{HistoryLimits, Store};
 
 /// The kinds and their objects. `verbs` implements the requests.
@@ -19,6 +18,17 @@ pub(crate) struct Registry {
     pub(crate) watches: Watches,
 }
 
+/// The duration of watches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watches {
+    /// As kube-apiserver: a watch ends after its timeout, and has a bookmark each minute.
+    #[default]
+    Limited,
+    /// A watch lasts until the client ends it, and has no bookmarks but the first: for clients in
+    /// the same process, so that idle time causes no work.
+    Endless,
+}
+
 /// Whether the service account of a Pod must exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServiceAccounts {
@@ -28,8 +38,9 @@ pub(crate) enum ServiceAccounts {
 }
 
 impl Registry {
-    pub(crate) fn new(history: HistoryLimits, seed: u64, watches: Watches) -> Self {
-        Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), cached: None, watches }
+    pub(crate) fn new(history: HistoryLimits, seed: u64, service_accounts: ServiceAccounts, watches: Watches) -> Self {
+        let (store, kinds, random) = (Store::new(history), Kinds::builtin(), Random::new(seed));
+        Self { store, kinds, random, service_accounts, cached: None, watches }
     }
 
     pub(crate) fn cached_revision(&self) -> u64 {

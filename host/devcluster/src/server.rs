@@ -21,7 +21,7 @@ use crate::answer::Answer;
 use crate::controllers;
 use crate::kinds::{Kind, Subresource};
 use crate::object;
-use crate::registry::{Registry, ServiceAccounts};
+use crate::registry::{Registry, ServiceAccounts, Watches};
 use crate::request::options::DryRun;
 use crate::store::{Backup, HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
@@ -45,17 +45,6 @@ pub struct Options {
     pub pod_run_time: Option<std::time::Duration>,
     /// The duration of watches.
     pub watches: Watches,
-}
-
-/// The duration of watches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Watches {
-    /// As kube-apiserver: a watch ends after its timeout, and has a bookmark each minute.
-    #[default]
-    Limited,
-    /// A watch lasts until the client ends it, and has no bookmarks but the first: for clients in
-    /// the same process, so that idle time causes no work.
-    Endless,
 }
 
 /// The presence of controllers for namespaces, garbage, Jobs and CronJobs.
@@ -105,7 +94,7 @@ impl Server {
             Controllers::Absent => ServiceAccounts::Optional,
         };
         let mut server = Self {
-            registry: Registry::new(history, options.seed, options.watches),
+            registry: Registry::new(history, options.seed, service_accounts, options.watches),
             controllers: match options.controllers {
                 Controllers::Run => {
                     Some(controllers::Controllers::new(&controllers::Options { pod_run_time: options.pod_run_time }))

@@ -75,7 +75,7 @@ pub struct Policy {
     pub requeue_floor: Duration,
     /// The events that are published.
     pub events: PublishedEvents,
-    /// What to do about a child of which other managers hold fields.
+    /// The treatment of a child of which other managers hold fields.
     pub on_conflict: OnConflict,
     /// The most deletions of children that are no longer desired; more are held.
     pub deletion_guard: deletion_guard::Limits,

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Changed, Outcome};
 use gyre_core::reads::Read;
-use tokio::time::Instant;
 
 use crate::fingerprint::fingerprint;
 use crate::mounts::active_program::ActiveProgram;
@@ -122,9 +121,6 @@ impl Run<'_> {
             }
             Cause::Time => {
                 let now = self.context.services.queue.now();
-                if self.state.requeue_at.is_some_and(|at| at <= Instant::now()) {
-                    self.state.pace.resume(now);
-                }
                 let until = self.state.pace.held_until(now)?;
                 Some(Outcome::SlowedDown { after: until.saturating_since(now) })
             }

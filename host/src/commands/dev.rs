@@ -172,15 +172,15 @@ impl Session<'_> {
             result = self.work(source, wanted, &show, &first, until_stopped) => result,
         };
         drop(stop);
-        match tokio::time::timeout(HOST_STOP, host).await {
-            Ok(ended) => ended.context("the host ended abnormally")??,
-            // The runtime ends the calls that are still in progress.
-            Err(_) => {}
+        // The runtime ends the calls that are still in progress.
+        if let Ok(ended) = tokio::time::timeout(HOST_STOP, host).await {
+            ended.context("the host ended abnormally")??;
         }
         result
     }
 
-    /// Applies the objects, and then waits until the parents are Ready or until the command is stopped.
+    /// Applies the objects, and then waits until the parents are Ready or until the command is
+    /// stopped.
     async fn work(
         &self,
         source: Source,

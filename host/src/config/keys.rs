@@ -79,8 +79,8 @@ pub(crate) struct Policy {
     /// Events of the plugin that are published: all, or only warnings.
     #[schemars(extend("default" = Published::All))]
     pub(crate) events: Option<Published>,
-    /// What to do about a child if other field managers own some of its fields: refuse the child,
-    /// or apply it without these fields (skip-field), with a warning that names them.
+    /// Treatment of a child if other field managers own some of its fields: refuse the child, or
+    /// apply it without these fields (skip-field), with a warning that names them.
     #[schemars(extend("default" = OnConflict::Refuse))]
     pub(crate) on_conflict: Option<OnConflict>,
     /// Hold deletions of children that the plugin no longer wants, until somebody releases them, if

@@ -50,7 +50,7 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     ] {
         fs::copy(plugin, directory.path().join(format!("{name}.wasm"))).unwrap();
     }
-    let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");
+    let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\":\"boolean\"", "\"$ref\":\"#/x\"    ");
     fs::write(directory.path().join("endless.wasm"), endless).unwrap();
     let elsewhere = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "mmontes.io/v1alpha1", "mmontes.no/v1alpha1");
     fs::write(directory.path().join("elsewhere.wasm"), elsewhere).unwrap();
@@ -368,7 +368,7 @@ async fn a_change_is_taken_and_unchanged_programs_stay_the_same() {
     assert!(before[0].is_same(&after[0]) && !before[1].is_same(&after[1]));
 
     let lax =
-        patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"additionalProperties\": false", "\"additionalProperties\": true ");
+        patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"additionalProperties\":false", "\"additionalProperties\":true ");
     followed.write("echo.wasm", lax);
     assert_eq!(followed.report().await, "taken");
     assert_ne!(followed.programs()[0].plugin.digest(), before[0].plugin.digest());

@@ -28,7 +28,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// What is compared: all but the warnings about what devcluster lacks.
+    /// The compared part: all but the warnings about what devcluster lacks.
     pub(crate) fn compared(&self) -> Value {
         let mut headers = self.headers.clone();
         if let Some(warnings) = headers.get_mut("warning") {

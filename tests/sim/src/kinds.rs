@@ -50,7 +50,7 @@ pub const XCA: Kind = kind("apps.xca.k8s.kb.cx", "v1beta1", "Xca", "xcas");
 pub const GATEWAY: Kind = kind("app.example.com", "v1", "Gateway", "gateways");
 /// Parents of the plugin `pod-log`.
 pub const POD: Kind = kind("", "v1", "Pod", "pods");
-/// What hosts report.
+/// The events of hosts.
 pub const EVENT: Kind = kind("events.k8s.io", "v1", "Event", "events");
 /// Cluster-scoped.
 pub const NAMESPACE: Kind = kind("", "v1", "Namespace", "namespaces");

@@ -7,7 +7,7 @@ use super::{Conflict, Hold};
 /// An object without the fields of others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skipped {
-    /// What is applied.
+    /// The object that is applied.
     pub object: Map<String, Value>,
     /// The conflicts whose fields were left out.
     pub conflicts: Vec<Conflict>,

@@ -12,8 +12,15 @@ use serde_json::{Map, Value};
 use crate::quantity::Quantity;
 
 /// Kubernetes' own groups with such kinds, unlike e.g. `gateway.networking.k8s.io`.
-const GROUPS: &[&str] =
-    &["admissionregistration.k8s.io", "apiextensions.k8s.io", "networking.k8s.io", "node.k8s.io", "storage.k8s.io"];
+const GROUPS: &[&str] = &[
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "storage.k8s.io",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {

@@ -108,6 +108,7 @@ impl Server {
         let answer = match (path.name.is_some(), subresource) {
             (false, _) if call.kind.is_review() && !is_across => self.review(call, &incoming),
             (false, _) => self.collection(call, incoming, path.is_watch, is_across),
+            (true, None) if call.kind.is_review() => Err(Status::no_such_path()),
             (true, _) if is_across => self.nothing_at(&path.group),
             (true, None) => self.object(call, incoming, path.is_watch),
             (true, Some(Subresource::Token)) => self.token(call, &incoming),

@@ -1,7 +1,7 @@
 //! Admission of new objects, like the admission plugins of the same names that are always on.
 //!
-//! What is absent: webhooks and policies; LimitRanger; quotas of anything but numbers of objects, and
-//! quotas with scopes.
+//! What is absent: webhooks and policies; LimitRanger; quotas of anything but numbers of objects,
+//! and quotas with scopes.
 
 use gyre_core::quantity::Quantity;
 use serde_json::{Value, json};

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::registry::Registry;
+use crate::registry::Watches;
 use crate::render::Rendering;
 use crate::reply::ListMetadata;
 use crate::request::options::{ListOptions, VersionMatch};
 use crate::selection::Selection;
-use crate::server::Watches;
 use crate::status::Status;
 use crate::store::{Forgotten, Key, Limit, Stored};
 use crate::verbs::Call;

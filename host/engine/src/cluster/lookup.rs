@@ -187,7 +187,7 @@ impl ReadCache {
     }
 }
 
-/// What calls may read, at one moment. Reading it takes no lock.
+/// The objects that calls may read, at one moment. Reading it takes no lock.
 pub(crate) struct ReadSnapshot {
     program: Arc<Program>,
     served: BTreeMap<GroupVersionKind, ServedSnapshot>,

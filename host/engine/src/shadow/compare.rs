@@ -65,7 +65,7 @@ pub(super) struct Comparison {
     /// The end of the shadow's call; `None` if there was no call.
     pub(super) end: Option<CallEnd>,
     pub(super) outcome: ComparisonResult,
-    /// What the shadow wrote.
+    /// The log lines of the shadow.
     pub(super) lines: Vec<LogLine>,
 }
 

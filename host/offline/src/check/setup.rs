@@ -58,7 +58,7 @@ pub(super) struct ConvergedChild {
     pub(super) live: Value,
 }
 
-/// What the plugin returned for a child.
+/// The answer of the plugin about a child.
 #[derive(Clone)]
 pub(super) enum Wanted {
     Applied { strategy: Strategy, desired: Value },

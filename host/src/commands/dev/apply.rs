@@ -55,7 +55,8 @@ impl Outcome {
     }
 }
 
-/// Applies objects like kubectl: prints the errors of single objects, and continues with the others.
+/// Applies objects like kubectl: prints the errors of single objects, and continues with the
+/// others.
 pub(super) async fn apply(client: &Client, objects: &[(String, Value)]) -> Outcome {
     let mut outcome = Outcome::default();
     for (file, object) in objects {

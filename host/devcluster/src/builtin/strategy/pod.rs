@@ -69,8 +69,8 @@ pub(super) fn keep_all_but_resources(pod: &mut Value, old: &Value) {
     }
 }
 
-/// `ServiceAccount` admission: adds the account of this name, its pull secrets and a volume with its
-/// token, named by the Pod's UID.
+/// `ServiceAccount` admission: adds the account of this name, its pull secrets and a volume with
+/// its token, named by the Pod's UID.
 pub(crate) fn admit_service_account(pod: &mut Value, name: &str, account: &Value) {
     let uid = object::metadata(pod, "uid").to_owned();
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };

@@ -27,8 +27,8 @@ pub(crate) struct CheckArguments {
     /// Simulated time at which each experiment starts [default: 2026-01-01T00:00:00Z].
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(super) time: Option<Timestamp>,
-    /// Kind of children, such as Job or Job.v1.batch, of which at most one of each parent may run at a
-    /// time. Can be repeated.
+    /// Kind of children, such as Job or Job.v1.batch, of which at most one of each parent may run
+    /// at a time. Can be repeated.
     #[arg(long, value_name = "KIND")]
     pub(super) at_most_one: Vec<String>,
     /// Directory to write the objects of each finding to; it is created.
