@@ -84,4 +84,4 @@ USER 65532:65532
 EXPOSE 2112
 ENTRYPOINT ["/gyre"]
 # Those that succeed echoperator. The others take permissions, and some CustomResourceDefinitions, that not everybody gives.
-CMD ["run", "--plugin", "/plugins/echo.wasm", "--plugin", "/plugins/scheduled_echo.wasm"]
+CMD ["run", "/plugins/echo.wasm", "/plugins/scheduled_echo.wasm"]

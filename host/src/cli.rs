@@ -4,6 +4,8 @@
 mod absent;
 mod arguments;
 mod exit;
+mod groups;
+mod renamed;
 #[cfg(test)]
 #[cfg(feature = "tools")]
 mod tests;
@@ -29,12 +31,14 @@ use gyre_engine::record::format::Secrets;
 use gyre_engine::telemetry::metrics::Metrics;
 use gyre_input::manifests;
 use gyre_sandbox::CodeSource;
+use serde_json::{Value, json};
 use tokio::sync::watch;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use self::exit::{compared, ended};
 use crate::commands::connect;
 use crate::commands::inspect::{self, InspectArguments};
+use crate::commands::output::{self, ObjectFormat, ObjectsArguments, ReportArguments};
 use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Leases, Permissions, Printed, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
@@ -43,7 +47,7 @@ use crate::commands::threads::threads;
 use crate::config::arguments::admin::SecureArguments;
 use crate::config::arguments::election::{ElectionArguments, Fence};
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
-use crate::config::values::{MissingArgument, WrongArguments, label};
+use crate::config::values::{MissingArgument, WrongArguments, is_in_pod, label};
 use crate::config::{self, HostArguments, Reload, Source};
 use crate::known_kinds::Known;
 use crate::plugins::{open, read};
@@ -61,6 +65,9 @@ enum Command {
     /// Mount plugins and reconcile their objects until stopped by a signal.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
+    /// Validate a configuration and its plugins, and print what would be mounted.
+    #[command(after_help = VALIDATE_EXAMPLES)]
+    Validate(Box<ValidateArguments>),
     /// Compile plugins into the code cache, so that the host does not compile them when it starts.
     #[command(after_help = COMPILE_EXAMPLES)]
     Compile(PluginArguments),
@@ -68,13 +75,12 @@ enum Command {
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(Box<RbacArguments>),
     /// Print the CustomResourceDefinitions that plugins contain.
-    #[command(after_help = CRDS_EXAMPLES)]
-    Crds(PluginArguments),
+    #[command(alias = "crd", after_help = CRDS_EXAMPLES)]
+    Crds(CrdsArguments),
     /// Print the JSON Schema of the configuration file, for editors.
-    #[command(after_help = CONFIG_SCHEMA_EXAMPLES)]
+    #[command(alias = "schema", after_help = CONFIG_SCHEMA_EXAMPLES)]
     ConfigSchema,
-    /// Describe a plugin: the kinds that it reconciles, creates and reads, what it may access, and
-    /// its size.
+    /// Describe a plugin: its version, kinds, access and size.
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
     #[cfg(feature = "tools")]
@@ -83,8 +89,7 @@ enum Command {
     /// Record the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
-    /// Show what the shadow of a mount would do differently from the mount's plugin, in a running
-    /// host.
+    /// Show what the shadow of a mount would do differently, in a running host.
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
 }
@@ -100,22 +105,34 @@ Terms:
   shadow    another version of a mount's plugin; its answers are compared, never applied
   fault     a plugin call that ends without an answer, e.g. by a crash or its deadline";
 
-const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
+const SOMETHING_TO_MOUNT: &str = "<PLUGIN>..., --config <FILE> or --plugin-dir <DIRECTORY>";
 
 /// The polling interval of files. The kubelet takes a minute to update a ConfigMap.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  gyre run --config gyre.yaml
-  gyre run --config gyre.yaml --check
-  gyre run --plugin echo.wasm
+  gyre run echo.wasm
+  gyre run echo.wasm scheduled_echo.wasm --namespace team-a --namespace team-b
+  gyre run echo.wasm --kubeconfig admin.kubeconfig --context staging
+  gyre run echo.wasm --settings '{\"restricted\":true}' --log-level gyre=debug,plugin=trace
+  gyre run echo.wasm --call-deadline 500ms --call-memory 128Mi
   gyre run --plugin-dir /plugins
-  gyre run --plugin echo.wasm --plugin scheduled_echo.wasm --namespace team-a --namespace team-b
-  gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace
+  gyre run --config gyre.yaml
 
 Flags and environment variables override `host` and `defaults` in the configuration file; the entry of a mount in the file overrides both.
 Changed files are reloaded without a restart. For the format of the file, see `gyre config-schema` and docs/operating.md.";
+
+/// Warnings, and compilations, which may take minutes.
+const VALIDATE_LOG: &str = "warn,gyre::plugins::compiling=info";
+
+const VALIDATE_EXAMPLES: &str = "\
+Examples:
+  gyre validate gyre.yaml
+  gyre validate echo.wasm --settings '{\"restricted\":true}'
+  gyre validate gyre.yaml -o json | jq '.mounts[].namespaces'
+
+It needs no cluster. It takes the flags of `gyre run`, and its environment variables. All problems are printed, each with its place.";
 
 const CONFIG_SCHEMA_EXAMPLES: &str = "\
 Examples:
@@ -130,8 +147,8 @@ Examples:
 
 const RBAC_EXAMPLES: &str = "\
 Examples:
+  gyre rbac echo.wasm --namespace team-a --namespaced
   gyre rbac --config gyre.yaml --service-account gyre-system/gyre | kubectl apply -f -
-  gyre rbac --plugin echo.wasm --namespace team-a --namespaced
   gyre rbac --config gyre.yaml --from-cluster   # before an upgrade: also what the host needs to delete children of former kinds";
 
 const COMPILE_EXAMPLES: &str = "\
@@ -146,14 +163,23 @@ struct RunArguments {
     /// Do not reload the configuration and the plugins when they change.
     #[arg(long)]
     no_reload: bool,
-    /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no
-    /// cluster.
-    #[arg(long)]
-    check: bool,
     /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
     /// account of the Pod].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Context in the kubeconfig file [default: the context that is current at the start].
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    #[command(flatten)]
+    host: HostArguments,
+}
+
+#[derive(Debug, Args)]
+struct ValidateArguments {
+    #[command(flatten)]
+    mount: RunMounts,
+    #[command(flatten)]
+    report: ReportArguments,
     #[command(flatten)]
     host: HostArguments,
 }
@@ -174,7 +200,7 @@ struct RbacArguments {
     #[command(flatten)]
     secure: SecureArguments,
     /// Namespace that the host runs in; give the same value as to `gyre run`.
-    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
+    #[arg(long, value_name = "NAMESPACE", env = "GYRE_HOME_NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
     /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no
     /// longer grants. Needed while parents own such children.
@@ -196,6 +222,8 @@ struct RbacArguments {
     /// resource names of their kinds. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
+    #[command(flatten)]
+    objects: ObjectsArguments,
 }
 
 #[derive(Debug, Args)]
@@ -207,23 +235,33 @@ struct PluginArguments {
     code: CodeArguments,
 }
 
+#[derive(Debug, Args)]
+struct CrdsArguments {
+    #[command(flatten)]
+    plugins: PluginArguments,
+    #[command(flatten)]
+    objects: ObjectsArguments,
+}
+
 /// Runs a command, from arguments that begin with the program's name. Returns 0 for success, 1 for
 /// failure, 2 for invalid arguments.
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
-    let command = match parse(arguments.into_iter().map(Into::into).collect()) {
+    let words: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let command = match parse(words.clone()) {
         Ok(Gyre { command }) => command,
         Err(error) => {
             #[cfg(not(feature = "tools"))]
-            let error = absent::explained(error, Gyre::command());
-            arguments::named_by_variable(error, Gyre::command()).exit()
+            let error = absent::explained(error, commands());
+            arguments::explained(error, &words, commands()).exit()
         }
     };
     let result = match command {
         Command::Run(arguments) => run(*arguments),
+        Command::Validate(arguments) => validate(*arguments),
         Command::Compile(arguments) => compile(&arguments),
         Command::Rbac(arguments) => rbac(&arguments),
         Command::Crds(arguments) => crds(&arguments),
-        Command::ConfigSchema => print(format_args!("{:#}\n", config::schema())),
+        Command::ConfigSchema => output::print(format_args!("{:#}\n", config::schema())),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         #[cfg(feature = "tools")]
         Command::Tool(tool) => return tool.run(),
@@ -233,16 +271,30 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
     ended(result)
 }
 
+/// The commands of the program, with their groups in `gyre --help`.
+fn commands() -> clap::Command {
+    groups::grouped(Gyre::command())
+}
+
 /// Parses the command line, with the values under `host` in the configuration file as defaults.
-fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
-    let parsed = Gyre::try_parse_from(&arguments)?;
+fn parse(mut arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
+    let parsed = Gyre::from_arg_matches(&commands().try_get_matches_from(&arguments)?)?;
     let (name, source) = match &parsed.command {
         Command::Run(arguments) => ("run", &arguments.mount.source),
+        Command::Validate(arguments) => ("validate", &arguments.mount.source),
         Command::Rbac(arguments) => ("rbac", &arguments.mount.source),
         _ => return Ok(parsed),
     };
-    let Some(file) = &source.config else { return Ok(parsed) };
-    let commands = Gyre::command().mut_subcommand(name, |command| config::with_defaults(command, file));
+    let file = match (&source.config, source.only_file()) {
+        (Some(file), _) => file.clone(),
+        (None, Some(file)) => {
+            let file = file.to_owned();
+            arguments::name_the_configuration(&mut arguments, &file);
+            file
+        }
+        (None, None) => return Ok(parsed),
+    };
+    let commands = commands().mut_subcommand(name, |command| config::with_defaults(command, &file));
     Gyre::from_arg_matches(&commands.try_get_matches_from(arguments)?)
 }
 
@@ -254,17 +306,18 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     }
     let traces = arguments.host.traces.traces(&instance())?;
     arguments.host.log.start("info", traces.as_ref())?;
+    warn_of_former_variables();
     let host = arguments.host;
     let source =
         Source::open_host(&mount, &host.election)?.with_grace(host.plugin_dir_grace.unwrap_or(config::PLUGIN_DIR_GRACE));
     let election = host.election.options(source.fence(), &host.home_namespace, source.name(), &instance())?;
-    if arguments.check {
-        return print(config::Table(&source.programs()));
-    }
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
         // `kubectl config use-context` must not move a running host to another user or cluster.
-        let context = connect::current_context(arguments.kubeconfig.as_deref()).await;
+        let context = match arguments.context {
+            Some(context) => Some(context),
+            None => connect::current_context(arguments.kubeconfig.as_deref()).await,
+        };
         let configuration = connect::configuration(arguments.kubeconfig.as_deref(), context.as_deref()).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let kubeconfig = arguments.kubeconfig.clone();
@@ -312,6 +365,33 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     })
 }
 
+/// Outside of a Pod, these variables may belong to other programs.
+fn warn_of_former_variables() {
+    for (former, now) in renamed::variables().filter(|_| is_in_pod()) {
+        // Kubernetes sets METRICS_PORT for a Service called metrics, to a URL.
+        let is_set = std::env::var(former).is_ok_and(|value| !value.starts_with("tcp://"));
+        if is_set && std::env::var_os(now).is_none() {
+            warn!("the environment variable {former} has no effect: it is called {now} now");
+        }
+    }
+}
+
+fn validate(arguments: ValidateArguments) -> anyhow::Result<()> {
+    let ValidateArguments { mount, report, host } = arguments;
+    let mut mount = MountArguments::from(mount);
+    mount.code.compile_apart();
+    if mount.is_empty() {
+        bail!(MissingArgument { command: "validate", argument: SOMETHING_TO_MOUNT });
+    }
+    host.traces.traces(&instance())?;
+    host.log.start(VALIDATE_LOG, None)?;
+    let source = Source::open_host(&mount, &host.election)?;
+    host.election.options(source.fence(), &host.home_namespace, source.name(), &instance())?;
+    let programs = source.programs();
+    let table = config::Table(&programs);
+    report.format.print(|| Ok(table.to_string()), || table.json())
+}
+
 fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() {
@@ -321,7 +401,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let programs = source.programs();
     let mut definitions = Vec::new();
     for (file, object) in manifests::read(&arguments.crds)? {
-        if object.get("kind").and_then(serde_json::Value::as_str) != Some("CustomResourceDefinition") {
+        if object.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
             bail!("{file} contains an object that is not a CustomResourceDefinition: leave it out of --crd");
         }
         definitions.push(object);
@@ -356,7 +436,10 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
         permissions.check_namespaced()?;
     }
     let objects = permissions.objects(source.name(), arguments.service_account.as_ref());
-    print_documents(objects.iter().map(Printed::yaml))
+    match arguments.objects.format {
+        ObjectFormat::Yaml => print_documents(objects.iter().map(Printed::yaml)),
+        ObjectFormat::Json => print_list(objects.iter().map(Printed::json).collect()),
+    }
 }
 
 fn former_kinds<'a>(
@@ -372,8 +455,9 @@ fn former_kinds<'a>(
     })
 }
 
-fn print(text: impl std::fmt::Display) -> anyhow::Result<()> {
-    write!(std::io::stdout(), "{text}").context("cannot write to standard output")
+/// Prints objects as one List, as kubectl does.
+fn print_list(items: Vec<Value>) -> anyhow::Result<()> {
+    output::print(format_args!("{:#}\n", json!({ "apiVersion": "v1", "kind": "List", "items": items })))
 }
 
 fn print_documents(
@@ -405,13 +489,17 @@ fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
-    let sandbox = arguments.code.sandbox()?;
+fn crds(arguments: &CrdsArguments) -> anyhow::Result<()> {
+    let CrdsArguments { plugins: PluginArguments { plugins, code }, objects } = arguments;
+    let sandbox = code.sandbox()?;
     let mut crds = Vec::new();
-    for path in &arguments.plugins {
+    for path in plugins {
         crds.extend_from_slice(&open(&sandbox, path)?.manifest().crds);
     }
-    print_documents(crds.iter().map(serde_saphyr::to_string))
+    match objects.format {
+        ObjectFormat::Yaml => print_documents(crds.iter().map(serde_saphyr::to_string)),
+        ObjectFormat::Json => print_list(crds),
+    }
 }
 
 /// The name of the Pod, which is its host name.

@@ -23,7 +23,7 @@ mod document;
 mod keys;
 mod load;
 mod process;
-mod quantity;
+pub(crate) mod quantity;
 mod read;
 mod schema;
 mod schema_errors;
@@ -360,7 +360,7 @@ impl Shared {
         let what = format!("files changed each time that they were read, {MOST_READS} times");
         let place = match &self.arguments.config {
             Some(path) => path.display().to_string(),
-            None => "--plugin and --plugin-dir".to_owned(),
+            None => "the plugins".to_owned(),
         };
         problems.add(Place::whole(&place.into()), what, "write each file once, or replace it atomically");
         // Drops the scan of the directory: the next one reports the changes.

@@ -6,7 +6,7 @@
 //!                   │         ▲
 //!                   │      plugins (files, compiled code)
 //!                   ├▶ commands: rbac, crds, inspect, record, shadow
-//!                   └▶ tools: render, test, check, diff, replay ─▶ gyre_offline, and dev, new
+//!                   └▶ tools: render, test, fuzz, diff, replay ─▶ gyre_offline, and dev, new
 //! ```
 //!
 //! The modules form layers. Each imports only from modules below it in this table:

@@ -8,7 +8,7 @@
 //! ```
 #![doc = include_str!("../README.md")]
 //!
-//! What is absent: a second implementation of the host. `gyre render`, `gyre test` and `gyre check`
+//! What is absent: a second implementation of the host. `gyre render`, `gyre test` and `gyre fuzz`
 //! run the same one. The command line is not needed.
 
 mod cases;

@@ -132,7 +132,7 @@ fn lost_cut_and_late_answers_to_a_creation_create_one_child() {
 fn a_proxy_in_the_environment_does_not_concern_an_api_server_on_this_machine() {
     let Some(cluster) = Cluster::for_test("proxy", &["proxy"]) else { return };
     let output = Command::new(GYRE)
-        .args(["diff", "--plugin", gyre_artifacts::ECHO, "--namespace", "proxy", "--kubeconfig"])
+        .args(["diff", gyre_artifacts::ECHO, "--namespace", "proxy", "--kubeconfig"])
         .arg(cluster.kubeconfig())
         // Nothing listens there.
         .env("HTTPS_PROXY", "http://127.0.0.1:1")

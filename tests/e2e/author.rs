@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::harness::GYRE;
+use crate::harness::{GYRE, listed_commands};
 
 /// Runs a command of the guide in a folder, with the tested `gyre` in PATH. Returns its output.
 fn run(folder: &Path, line: &str) -> String {
@@ -94,14 +94,10 @@ fn a_new_author_gets_a_running_plugin_by_the_guide() {
 fn completions_and_manual_pages_cover_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let help = run(folder.path(), "gyre --help");
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // The description of a command may continue on another line with a larger indentation.
-    let names =
-        listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|name| !["", "help"].contains(name));
-    let commands: Vec<&str> = names.collect();
+    let commands: Vec<&str> = listed_commands(&help).filter(|name| *name != "help").collect();
     assert!(commands.len() > 10, "{help}");
     let bash = run(folder.path(), "gyre completions bash");
-    run(folder.path(), "gyre man --directory pages");
+    run(folder.path(), "gyre man --to pages");
     for command in commands {
         assert!(bash.contains(command), "{command} cannot be completed");
         let page = fs::read_to_string(folder.path().join(format!("pages/gyre-{command}.1"))).unwrap();

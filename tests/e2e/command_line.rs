@@ -11,7 +11,7 @@ fn gyre(arguments: &[&str]) -> Output {
 }
 
 fn check(plugin: &Path, expected: &str) {
-    let output = gyre(&["run", "--plugin", &plugin.display().to_string(), "--kubeconfig", "/nonexistent"]);
+    let output = gyre(&["run", &plugin.display().to_string(), "--kubeconfig", "/nonexistent"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     let shown = plugin.display();
     assert!(matches!(output.status.code(), Some(1 | 2)), "{shown}: {:?}\n{stderr}", output.status);
@@ -53,18 +53,18 @@ fn files_that_are_no_plugins_have_distinct_errors() {
 fn wrong_arguments_are_named() {
     assert!(Path::new(gyre_artifacts::ECHO).exists());
     fn run<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-        [&["run", "--plugin", gyre_artifacts::ECHO], arguments].concat()
+        [&["run", gyre_artifacts::ECHO], arguments].concat()
     }
     for (arguments, code, expected) in [
-        (vec!["run"], 2, "--plugin"),
+        (vec!["run"], 2, "<PLUGIN>"),
         (vec!["crds"], 2, "<PLUGIN>"),
         (run(&["--workers", "0"]), 2, "expected a whole number from 1 to 256"),
         (run(&["--listen", "here"]), 2, "expected an address and port"),
-        (run(&["--settings", "echo"]), 2, "expected the plugin's name, =, and a JSON object"),
+        (run(&["--settings", "echo"]), 2, "expected a JSON object, such as"),
         (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin must be a JSON object, such as"),
         (run(&["--settings", "ecko={}"]), 1, "--settings ecko: the plugin ecko is not mounted; mounted are echo"),
         (run(&["--settings", r#"echo={"restrikted":true}"#]), 1, "restrikted"),
-        (run(&["--plugin", gyre_artifacts::ECHO]), 1, "a mount is called echo already"),
+        (run(&[gyre_artifacts::ECHO]), 1, "a mount is called echo already"),
         (run(&["--kubeconfig", "/nonexistent"]), 1, "/nonexistent"),
         (run(&["--log-level", "gyre=loud"]), 2, "--log-level"),
     ] {
@@ -85,7 +85,7 @@ fn flags_override_variables_which_override_the_file() {
     // A host needs a permission for Leases in its home namespace, also without `--ha`.
     let leases = |flags: &[&str], variables: &[(&str, &str)]| {
         let mut command = Command::new(GYRE);
-        command.env_remove("HA_ENABLED").env_remove("NAMESPACE").envs(variables.iter().copied());
+        command.env_remove("GYRE_HA").env_remove("GYRE_HOME_NAMESPACE").envs(variables.iter().copied());
         let output = command.args(["rbac", "--config", &file.display().to_string()]).args(flags).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let documents = String::from_utf8(output.stdout).unwrap();
@@ -94,9 +94,9 @@ fn flags_override_variables_which_override_the_file() {
         roles.filter_map(namespace).collect::<Vec<_>>()
     };
     assert_eq!(leases(&[], &[]), ["of-file"]);
-    assert_eq!(leases(&[], &[("NAMESPACE", "of-variable")]), ["of-variable"]);
-    assert_eq!(leases(&["--home-namespace", "of-flag"], &[("NAMESPACE", "of-variable")]), ["of-flag"]);
-    assert_eq!(leases(&[], &[("HA_ENABLED", "false")]), ["of-file"]);
+    assert_eq!(leases(&[], &[("GYRE_HOME_NAMESPACE", "of-variable")]), ["of-variable"]);
+    assert_eq!(leases(&["--home-namespace", "of-flag"], &[("GYRE_HOME_NAMESPACE", "of-variable")]), ["of-flag"]);
+    assert_eq!(leases(&[], &[("GYRE_HA", "false")]), ["of-file"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn precompiled_plugins_are_not_compiled_again() {
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path().display().to_string();
     assert!(gyre(&["compile", "--code-cache", &cache, gyre_artifacts::ECHO]).status.success());
-    let output = gyre(&["run", "--plugin", gyre_artifacts::ECHO, "--code-cache", &cache, "--kubeconfig", "/nonexistent"]);
+    let output = gyre(&["run", gyre_artifacts::ECHO, "--code-cache", &cache, "--kubeconfig", "/nonexistent"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("compiled=Cache"), "{stderr}");
 }
@@ -134,5 +134,5 @@ fn a_closed_output_causes_no_error_message() {
     check(&["crds", gyre_artifacts::ECHO], false);
     check(&["inspect", gyre_artifacts::ECHO], false);
     check(&["render", gyre_artifacts::ECHO, "-f", sample], false);
-    check(&["dev", "--plugin", gyre_artifacts::ECHO, "-f", sample, "--once"], true);
+    check(&["dev", gyre_artifacts::ECHO, "-f", sample, "--once"], true);
 }

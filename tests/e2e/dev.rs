@@ -27,7 +27,7 @@ fn dev_prints_changes_and_no_objects_from_before_the_watch() {
     fs::copy(gyre_artifacts::probes::NARROWED, &plugin).unwrap();
     let log = folder.path().join("log");
     let mut command = Command::new(GYRE);
-    command.args(["dev", "--plugin", "it.wasm", "--kubeconfig", "here.kubeconfig"]).current_dir(folder.path());
+    command.args(["dev", "it.wasm", "--kubeconfig", "here.kubeconfig"]).current_dir(folder.path());
     let _dev = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5)).unwrap();
     let said = await_printed(&log, "export KUBECONFIG=");
     let kubeconfig = said.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG=")).unwrap();
@@ -89,7 +89,7 @@ spec:
 #[test]
 fn refused_objects_do_not_keep_the_others_from_being_applied() {
     let Some(tools) = tools_or_skip().expect("the tools, or none") else { return };
-    for arguments in [&["--cluster-only"][..], &["--plugin", gyre_artifacts::probes::NARROWED][..]] {
+    for arguments in [&["--cluster-only"][..], &[gyre_artifacts::probes::NARROWED][..]] {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("objects.yaml"), SOME_REFUSED).unwrap();
         let log = folder.path().join("log");

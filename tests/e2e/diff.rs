@@ -136,13 +136,13 @@ fn a_diff_previews_the_deletion_of_children_of_an_undeclared_kind() {
     assert_eq!(deletes(&[]), expected, "as the inventory has it");
     cluster.kubectl(&["delete", "configmap", "-n", home, "narrowing-inventory"]);
     assert_eq!(deletes(&[]), [""; 0], "nobody knows");
-    assert_eq!(deletes(&["--was", &wide]), expected);
+    assert_eq!(deletes(&["--from", &wide]), expected);
 
     let value = "aHVudGVyMi1odW50ZXIy";
     let patch = json!({ "data": { "password": value } }).to_string();
     cluster.kubectl(&["patch", "secret", "-n", namespace, "a", "--type=merge", "-p", &patch]);
     let shown =
-        |arguments: &[&str]| diff_in(namespace, &cluster, &narrow, &[&["-o", "json", "--was", &wide], arguments].concat()).1;
+        |arguments: &[&str]| diff_in(namespace, &cluster, &narrow, &[&["-o", "json", "--from", &wide], arguments].concat()).1;
     let said = shown(&[]);
     assert!(said.contains("password") && !said.contains(value), "{said}");
     assert!(shown(&["--secrets"]).contains(value));

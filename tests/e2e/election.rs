@@ -325,7 +325,7 @@ fn a_terminated_leader_finishes_its_calls_and_releases_the_lease() {
     cluster.install_crds(&[gyre_artifacts::guests::ENDLESS_LOOP]);
     let Some(start) = cluster.audit_mark() else { return };
     let plugins = [gyre_artifacts::probes::TENANT, gyre_artifacts::guests::ENDLESS_LOOP];
-    let deadline = DEADLINE.as_millis().to_string();
+    let deadline = format!("{}ms", DEADLINE.as_millis());
     let deployment = Deployment::new(&cluster, namespace, &plugins, &["--name", namespace, "--call-deadline", &deadline]);
     let client = deployment.client();
     let leases = Leases::new(&client, namespace);

@@ -17,7 +17,7 @@ use std::process::Command;
 
 use regex::Regex;
 
-use crate::harness::GYRE;
+use crate::harness::{GYRE, listed_commands};
 
 const PROMPT: &str = "$ ";
 
@@ -30,10 +30,7 @@ fn goldens() -> PathBuf {
 fn commands() -> BTreeSet<String> {
     let output = Command::new(GYRE).arg("--help").output().expect("gyre runs");
     let help = String::from_utf8(output.stdout).expect("UTF-8");
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // The description of a command may continue on another line with a larger indentation.
-    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+    listed_commands(&help).map(str::to_owned).collect()
 }
 
 fn stage() -> tempfile::TempDir {

@@ -151,7 +151,7 @@ fn objects_that_make_the_plugin_fault_quarantine_only_their_namespaces() {
     let names = ["one-tenant-a", "one-tenant-b", "one-tenant-c", "quiet-tenant", "new-tenant"];
     let [_, _, _, quiet, new] = names;
     let Some(cluster) = Cluster::for_test("one-tenant", &names) else { return };
-    let host = cluster.host_with(&[gyre_artifacts::probes::FICKLE], &names, &["--call-deadline", "10000"]);
+    let host = cluster.host_with(&[gyre_artifacts::probes::FICKLE], &names, &["--call-deadline", "10s"]);
     let floods =
         |namespace: &str| (0..6).map(|number| fickle(namespace, &format!("flood-{number}"), "flood")).collect::<Vec<_>>();
     let quarantined = |count: f64| {

@@ -17,6 +17,12 @@ use crate::network::Link;
 use crate::plane::{Plane, Server};
 use crate::preview_check::PreviewCheck;
 
+/// The commands in the output of `gyre --help`, which are listed in groups.
+pub(crate) fn listed_commands(help: &str) -> impl Iterator<Item = &str> {
+    let groups = help.lines().take_while(|line| *line != "Options:");
+    groups.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|name| !name.is_empty())
+}
+
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
 /// The timeout of everything on the busiest machine. It ends tests that would never end, and says
@@ -28,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// way arrives earlier.
 const IDLE_FOR: Duration = Duration::from_millis(100);
 /// The arguments by which no call of a plugin runs into its deadline because the machine is busy.
-pub(crate) const UNHURRIED: [&str; 2] = ["--call-deadline", "600000"];
+pub(crate) const UNHURRIED: [&str; 2] = ["--call-deadline", "600s"];
 
 /// Each plugin that ships, with its folder in `plugins/`.
 pub(crate) const SHIPPED: [(&str, &str); 7] = [
@@ -171,7 +177,7 @@ impl Cluster {
         }
         command.env("NO_COLOR", "1");
         for plugin in plugins {
-            command.args(["--plugin", plugin]);
+            command.arg(plugin);
         }
         for namespace in namespaces {
             command.args(["--namespace", namespace]);
@@ -198,7 +204,7 @@ impl Cluster {
 
     /// Previews the actions of a host that is about to start, unless another one does them.
     fn new_preview_check(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Arc<PreviewCheck>> {
-        let plugins = plugins.iter().flat_map(|plugin| ["--plugin", plugin]);
+        let plugins = plugins.iter().copied();
         let namespaces = namespaces.iter().flat_map(|namespace| ["--namespace", namespace]);
         let arguments: Vec<&str> = plugins.chain(namespaces).chain(arguments.iter().copied()).collect();
         let preview_check = Arc::new(PreviewCheck::new(self.plane, &self.test, &self.render_kubeconfig, &arguments)?);

@@ -273,7 +273,7 @@ fn a_hostile_plugin_and_a_hostile_tenant_leave_nothing_behind_and_write_nowhere_
     let Some(start) = cluster.audit_mark() else { return };
     let counted = Counted::new(&cluster, ITSELF);
     let plugins = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
-    let host = cluster.counted_host(&counted, &plugins, &namespaces, &["--call-deadline", "2000"]);
+    let host = cluster.counted_host(&counted, &plugins, &namespaces, &["--call-deadline", "2s"]);
     let echo = |name: String| {
         json!({
             "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",

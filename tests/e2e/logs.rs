@@ -98,13 +98,11 @@ fn a_panic_is_a_line_that_names_the_object_at_any_level() {
     }
 }
 
-/// As echoperator does, unless ENV is "local".
 #[test]
-fn logs_are_json_unless_the_environment_is_local() {
-    let Some(cluster) = Cluster::for_test("log-environment", &["log-environment"]) else { return };
-    for (environment, is_json) in [("production", true), ("local", false)] {
-        let arguments = ["--log-environment", environment];
-        let host = cluster.host_with(&[gyre_artifacts::GATEWAY], &["log-environment"], &arguments);
+fn logs_are_text_or_json() {
+    let Some(cluster) = Cluster::for_test("log-format", &["log-format"]) else { return };
+    for (format, is_json) in [("json", true), ("text", false)] {
+        let host = cluster.host_with(&[gyre_artifacts::GATEWAY], &["log-format"], &["--log-format", format]);
         let log = host.log();
         let first = log.lines().next().expect("a line");
         assert_eq!(serde_json::from_str::<Value>(first).is_ok(), is_json, "{first}");

@@ -13,7 +13,6 @@
 mod admission;
 mod answers;
 mod author;
-mod check;
 mod client;
 mod command_line;
 mod composed;
@@ -28,6 +27,7 @@ mod errors;
 mod failures;
 mod faults;
 mod finalize;
+mod fuzz;
 mod gateway;
 mod harness;
 mod hostile;

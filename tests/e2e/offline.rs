@@ -124,9 +124,9 @@ fn compiling_a_large_plugin_is_announced() {
         (&["inspect", plugin][..], false),
         (&["render", plugin, "-f", text(&sample)], false),
         (&["test", plugin, text(cases.path()), "--filter", "new"], false),
-        (&["check", plugin, "-f", text(&sample), "--cases", "0"], false),
-        (&["run", "--check", "--plugin", plugin], true),
-        (&["dev", "--once", "--plugin", plugin, "-f", text(&sample)], true),
+        (&["fuzz", plugin, "-f", text(&sample), "--cases", "0"], false),
+        (&["validate", plugin], true),
+        (&["dev", "--once", plugin, "-f", text(&sample)], true),
     ] {
         let cache = tempfile::tempdir().unwrap();
         let run = || {
@@ -154,8 +154,8 @@ fn an_error_comes_without_a_backtrace() {
     for variable in ["1", "full"] {
         for (arguments, lines) in [
             (&["inspect", "missing.wasm"][..], 1),
-            (&["run", "--plugin", "missing.wasm"], 2),
-            (&["dev", "--once", "--plugin", "missing.wasm"], 2),
+            (&["run", "missing.wasm"], 2),
+            (&["dev", "--once", "missing.wasm"], 2),
             (&["test", gyre_artifacts::guests::TRAP, "missing"], 1),
             (&["inspect", env!("CARGO_MANIFEST_DIR")], 1),
         ] {
@@ -311,7 +311,7 @@ fn a_plugin_is_inspected() {
         let (_, said) = gyre(&["inspect", plugin]);
         assert!(said.lines().any(|line| line == format!("writes to    {expected}")), "{said}");
     }
-    let (code, said) = gyre(&["inspect", gyre_artifacts::ECHO, "--json"]);
+    let (code, said) = gyre(&["inspect", gyre_artifacts::ECHO, "-o", "json"]);
     assert_eq!(code, Some(0), "{said}");
     let inspected: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(inspected["manifest"]["parent"]["kind"], "Echo");

@@ -341,7 +341,7 @@ fn a_checked_configuration_shows_where_each_mount_may_write() {
             mounts[0]["namespaces"] = namespaces;
         }
         let file = folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
-        let output = Command::new(GYRE).args(["run", "--check", "--config", &file]).output().expect("gyre runs");
+        let output = Command::new(GYRE).args(["validate", &file]).output().expect("gyre runs");
         let table = String::from_utf8(output.stdout).expect("UTF-8");
         let column = |line: &str, index: usize| line.split_whitespace().nth(index).map(str::to_owned);
         let lines: Vec<&str> = table.lines().collect();
@@ -362,7 +362,7 @@ fn the_rules_of_one_plugin_replace_neither_those_of_another_nor_the_charts() {
     let folder = Folder::new();
     let of = |plugin: &str, more: &[&str]| {
         let account = ["--service-account", "gyre-system/gyre"];
-        let objects = rbac(&[&["--plugin", plugin][..], &account, more].concat());
+        let objects = rbac(&[&[plugin][..], &account, more].concat());
         let host = objects.iter().filter(|object| object["metadata"]["name"].as_str().unwrap().ends_with(":host"));
         (identities(&objects), host.cloned().collect::<Vec<Value>>())
     };
@@ -417,9 +417,9 @@ fn what_a_plugin_needs_to_grant_permissions_is_proposed_in_comments() {
     assert_eq!(proposed(&granting(json!({ "impersonate": "a/writer" }))), all("gyre:mount:granting:writer"));
     let only = granting(json!({ "grants": { "children": ["RoleBinding.v1.rbac.authorization.k8s.io"] } }));
     assert_eq!(proposed(&only), [format!("gyre:mount:granting: {bind}")].into());
-    let worldwide = printed(&["--plugin", gyre_artifacts::probes::WORLDWIDE]);
+    let worldwide = printed(&[gyre_artifacts::probes::WORLDWIDE]);
     assert_eq!(proposed(&worldwide), ["gyre:mount:worldwide: escalate clusterroles".to_owned()].into());
-    assert!(!printed(&["--plugin", gyre_artifacts::ECHO]).contains('#'));
+    assert!(!printed(&[gyre_artifacts::ECHO]).contains('#'));
 }
 
 /// The API server refuses the children with the rules alone, and accepts them with the proposals.
@@ -428,7 +428,7 @@ fn a_plugin_that_grants_permissions_works_with_the_proposed_rules() {
     let Some(cluster) = Cluster::for_test("granting", &["granting"]) else { return };
     let Plane::Real(plane) = &cluster.plane else { panic!("devcluster authorizes nobody") };
     cluster.kubectl(&["create", "serviceaccount", "host", "-n", "granting"]);
-    let arguments = ["--plugin", gyre_artifacts::probes::GRANTING, "--namespace", "granting", "--home-namespace", "granting"];
+    let arguments = [gyre_artifacts::probes::GRANTING, "--namespace", "granting", "--home-namespace", "granting"];
     let text = printed(&[&arguments[..], &["--service-account", "granting/host"]].concat());
     let apply = |text: &str| cluster.apply_all(&serde_saphyr::from_multiple::<Value>(text).unwrap());
     apply(&text);
@@ -491,7 +491,7 @@ fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
 #[test]
 fn a_forged_child_takes_no_request_that_the_rules_do_not_permit_and_delays_nothing() {
     let Some(cluster) = Cluster::for_test("forging", &["forging", "forging-tenant"]) else { return };
-    let permitted = permissions(&["--plugin", gyre_artifacts::ECHO, "--namespace", "forging", "--namespace", "forging-tenant"]);
+    let permitted = permissions(&[gyre_artifacts::ECHO, "--namespace", "forging", "--namespace", "forging-tenant"]);
     let Some(mark) = cluster.audit_mark() else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO], &["forging", "forging-tenant"]);
     let echo = |message: &str| {

@@ -57,9 +57,8 @@ const MISTOLD: &str = "mistold";
 const UNFINISHED: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
 /// The flags with a value that both `gyre run` and `gyre render` take.
-const WITH_VALUE: [&str; 12] = [
+const WITH_VALUE: [&str; 11] = [
     "--config",
-    "--plugin",
     "--plugin-dir",
     "--settings",
     "--namespace",
@@ -125,7 +124,7 @@ impl PreviewCheck {
             if WITH_VALUE.contains(argument) {
                 command.push(own(argument));
                 command.extend(given.next().copied().map(own));
-            } else if *argument == "--adopt" {
+            } else if *argument == "--adopt" || argument.ends_with(".wasm") {
                 command.push(own(argument));
             }
         }

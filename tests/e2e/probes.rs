@@ -66,7 +66,7 @@ fn a_host_whose_plugins_never_answer_is_alive_and_ready() {
     let Some(cluster) = Cluster::for_test("probes-loop", &["probes-loop"]) else { return };
     let _guests = guest_crds();
     cluster.install_crds(&[guests::ENDLESS_LOOP]);
-    let host = cluster.host_with(&[guests::ENDLESS_LOOP], &["probes-loop"], &["--call-deadline", "500"]);
+    let host = cluster.host_with(&[guests::ENDLESS_LOOP], &["probes-loop"], &["--call-deadline", "500ms"]);
     ready(&cluster, &host);
     let names: Vec<String> = (0..8).map(|number| format!("it-{number}")).collect();
     cluster.apply_all(&names.iter().map(|name| guest("EndlessLoop", "probes-loop", name, json!({}))).collect::<Vec<_>>());

@@ -38,8 +38,8 @@ fn a_running_host_records_its_calls_and_they_replay() {
     let folder = Folder::new();
     let file = format!("{}/calls.jsonl", folder.path());
     let from = host.url();
-    // Nothing changes, so nothing would be recorded without `--again`.
-    let recorded = gyre(&["record", "indiscreet", "--from", &from, "-o", &file, "--again", "--calls", "5"]);
+    // Nothing changes, so nothing would be recorded without `--all`.
+    let recorded = gyre(&["record", "indiscreet", "--from", &from, "--to", &file, "--all", "--calls", "5"]);
     assert!(recorded.status.success(), "{}", text(&recorded.stderr));
     assert!(text(&recorded.stderr).starts_with("5 calls, "), "{}", text(&recorded.stderr));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -50,11 +50,11 @@ fn a_running_host_records_its_calls_and_they_replay() {
     }
     assert!(host.metric("gyre_recorded_calls_total", &["indiscreet", "recorded"]) >= 5.0);
 
-    let replayed = gyre(&["replay", &file, gyre_artifacts::probes::INDISCREET]);
+    let replayed = gyre(&["replay", gyre_artifacts::probes::INDISCREET, &file]);
     assert_eq!(replayed.status.code(), Some(0), "{}{}", text(&replayed.stdout), text(&replayed.stderr));
     assert!(text(&replayed.stdout).contains(": 5 identical, 0 differ"), "{}", text(&replayed.stdout));
 
-    let line = [GYRE, "replay", &file, gyre_artifacts::probes::INDISCREET].join(" ");
+    let line = [GYRE, "replay", gyre_artifacts::probes::INDISCREET, &file].join(" ");
     if let Ok(shown) = Command::new("script").args(["-qec", &line, "/dev/null"]).output() {
         assert!(text(&shown.stdout).contains("\r5 calls replayed"), "{}", text(&shown.stdout));
     }

@@ -109,7 +109,7 @@ fn metrics_and_state_need_a_permission_and_probes_need_none() {
     cluster.kubectl(&["create", "serviceaccount", "host", "-n", "secure"]);
     let arguments = ["--namespace", "secure", "--home-namespace", "secure", "--service-account", "secure/host"];
     let rbac = Command::new(GYRE)
-        .args(["rbac", "--plugin", gyre_artifacts::ECHO, "--name", "secure", "--metrics-secure"])
+        .args(["rbac", gyre_artifacts::ECHO, "--name", "secure", "--metrics-secure"])
         .args(arguments)
         .output()
         .expect("gyre runs");
@@ -179,7 +179,7 @@ fn a_certificate_that_cannot_be_used_is_an_error_that_names_it() {
                       contexts: [{name: x, context: {cluster: x, user: x}}]\ncurrent-context: x\nusers: [{name: x}]\n";
     let kubeconfig = folder.put("kubeconfig", kubeconfig);
     let arguments = ["--kubeconfig", &kubeconfig, "--listen", "127.0.0.1:0", "--metrics-secure", "--metrics-cert-path", &path];
-    let run = Command::new(GYRE).args(["run", "--plugin", gyre_artifacts::ECHO]).args(arguments).output().expect("gyre runs");
+    let run = Command::new(GYRE).args(["run", gyre_artifacts::ECHO]).args(arguments).output().expect("gyre runs");
     let said = String::from_utf8_lossy(&run.stderr);
     assert!(said.contains(&format!("cannot use the certificate in {path}")), "{said}");
     assert_eq!(run.status.code(), Some(1));

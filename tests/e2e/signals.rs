@@ -31,14 +31,14 @@ fn calls_may_end_after_the_first_signal_and_are_aborted_by_the_second() {
         host
     };
     cluster.apply(&guest("EndlessLoop", "signals", "it", json!({})).to_string());
-    let mut host = run("60000");
+    let mut host = run("60s");
     assert!(host.process.exited().unwrap().is_none(), "its call goes on for a minute");
     host.process.signal(Signal::Terminate).unwrap();
     let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(1), "{}", host.log());
 
     // A call that ends in time still has its status written.
-    let mut host = run("4000");
+    let mut host = run("4s");
     let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", host.log());
     cluster.reason("signals", "endlessloop", "it", "Ready", "DeadlineExceeded");

@@ -41,7 +41,7 @@ pub fn keys(schema: &Value) -> Vec<&str> {
 }
 
 /// The most similar known word, if one is similar enough.
-fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let distance = |known: &str| {
         let known = known.to_lowercase();

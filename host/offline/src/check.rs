@@ -1,4 +1,4 @@
-//! Tries to break a plugin in simulated clusters: `gyre check`.
+//! Tries to break a plugin in simulated clusters: `gyre fuzz`.
 //!
 //! ```text
 //!   files ──▶ setup ──▶ undisturbed: converges? also after a restart? ─▶ children, parents

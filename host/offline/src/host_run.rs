@@ -101,12 +101,33 @@ impl HostRun {
         self.parents.iter().map(of).collect()
     }
 
-    pub(crate) fn is_fine(&self) -> bool {
-        let is_bad = |action: &Action| {
-            let is_warning = action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning");
-            is_warning || action.refusal.is_some()
+    /// The refused requests and the Warning events.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &Action> {
+        self.actions.iter().filter(|action| action.refusal.is_some() || is_warning(action))
+    }
+
+    /// Returns whether the host did all that the plugin wants: it converged, nothing was refused,
+    /// and no parent is stalled or waits for another attempt.
+    pub(crate) fn is_complete(&self) -> bool {
+        let of_type = |parent: &'_ Value, kinds: &[&str]| {
+            let conditions = parent.pointer("/status/conditions").and_then(Value::as_array);
+            conditions.into_iter().flatten().any(|condition| {
+                let is = |field: &str, values: &[&str]| {
+                    condition.get(field).and_then(Value::as_str).is_some_and(|value| values.contains(&value))
+                };
+                is("type", kinds) && (kinds.contains(&"Ready") || is("status", &["True"]))
+            })
         };
-        self.end == End::Converged && !self.actions.iter().any(is_bad)
+        // The host writes no conditions to Kubernetes' own kinds, only events.
+        let lacks_conditions = |parent: &Value| !of_type(parent, &["Ready"]);
+        let is_warned = |parent: &Value| {
+            let subject = Subject::of(parent);
+            self.actions.iter().any(|action| is_warning(action) && action.subject == subject)
+        };
+        let is_stuck =
+            |parent: &Value| of_type(parent, &["Stalled", "Reconciling"]) || (lacks_conditions(parent) && is_warned(parent));
+        let is_refused = self.actions.iter().any(|action| action.refusal.is_some());
+        self.end == End::Converged && !is_refused && !self.parents.iter().any(is_stuck)
     }
 
     /// The complete result, for people and golden files. Delays are rounded, because a delay until
@@ -121,6 +142,10 @@ impl HostRun {
         }
         summary
     }
+}
+
+fn is_warning(action: &Action) -> bool {
+    action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning")
 }
 
 #[cfg(test)]

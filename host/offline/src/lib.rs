@@ -11,7 +11,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`check`] | tries to break a plugin: `gyre check` |
+//! | [`check`] | tries to break a plugin: `gyre fuzz` |
 //! | [`diff`], [`render_output`] | what would change in a live cluster; what `gyre render` prints |
 //! | [`preview`] | what a host would do in a live cluster, by a copy of its objects |
 //! | [`rendered`], [`selection`] | runs a host on objects of files; which objects are reconciled |

@@ -15,6 +15,8 @@ use crate::preview::texts_of_secrets;
 
 const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
 
+const ENDLESS: &str = "The host never stops writing: the plan is cut off.";
+
 const UNOWNED: &str = "\
 # Owner references are left out where the files do not give the UID of the owner, because the garbage collector deletes objects whose
 # owners do not exist. To print owner references, set metadata.uid of the objects in the files.
@@ -69,9 +71,15 @@ impl RenderOutput {
         Ok(Self { host_run: HostRun { actions, end, requeues, parents }, invented, withheld, remarks })
     }
 
-    /// Returns whether there are no warnings and refusals.
-    pub fn is_fine(&self) -> bool {
-        self.host_run.is_fine()
+    /// The warnings: refused requests, Warning events, and a host that never stops writing.
+    pub fn warnings(&self) -> Vec<String> {
+        let endless = (self.host_run.end == End::NonConverging).then(|| ENDLESS.to_owned());
+        self.host_run.warnings().map(ToString::to_string).chain(endless).collect()
+    }
+
+    /// Returns whether the host did all that the plugin wants.
+    pub fn is_complete(&self) -> bool {
+        self.host_run.is_complete()
     }
 
     /// The output as JSON.
@@ -102,7 +110,7 @@ impl RenderOutput {
             commented(&mut text, "# ", remark);
         }
         if host_run.end == End::NonConverging {
-            text.push_str("# The host never stops writing: the plan is cut off.\n");
+            commented(&mut text, "# ", ENDLESS);
         }
         for status in self.host_run.statuses() {
             let object = status.get("object").and_then(Value::as_str).unwrap_or_default();

@@ -3,7 +3,7 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-pub(super) const TOOLS: [&str; 10] = ["render", "test", "check", "diff", "new", "types", "completions", "man", "dev", "replay"];
+pub(super) const TOOLS: [&str; 10] = ["render", "test", "fuzz", "diff", "new", "types", "completions", "man", "dev", "replay"];
 
 pub(super) fn explained(error: clap::Error, mut commands: Command) -> clap::Error {
     match error.get(ContextKind::InvalidSubcommand) {

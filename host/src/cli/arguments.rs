@@ -1,8 +1,13 @@
-//! Error messages about arguments that are missing or invalid.
+//! Error messages about arguments that are missing, unknown or invalid.
+
+use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use gyre_input::schema::nearest;
 
+use super::renamed;
 use crate::config::values::MissingArgument;
 
 pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, mut all: Command) -> ! {
@@ -14,22 +19,90 @@ pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, m
     }
 }
 
+/// Adds a tip to an error: the present or the similar name of what is unknown, or the environment
+/// variable that an invalid value comes from. clap's own tips suggest unrelated names.
+pub(super) fn explained(error: clap::Error, words: &[OsString], mut all: Command) -> clap::Error {
+    all.build();
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => unknown_command(error, &all),
+        ErrorKind::UnknownArgument => unknown_flag(error, words, &all),
+        _ => named_by_variable(error, &all),
+    }
+}
+
+fn unknown_command(mut error: clap::Error, all: &Command) -> clap::Error {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let name = name.clone();
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.remove(ContextKind::Suggested);
+    if let Some(tip) = renamed::tip_for_command(&name) {
+        error.insert(ContextKind::Suggested, tips(tip));
+    } else if let Some(near) = nearest(&name, all.get_subcommands().map(Command::get_name)) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()]));
+    }
+    error
+}
+
+fn unknown_flag(mut error: clap::Error, words: &[OsString], all: &Command) -> clap::Error {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
+    let flag = flag.clone();
+    if !flag.starts_with('-') {
+        return error;
+    }
+    error.remove(ContextKind::SuggestedArg);
+    error.remove(ContextKind::Suggested);
+    let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
+    let Some(command) = names.find(|word| !word.starts_with('-')).and_then(|name| all.find_subcommand(name)) else {
+        return error;
+    };
+    let spelled = |argument: &clap::Arg| {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        long.into_iter().chain(short).collect::<Vec<_>>()
+    };
+    let known: Vec<String> = command.get_arguments().filter(|argument| !argument.is_hide_set()).flat_map(spelled).collect();
+    let has = |name: &str| known.iter().any(|known| known == name);
+    if let Some(tip) = renamed::tip_for_flag(command.get_name(), &flag, has) {
+        error.insert(ContextKind::Suggested, tips(tip));
+    } else if let Some(word) = flag.strip_prefix("--") {
+        let near = nearest(word, known.iter().filter_map(|known| known.strip_prefix("--")));
+        if let Some(near) = near {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{near}")));
+        }
+    }
+    error
+}
+
+fn tips(text: String) -> ContextValue {
+    ContextValue::StyledStrs(vec![text.into()])
+}
+
 /// Names the environment variable that an invalid value comes from, because clap does not.
-pub(super) fn named_by_variable(mut error: clap::Error, mut commands: Command) -> clap::Error {
+fn named_by_variable(mut error: clap::Error, all: &Command) -> clap::Error {
     let (Some(ContextValue::String(argument)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
     else {
         return error;
     };
-    commands.build();
-    let arguments = commands.get_subcommands().flat_map(Command::get_arguments);
+    let arguments = all.get_subcommands().flat_map(Command::get_arguments);
     let variable = arguments
         .filter(|known| known.to_string() == *argument)
         .filter_map(clap::Arg::get_env)
         .find(|variable| std::env::var_os(variable).is_some_and(|set| set == value.as_str()));
     if let Some(variable) = variable {
-        let note = format!("the value comes from the environment variable {}", variable.display());
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![note.into()]));
+        // Kubernetes sets NAME_PORT for a Service NAME in the namespace, to a URL.
+        let remedy = if value.starts_with("tcp://") { "; set enableServiceLinks: false in the Pod" } else { "" };
+        let note = format!("the value comes from the environment variable {}{remedy}", variable.display());
+        error.insert(ContextKind::Suggested, tips(note));
     }
     error
+}
+
+/// Makes the argument that is this file the value of --config.
+pub(super) fn name_the_configuration(arguments: &mut [OsString], file: &Path) {
+    if let Some(argument) = arguments.iter_mut().rev().find(|argument| argument.as_os_str() == file.as_os_str()) {
+        let mut named = OsString::from("--config=");
+        named.push(file.as_os_str());
+        *argument = named;
+    }
 }

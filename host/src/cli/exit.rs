@@ -3,10 +3,9 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use gyre_engine::error::error_chain;
 
-use super::{Gyre, arguments};
+use super::{arguments, commands};
 use crate::config::values::WrongArguments;
 
 /// Exit codes of most commands: 0 success, 1 failure, 2 invalid arguments.
@@ -31,7 +30,7 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
         return code;
     }
     if let Some(missing) = error.downcast_ref() {
-        arguments::missing(missing, Gyre::command());
+        arguments::missing(missing, commands());
     }
     // Prints each source once: some errors contain the text of theirs.
     let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));

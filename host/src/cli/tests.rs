@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum as _;
 use clap::error::ErrorKind;
 
+use super::groups::GROUPS;
+use super::renamed::{RENAMED, SYNONYMS, rows, variables};
+
 use super::*;
 
 fn commands() -> Vec<clap::Command> {
-    let mut command = Gyre::command();
+    let mut command = super::commands();
     command.build();
     command.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect()
 }
@@ -58,7 +61,7 @@ fn gyres(line: &str) -> Vec<Vec<String>> {
 /// The error in the arguments of a `gyre`, if any; `incomplete` ones may lack required arguments.
 fn wrong(arguments: &[String], incomplete: bool) -> Option<String> {
     let words = std::iter::once("gyre".to_owned()).chain(arguments.iter().cloned());
-    let error = Gyre::command().try_get_matches_from(words).err()?;
+    let error = super::commands().try_get_matches_from(words).err()?;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
         ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if incomplete => None,
@@ -87,7 +90,7 @@ fn command_lines_are_split_as_by_a_shell() {
     assert_eq!(programs("a 'b c' \"d\" | e > f # g"), [vec!["a", "b c", "d"], vec!["e"]]);
     assert_eq!(programs("a=1 b -c=d && e >> f g"), [vec!["a=1", "b", "-c=d"], vec!["e", "g"]]);
     assert_eq!(gyres("A=1 gyre run | kubectl exec it -- /gyre record echo > it"), [vec!["run"], vec!["record", "echo"]]);
-    assert!(wrong(&["dev".to_owned(), "--plugn".to_owned()], true).is_some());
+    assert!(wrong(&["dev".to_owned(), "--kubecofig".to_owned()], true).is_some());
 }
 
 #[test]
@@ -110,13 +113,13 @@ fn completions_and_manual_pages_are_made_for_every_command() {
     let names: BTreeSet<String> = commands().iter().map(|command| command.get_name().to_owned()).collect();
     for shell in clap_complete::Shell::value_variants() {
         let mut script = Vec::new();
-        clap_complete::generate(*shell, &mut Gyre::command(), "gyre", &mut script);
+        clap_complete::generate(*shell, &mut super::commands(), "gyre", &mut script);
         let script = String::from_utf8(script).unwrap();
         let unknown: Vec<&String> = names.iter().filter(|name| !script.contains(name.as_str())).collect();
         assert!(unknown.is_empty(), "{shell} completes no {unknown:?}");
     }
     let folder = tempfile::tempdir().unwrap();
-    clap_mangen::generate_to(Gyre::command(), folder.path()).unwrap();
+    clap_mangen::generate_to(super::commands(), folder.path()).unwrap();
     for command in commands() {
         let page = fs::read_to_string(folder.path().join(format!("gyre-{}.1", command.get_name()))).unwrap();
         // groff puts backslashes before hyphens.
@@ -130,7 +133,7 @@ fn completions_and_manual_pages_are_made_for_every_command() {
 
 #[test]
 fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
-    let named = ["plugin", "plugin-dir", "settings", "namespace"];
+    let named = ["plugin-dir", "settings", "namespace"];
     let policy = ["adopt", "max-retries", "quarantine-after", "min-requeue-after", "call-deadline", "call-memory"];
     let code = ["code-cache", "compiled"];
     let lasting = ["name", "workers", "no-reload"];
@@ -138,10 +141,11 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
     let offline = [&named[..], &policy, &code].concat();
     let expected = |command: &str| match command {
         "run" => all.clone(),
+        "validate" => all.iter().copied().filter(|flag| *flag != "no-reload").collect(),
         "dev" => [&offline[..], &["config", "workers"]].concat(),
         "rbac" => [&["config", "name"][..], &named, &code].concat(),
         "render" | "diff" => [&offline[..], &["config"]].concat(),
-        "test" | "check" => offline.clone(),
+        "test" | "fuzz" => offline.clone(),
         "compile" | "crds" | "inspect" | "replay" => code.to_vec(),
         _ => vec![],
     };
@@ -154,18 +158,223 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
     }
     let refused = |line: &str| {
         let words = ["gyre"].into_iter().chain(line.split(' '));
-        Gyre::command().try_get_matches_from(words).expect_err(line).kind()
+        super::commands().try_get_matches_from(words).expect_err(line).kind()
     };
     for line in
-        ["render it.wasm -f it --name it", "test it.wasm it --config it", "check it.wasm -f it --workers 3", "dev --no-reload"]
+        ["render it.wasm -f it --name it", "test it.wasm it --config it", "fuzz it.wasm -f it --workers 3", "dev --no-reload"]
     {
         assert_eq!(refused(line), ErrorKind::UnknownArgument, "{line}");
     }
-    for command in ["run", "dev", "render -f it", "diff"] {
-        for other in ["--adopt", "--plugin it", "--namespace it"] {
+    for command in ["run", "validate", "dev", "render -f it", "diff"] {
+        // For `gyre diff`, a plugin is a version of one in the file.
+        let plugin = if command == "diff" { "--plugin-dir it" } else { "it.wasm" };
+        for other in ["--adopt", plugin, "--namespace it"] {
             let line = format!("{command} --config it {other}");
             assert_eq!(refused(&line), ErrorKind::ArgumentConflict, "{line}");
         }
+    }
+}
+
+#[test]
+fn every_command_is_in_one_group_and_its_line_is_short() {
+    let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    for command in commands() {
+        let name = command.get_name();
+        assert_eq!(grouped.iter().filter(|grouped| **grouped == name).count(), 1, "{name}");
+    }
+    let help = super::commands().render_help().to_string();
+    let listed = help.lines().take_while(|line| !line.starts_with("Terms:"));
+    assert!(listed.clone().all(|line| line.chars().count() <= 100), "{help}");
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names: BTreeSet<&str> = names.collect();
+    assert!(commands().iter().all(|command| names.contains(command.get_name())), "{help}");
+}
+
+#[test]
+fn a_variable_is_named_after_its_flag() {
+    for command in commands() {
+        for argument in command.get_arguments() {
+            let (Some(flag), Some(variable)) = (argument.get_long(), argument.get_env()) else { continue };
+            let variable = variable.to_str().unwrap();
+            // Those of OpenTelemetry are set for all programs.
+            let expected = format!("GYRE_{}", flag.replace('-', "_").to_uppercase());
+            assert!(variable == expected || variable.starts_with("OTEL_"), "--{flag}: {variable}");
+        }
+    }
+}
+
+/// The error of a command line, with its tips, or `None` if it parses.
+fn error_of(line: &str) -> Option<String> {
+    let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+    let error = super::commands().try_get_matches_from(&words).err()?;
+    let is_incomplete = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::DisplayVersion);
+    (!is_incomplete).then(|| super::arguments::explained(error, &words, super::commands()).to_string())
+}
+
+#[test]
+fn a_former_spelling_has_an_error_that_names_the_present_one() {
+    let mut count = 0;
+    for (former, now) in rows(RENAMED).filter(|(former, _)| former.starts_with("gyre ")) {
+        count += 1;
+        assert_eq!(error_of(now), None, "{now}");
+        let error = error_of(former).unwrap_or_else(|| panic!("{former} is accepted"));
+        let is_named = error.contains(&format!("`{now}`")) || error.contains(&format!("called `{now}` now"));
+        assert!(is_named || error.contains("with a unit"), "{former}: {error}");
+    }
+    assert!(count > 20, "{count}");
+}
+
+#[test]
+fn a_former_key_is_refused_and_the_present_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gyre.yaml");
+    let problems = |host: &str| {
+        fs::write(&file, format!("host: {{{host}}}\nmounts: []\n")).unwrap();
+        let sandbox = gyre_sandbox::Sandbox::new(gyre_sandbox::Options::default()).unwrap();
+        config::load_file(&file, &sandbox, &[]).err().map(|problems| problems.to_string())
+    };
+    let keys: Vec<_> = rows(RENAMED).filter(|(former, _)| former.contains(": ")).collect();
+    assert!(keys.len() >= 3, "{keys:?}");
+    for (former, now) in keys {
+        assert_eq!(problems(now), None, "{now}");
+        let error = problems(former).unwrap_or_else(|| panic!("{former} is accepted"));
+        assert!(error.contains("with a unit"), "{former}: {error}");
+    }
+}
+
+#[test]
+fn a_former_variable_is_read_by_nothing_and_the_present_one_is() {
+    let arguments: Vec<clap::Arg> = commands().iter().flat_map(|command| command.get_arguments().cloned().collect::<Vec<_>>()).collect();
+    let is_read = |variable: &str| arguments.iter().any(|argument| argument.get_env().is_some_and(|env| env == variable));
+    assert_eq!(variables().count(), 16);
+    for (former, now) in variables() {
+        assert!(is_read(now) && !is_read(former), "{former} {now}");
+    }
+}
+
+#[test]
+fn a_word_of_another_program_has_a_tip_that_is_a_command_or_a_flag() {
+    for (other, now) in rows(SYNONYMS) {
+        let Some(flag) = other.strip_prefix("* ") else {
+            let error = error_of(other).unwrap_or_else(|| panic!("{other} is accepted"));
+            for alternative in now.split(" or ") {
+                assert_eq!(error_of(alternative), None, "{alternative}");
+                assert!(error.contains(&format!("`{alternative}`")), "{other}: {error}");
+            }
+            continue;
+        };
+        let mut count = 0;
+        for command in commands() {
+            let name = command.get_name();
+            let named = now.split(' ').next().unwrap_or_default();
+            let has = |spelling: &str| {
+                command.get_arguments().any(|argument| {
+                    let short = argument.get_short().map(|short| format!("-{short}"));
+                    let long = argument.get_long().map(|long| format!("--{long}"));
+                    [short, long].into_iter().flatten().any(|known| known == spelling)
+                })
+            };
+            if now.starts_with("gyre ") || !has(named) {
+                continue;
+            }
+            count += 1;
+            // An error about something else, or an alias, is no wrong tip.
+            if let Some(error) = error_of(&format!("gyre {name} {flag}")).filter(|error| error.contains("unexpected argument")) {
+                assert!(error.contains("tip: use `") || error.contains("now"), "gyre {name} {flag}: {error}");
+            }
+        }
+        assert!(count > 0 || now.starts_with("gyre "), "no command has the flag of {other} | {now}");
+    }
+}
+
+#[test]
+fn a_tip_is_not_about_another_flag() {
+    for (line, absent) in [
+        ("gyre run --accept", "--adopt"),
+        ("gyre render --frobnicate", "tip:"),
+        ("gyre frobnicate", "tip:"),
+        ("gyre test --config it", "as a value"),
+    ] {
+        let error = error_of(line).unwrap_or_else(|| panic!("{line} is accepted"));
+        assert!(!error.contains(absent), "{line}: {error}");
+    }
+    for (line, tip) in [
+        ("gyre rum", "'run'"),
+        ("gyre run --worker 3", "'--workers'"),
+        ("gyre run --set a=b", "`--settings`"),
+        ("gyre generate", "`gyre new` or `gyre crds`"),
+    ] {
+        let error = error_of(line).unwrap_or_else(|| panic!("{line} is accepted"));
+        assert!(error.contains(tip), "{line}: {error}");
+    }
+}
+
+/// The first guesses of people who know cargo, kubectl, helm, kwctl and spin.
+#[test]
+fn first_guesses_are_accepted() {
+    let guesses = [
+        "gyre new greeter",
+        "gyre new greeter --kind Greeting",
+        "gyre new operators/greeter",
+        "gyre test echo.wasm cases/",
+        "gyre test echo.wasm cases/ --update",
+        "gyre test echo.wasm cases/ --accept",
+        "gyre render echo.wasm -f echo.yaml",
+        "gyre preview echo.wasm -f echo.yaml",
+        "gyre template echo.wasm --file echo.yaml",
+        "gyre render echo.wasm -f echo.yaml -o json",
+        "gyre render echo.wasm -f echo.yaml --format json",
+        "gyre fuzz echo.wasm -f echo.yaml",
+        "gyre dev echo.wasm",
+        "gyre run a.wasm b.wasm",
+        "gyre run a.wasm b.wasm --kubeconfig admin.kubeconfig --context staging",
+        "gyre run --config gyre.yaml",
+        "gyre run -c gyre.yaml",
+        "gyre run -f gyre.yaml",
+        "gyre run gyre.yaml",
+        "gyre validate gyre.yaml",
+        "gyre validate --config gyre.yaml",
+        "gyre validate -f gyre.yaml",
+        "gyre crds echo.wasm",
+        "gyre crd echo.wasm -o yaml",
+        "gyre rbac echo.wasm",
+        "gyre rbac echo.wasm -o yaml",
+        "gyre diff new.wasm",
+        "gyre diff new.wasm --from old.wasm",
+        "gyre record echo --to calls.jsonl",
+        "gyre replay echo.wasm calls.jsonl",
+        "gyre replay calls.jsonl echo.wasm",
+        "gyre run echo.wasm --call-memory 128Mi --call-deadline 5s",
+        "gyre run echo.wasm --memory 128Mi --timeout 5s",
+        "gyre run echo.wasm --max-memory 128Mi --deadline 5s",
+        "gyre run echo.wasm --namespace team-a",
+        "gyre run echo.wasm -n team-a",
+        "gyre run echo.wasm --settings echo={}",
+        "gyre run echo.wasm --settings {}",
+        "gyre run echo.wasm --log-level debug",
+        "gyre completions bash",
+        "gyre completion zsh",
+        "gyre inspect echo.wasm",
+        "gyre inspect echo.wasm -o json",
+    ];
+    let wrong: Vec<String> = guesses.iter().filter_map(|line| Some(format!("{line}: {}", error_of(line)?))).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_yaml_file_among_the_plugins_is_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gyre.yaml");
+    fs::write(&file, "host: {homeNamespace: of-file}\nmounts: []\n").unwrap();
+    for (command, flag) in [("run", ""), ("validate", ""), ("run", "--config")] {
+        let words = ["gyre", command, flag, file.to_str().unwrap()];
+        let parsed = parse(words.iter().filter(|word| !word.is_empty()).map(OsString::from).collect()).unwrap();
+        let (mount, host) = match parsed.command {
+            Command::Run(arguments) => (arguments.mount, arguments.host),
+            Command::Validate(arguments) => (arguments.mount, arguments.host),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((mount.source.config.as_ref(), host.home_namespace.as_str()), (Some(&file), "of-file"));
     }
 }
 
@@ -176,12 +385,29 @@ fn documents() -> Vec<PathBuf> {
     guides.chain(others.iter().map(|path| root.join(path))).collect()
 }
 
+/// The text of a document, without the table of former names.
+fn text_of(document: &Path) -> String {
+    let text = fs::read_to_string(document).unwrap();
+    let Some((before, rest)) = text.split_once("### Former names\n") else { return text };
+    before.to_owned() + rest.split_once("\n## ").unwrap().1
+}
+
+#[test]
+fn the_table_of_former_names_is_in_the_documents() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md")).unwrap();
+    let (_, table) = text.split_once("### Former names\n").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    let shown: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    let expected: Vec<String> = rows(RENAMED).map(|(former, now)| format!("| `{former}` | `{now}` |")).collect();
+    assert_eq!(shown, expected);
+}
+
 #[test]
 fn every_gyre_command_in_the_documents_parses() {
     let mut wrong_lines = Vec::new();
     let mut count = 0;
     for path in documents() {
-        let text = fs::read_to_string(&path).unwrap();
+        let text = text_of(&path);
         let mut is_code = false;
         for line in text.lines() {
             // A block in a list is indented.
@@ -238,7 +464,7 @@ fn every_flag_and_variable_in_the_documents_exists() {
     let mut unknown = Vec::new();
     let mut count = 0;
     for path in documents() {
-        let text = fs::read_to_string(&path).unwrap();
+        let text = text_of(&path);
         for span in
             text.lines().filter(|line| !line.trim_start().starts_with("$ ")).flat_map(|line| line.split('`').skip(1).step_by(2))
         {

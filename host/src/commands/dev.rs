@@ -30,7 +30,7 @@ use crate::config::arguments::admin::Listen;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::DevMounts;
 use crate::config::arguments::telemetry::LogArguments;
-use crate::config::values::{MissingArgument, WrongArguments, whole};
+use crate::config::values::{MissingArgument, WrongArguments, duration};
 use crate::config::{Reload, Source};
 use apply::Applied;
 use cluster::{Cluster, ClusterArguments};
@@ -38,8 +38,8 @@ use show::Show;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre dev --plugin echo.wasm -f samples/
-  gyre dev --plugin echo.wasm -f samples/ --once
+  gyre dev echo.wasm -f samples/
+  gyre dev echo.wasm -f samples/ --once --timeout 2m
   gyre dev --cluster-only --address 127.0.0.1:8001
 
 The cluster imitates kube-apiserver 1.36 with its default feature gates, in memory.
@@ -60,6 +60,9 @@ const HOST_STOP: Duration = Duration::from_secs(5);
 /// The interval at which plugin files are polled: short, for a person who has just compiled one.
 const RELOAD_EVERY: Duration = Duration::from_millis(300);
 
+const LEAST_TIMEOUT: Duration = Duration::from_secs(1);
+const MOST_TIMEOUT: Duration = Duration::from_secs(86_400);
+
 /// The arguments of `gyre dev`.
 #[derive(Debug, Args)]
 pub(crate) struct DevArguments {
@@ -67,7 +70,7 @@ pub(crate) struct DevArguments {
     mount: DevMounts,
     /// Objects to apply: files, directories (their .yaml, .yml and .json files), or "-" for
     /// standard input. Can be repeated.
-    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE")]
     manifests: Vec<PathBuf>,
     /// Run only the API server and its controllers, without plugins.
     #[arg(long, conflicts_with_all = ["plugins", "once"])]
@@ -76,9 +79,9 @@ pub(crate) struct DevArguments {
     /// longer than --timeout.
     #[arg(long)]
     once: bool,
-    /// Timeout of --once, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole(1_u64..=86_400))]
-    timeout: u64,
+    /// Timeout of --once, e.g. 90s or 10m.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration(LEAST_TIMEOUT..=MOST_TIMEOUT))]
+    timeout: Duration,
     #[command(flatten)]
     cluster: ClusterArguments,
     /// Address on which the host serves /healthz, /readyz and /metrics.
@@ -91,7 +94,7 @@ pub(crate) struct DevArguments {
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() && !arguments.cluster_only {
-        bail!(MissingArgument { command: "dev", argument: "--plugin <FILE> (or --cluster-only)" });
+        bail!(MissingArgument { command: "dev", argument: "<PLUGIN>... (or --plugin-dir <DIRECTORY>, --config <FILE>, --cluster-only)" });
     }
     if !arguments.cluster.address.ip().is_loopback() {
         let address = arguments.cluster.address;
@@ -231,7 +234,7 @@ impl Session<'_> {
 
     async fn until_ready(&self, show: &Arc<Show>, applied: &[Applied], parents: &[GroupVersionKind]) -> anyhow::Result<()> {
         let parents: Vec<&Applied> = applied.iter().filter(|object| parents.contains(&object.kind)).collect();
-        let patience = Duration::from_secs(self.arguments.timeout);
+        let patience = self.arguments.timeout;
         let result = tokio::time::timeout(patience, show.all_ready(&parents)).await;
         if result.is_err() {
             let waiting: Vec<String> =

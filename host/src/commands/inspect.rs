@@ -1,7 +1,6 @@
 //! `gyre inspect`: describes a plugin.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -12,6 +11,7 @@ use gyre_engine::telemetry::time::Took;
 use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
 
+use crate::commands::output::ReportArguments;
 use crate::config::arguments::mounts::CodeArguments;
 use crate::known_kinds::Known;
 use crate::plugins::open;
@@ -19,16 +19,16 @@ use crate::plugins::open;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   gyre inspect echo.wasm
-  gyre inspect echo.wasm --json | jq .manifest.children";
+  gyre inspect echo.wasm -o json | jq .manifest.children";
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// Path to the plugin.
+    /// Path to the plugin. -o json also prints the schema of its settings and its
+    /// CustomResourceDefinitions.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// Print JSON, which includes the schema of the settings and the CustomResourceDefinitions.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArguments,
     #[command(flatten)]
     code: CodeArguments,
 }
@@ -37,12 +37,7 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
     let plugin = open(&arguments.code.sandbox()?, &arguments.plugin)?;
     let path = &arguments.plugin;
     let bytes = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&as_json(&plugin, bytes)).context("cannot write JSON")? + "\n"
-    } else {
-        as_text(&plugin, bytes)
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
+    arguments.report.format.print(|| Ok(as_text(&plugin, bytes)), || as_json(&plugin, bytes))
 }
 
 fn allows(import: &str) -> &'static str {
@@ -136,7 +131,7 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         line("reads", &what);
     }
     line("finalizes", if manifest.finalizes { "yes: parents that are deleted wait for its teardown" } else { "no" });
-    line("settings", if manifest.settings_schema.is_some() { "yes: --json prints their schema" } else { "none" });
+    line("settings", if manifest.settings_schema.is_some() { "yes: -o json prints their schema" } else { "none" });
     for crd in &manifest.crds {
         line("contains", crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default());
     }

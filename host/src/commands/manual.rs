@@ -17,7 +17,7 @@ Examples:
 pub(crate) const MAN_EXAMPLES: &str = "\
 Examples:
   gyre man | man -l -
-  gyre man --directory /usr/local/share/man/man1";
+  gyre man --to /usr/local/share/man/man1";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
@@ -31,7 +31,7 @@ pub(crate) struct ManArguments {
     /// Directory to write one page per command to [default: one page for all commands, to standard
     /// output].
     #[arg(long, value_name = "DIRECTORY")]
-    directory: Option<PathBuf>,
+    to: Option<PathBuf>,
 }
 
 pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<()> {
@@ -41,7 +41,7 @@ pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command
 }
 
 pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<()> {
-    match &arguments.directory {
+    match &arguments.to {
         Some(directory) => {
             let cannot = || {
                 format!(

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-mod check;
 mod diff;
+mod fuzz;
 mod live;
 mod render;
 mod test;
 
-pub(crate) use self::check::{CheckArguments, check, check_examples};
 pub(crate) use self::diff::{DIFF_EXAMPLES, DiffArguments, diff};
+pub(crate) use self::fuzz::{FuzzArguments, fuzz, fuzz_examples};
 pub(crate) use self::render::{RENDER_EXAMPLES, RenderArguments, render};
 pub(crate) use self::test::{TEST_EXAMPLES, TestArguments, test};
 

@@ -409,6 +409,11 @@ pub(crate) struct Printed {
 }
 
 impl Printed {
+    /// The object, without the proposals, for which JSON has no comments.
+    pub(crate) fn json(&self) -> Value {
+        self.object.clone()
+    }
+
     /// Returns the object as YAML. Proposals are comments at its end: without the `#`, they
     /// continue its rules.
     pub(crate) fn yaml(&self) -> Result<String, serde_saphyr::ser::Error> {

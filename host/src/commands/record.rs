@@ -16,15 +16,15 @@ use kube::client::Body;
 use crate::commands::running_host::{self, HostArguments, chunk};
 use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
-use crate::config::values::whole;
+use crate::config::values::{duration, size, whole};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre record echo -o calls.jsonl            # from a host on this machine, until 1000 calls, 1 minute or 64 MiB are reached
-  gyre record echo --again --for 10m --calls 100000 > calls.jsonl
+  gyre record echo --to calls.jsonl          # from a host on this machine, until 1000 calls, 1 minute or 64 MiB are reached
+  gyre record echo --all --for 10m --calls 100000 > calls.jsonl
   kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl    # with several replicas, from the leader: see below
-  kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre record echo -o calls.jsonl
-  gyre replay calls.jsonl echo.wasm
+  kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre record echo --to calls.jsonl
+  gyre replay echo.wasm calls.jsonl
 
 A host serves recordings only to clients on its own machine: in a cluster, to users who may run commands in its Pod or forward a port of it.
 With several replicas, only the leader of a mount calls the plugin. Other replicas answer with the name of
@@ -35,6 +35,11 @@ Values of Secrets are replaced by placeholders, which are the same throughout a 
 with the placeholders, and that answer is recorded. --secrets keeps the values, if the host runs with --record-secrets. Other objects are
 recorded unchanged.";
 
+/// The endpoint takes whole seconds.
+const SHORTEST: Duration = Duration::from_secs(1);
+const SMALLEST: u64 = 1 << 20;
+const LARGEST: u64 = 1 << 40;
+
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
     /// Mount whose calls are recorded; optional if the host has only one mount.
@@ -43,37 +48,23 @@ pub(crate) struct RecordArguments {
     #[command(flatten)]
     host: HostArguments,
     /// File to write, which must not exist yet [default: standard output].
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
     /// Stop after this number of calls.
     #[arg(long, value_name = "N", default_value_t = recording::CALLS, value_parser = whole(1_u64..))]
     calls: u64,
     /// Stop after this duration, e.g. 30s, 10m or 1h.
-    #[arg(long = "for", value_name = "DURATION", default_value = "60s", value_parser = time)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "60s", value_parser = duration(SHORTEST..=recording::LONGEST))]
     time: Duration,
-    /// Stop after this size, in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = recording::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
-    most_mib: u64,
+    /// Stop after this size, e.g. 512Mi or 1Gi [default: 64Mi].
+    #[arg(long, value_name = "SIZE", value_parser = size(SMALLEST..=LARGEST))]
+    max_size: Option<usize>,
     /// Call the plugin for every object once, even if nothing has changed.
     #[arg(long)]
-    again: bool,
+    all: bool,
     /// Record the values of Secrets; the host must run with --record-secrets.
     #[arg(long)]
     secrets: bool,
-}
-
-fn time(text: &str) -> Result<Duration, String> {
-    let expected =
-        || format!("expected a duration such as 30s, 10m or 1h, at most {} hours", recording::LONGEST.as_secs() / 3600);
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err(expected()),
-    };
-    let time = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)).map(Duration::from_secs);
-    time.filter(|time| !time.is_zero() && *time <= recording::LONGEST).ok_or_else(expected)
 }
 
 /// Records until a limit is reached, or until a signal.
@@ -97,8 +88,8 @@ async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
         "calls={}&seconds={}&bytes={}&again={}&secrets={}",
         arguments.calls,
         arguments.time.as_secs(),
-        arguments.most_mib << 20,
-        if arguments.again { "yes" } else { "no" },
+        arguments.max_size.map_or(recording::BYTES, |size| size as u64),
+        if arguments.all { "yes" } else { "no" },
         if arguments.secrets { "keep" } else { "redact" },
     );
     if let Some(mount) = &arguments.mount {
@@ -128,7 +119,7 @@ const LAST_LINE: usize = 1024;
 
 impl Sink {
     fn open(arguments: &RecordArguments) -> anyhow::Result<Self> {
-        let output: Box<dyn Write> = match &arguments.output {
+        let output: Box<dyn Write> = match &arguments.to {
             None => Box::new(std::io::stdout()),
             Some(path) => {
                 // Other users must not read the inputs of plugins.
@@ -163,7 +154,7 @@ impl Sink {
         };
         let because = match because {
             Because::Calls => "the maximum number of calls, see --calls",
-            Because::Bytes => "the maximum size, see --most-mib",
+            Because::Bytes => "the maximum size, see --max-size",
             Because::Time => "the maximum duration, see --for",
             Because::Stopped => "the host stopped",
             Because::Secrets => "there are too many values of Secrets to hide all of them",
@@ -172,10 +163,10 @@ impl Sink {
         if dropped > 0 {
             let _ = writeln!(std::io::stderr(), "{dropped} more calls came too fast to be recorded.");
         }
-        if calls == 0 && !arguments.again {
+        if calls == 0 && !arguments.all {
             let _ = writeln!(
                 std::io::stderr(),
-                "The plugin was not called, because nothing changed. With --again, it is called for every object."
+                "The plugin was not called, because nothing changed. With --all, it is called for every object."
             );
         }
         Ok(())
@@ -184,19 +175,4 @@ impl Sink {
 
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_numbers_with_a_unit() {
-        for (text, seconds) in [("1s", 1), ("90s", 90), ("10m", 600), ("24h", 86_400)] {
-            assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
-        }
-        for text in ["", "s", "10", "0s", "1d", "25h", "-1s", "1.5s", "18446744073709551615h", "1é"] {
-            assert!(time(text).is_err(), "{text}");
-        }
-    }
 }

@@ -17,43 +17,49 @@ use gyre_offline::replay::{Replayed, Verdict, replay, show};
 use gyre_sandbox::{Plugin, Reuse, Sandbox};
 use serde_json::{Value, json};
 
+use crate::commands::output::{Format, ReportArguments};
 use crate::config::arguments::mounts::CodeArguments;
 use crate::config::values::whole;
 use crate::plugins::open;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre replay calls.jsonl echo.wasm                 # the same plugin: if an answer differs, the plugin is not a pure function
-  gyre replay calls.jsonl target/new/echo.wasm      # another version: what it would answer differently
-  gyre replay calls.jsonl echo.wasm --call 17       # one call, with the whole answer
-  gyre replay calls.jsonl echo.wasm --json | jq '.differences[].call'
-  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo | gyre replay - echo.wasm
+  gyre replay echo.wasm calls.jsonl                 # the same plugin: if an answer differs, the plugin is not a pure function
+  gyre replay new/echo.wasm calls.jsonl             # another version: what it would answer differently
+  gyre replay echo.wasm calls.jsonl --call 17       # one call, with the whole answer
+  gyre replay echo.wasm calls.jsonl -o json | jq '.differences[].call'
+  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo | gyre replay echo.wasm -
 
 `gyre record` writes recordings. Exit codes: 0 all answers are identical, 1 some differ, 2 there is nothing to compare.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// Path to the recording, or "-" for standard input.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
     /// Path to the plugin to call.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
+    /// Path to the recording, or "-" for standard input.
+    #[arg(value_name = "RECORDING")]
+    file: PathBuf,
     /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
     /// Maximum number of differences to show line by line; for further differences, only the call
     /// is named.
-    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
-    most_shown: usize,
-    /// Print JSON, with every difference in full.
-    #[arg(long)]
-    json: bool,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(0_usize..))]
+    max_shown: usize,
+    #[command(flatten)]
+    report: ReportArguments,
     #[command(flatten)]
     code: CodeArguments,
 }
 
-pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut arguments: ReplayArguments) -> anyhow::Result<ExitCode> {
+    let is_wasm = |path: &Path| path.extension().is_some_and(|extension| extension == "wasm");
+    if is_wasm(&arguments.file) && !is_wasm(&arguments.plugin) {
+        // The order does not matter, because the names tell which is which.
+        std::mem::swap(&mut arguments.file, &mut arguments.plugin);
+    }
+    let arguments = &arguments;
     let plugin = plugin(arguments)?;
     let name = arguments.file.display().to_string();
     let input: Box<dyn BufRead> =
@@ -194,7 +200,7 @@ impl<'a> Report<'a> {
             }
         }
         let is_one = self.arguments.call.is_some();
-        if self.arguments.json {
+        if self.arguments.report.format != Format::Text {
             if replayed.verdict == Verdict::Differs || is_one {
                 self.differences.push(difference(call, replayed));
             }
@@ -212,7 +218,7 @@ impl<'a> Report<'a> {
                     "It read what the recording does not contain, and was told that the kind does not exist: {question}"
                 )?;
             }
-            if self.differ <= self.arguments.most_shown as u64 {
+            if self.differ <= self.arguments.max_shown as u64 {
                 writeln!(output, "{}", show::difference(("recorded", &call.answer), ("replayed", &replayed.answer)))?;
             }
         }
@@ -221,7 +227,7 @@ impl<'a> Report<'a> {
 
     fn finish(&self, plugin: &Plugin, output: &mut impl Write) -> anyhow::Result<()> {
         let program = self.program.as_ref().ok_or_else(|| anyhow!("no call was compared"))?;
-        if self.arguments.json {
+        if self.arguments.report.format != Format::Text {
             let report = json!({
                 "recording": self.head,
                 "recorded": { "plugin": program.plugin, "version": program.version, "digest": program.digest },
@@ -235,7 +241,7 @@ impl<'a> Report<'a> {
                 "cutOff": !matches!(self.ending, Some(Ending::Whole(_)) | None),
                 "differences": self.differences,
             });
-            writeln!(output, "{report:#}")?;
+            self.arguments.report.format.write(output, || Ok(String::new()), || report)?;
             return Ok(());
         }
         writeln!(

@@ -22,10 +22,10 @@ pub(crate) struct HostArguments {
     from: Option<Uri>,
     /// Port of the host on this machine, if --from is not given. The chart sets the environment
     /// variable in the host's container.
-    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
+    #[arg(long, value_name = "PORT", env = "GYRE_METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
     metrics_port: u16,
     /// Connect to this machine over TLS, if --from is not given.
-    #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "BOOL", env = "GYRE_METRICS_SECURE", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     metrics_secure: bool,
 }

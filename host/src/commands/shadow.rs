@@ -1,14 +1,13 @@
 //! `gyre shadow`: gets the report about a shadow from a running host.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use gyre_engine::admin::shadow::{MEDIA_TYPE, PATH};
 use gyre_engine::shadow::report::Report;
 
-use crate::commands::output::Format;
+use crate::commands::output::ReportArguments;
 use crate::commands::running_host::{self, HostArguments};
 use crate::commands::threads::threads;
 
@@ -43,9 +42,8 @@ pub(crate) struct ShadowArguments {
     /// Print only the numbers of changes.
     #[arg(long)]
     summary: bool,
-    /// Output format.
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    output: Format,
+    #[command(flatten)]
+    report: ReportArguments,
 }
 
 pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
@@ -57,11 +55,7 @@ pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
     let Ok(report) = serde_json::from_slice::<Report>(&answer) else {
         bail!("this version of gyre cannot read the report of the host; use the version that the host runs");
     };
-    let text = match arguments.output {
-        Format::Text => report.difference.text(arguments.summary)?,
-        Format::Json => format!("{:#}\n", report.json()),
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
+    arguments.report.format.print(|| report.difference.text(arguments.summary), || report.json())?;
     Ok(match (report.difference.counts.is_empty(), report.is_complete()) {
         (true, true) => ExitCode::SUCCESS,
         (true, false) => ExitCode::from(2),

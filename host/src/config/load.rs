@@ -1,6 +1,6 @@
 //! Loads the programs of a configuration: reads and compiles plugins, and checks mounts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -193,7 +193,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Part)]) -> Program {
+    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(Option<String>, Part)]) -> Program {
         let manifest = plugin.manifest();
         let policy = &spec.policy.reconciles;
         let namespaces = spec.policy.namespaces.clone().unwrap_or(Namespaces::All);
@@ -230,7 +230,7 @@ impl<'a> Loader<'a> {
         shadow: &PluginSpec,
         mount: &MountSpec,
         program: &Program,
-        by_flag: &[(String, Part)],
+        by_flag: &[(Option<String>, Part)],
     ) -> Option<Program> {
         let plugin = self.plugin(shadow)?;
         let (manifest, mounted) = (plugin.manifest(), program.manifest());
@@ -265,14 +265,14 @@ impl<'a> Loader<'a> {
         spec: &PluginSpec,
         part: &Part,
         limits: &Limits,
-        by_flag: &[(String, Part)],
+        by_flag: &[(Option<String>, Part)],
         plugin: &Plugin,
     ) -> serde_json::Value {
         let name = &plugin.manifest().name;
         let settings = match &spec.settings {
             SettingsFrom::Inline(settings) => Some(settings.clone()),
             SettingsFrom::Default => {
-                by_flag.iter().rev().find(|(plugin, _)| plugin == name).map(|(_, settings)| settings.clone())
+                by_flag.iter().rev().find(|(plugin, _)| plugin.as_ref().is_none_or(|plugin| plugin == name)).map(|(_, settings)| settings.clone())
             }
             // Invalid settings are reported already, but not their consequences.
             SettingsFrom::Unknown => return serde_json::Value::Null,
@@ -383,16 +383,15 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn check_flags(&mut self, loaded: &[Loaded], settings: &[(String, Part)]) {
+    fn check_flags(&mut self, loaded: &[Loaded], settings: &[(Option<String>, Part)]) {
+        let names: BTreeSet<&str> = loaded.iter().map(|mount| mount.program.manifest().name.as_str()).collect();
         for (plugin, settings) in settings {
-            if !loaded.iter().any(|mount| mount.program.manifest().name == *plugin) {
-                let names = list(loaded.iter().map(|mount| &mount.program.manifest().name));
-                self.problems.add(
-                    settings.document(),
-                    format!("the plugin {plugin} is not mounted"),
-                    format!("mounted are {names}"),
-                );
-            }
+            let what = match plugin {
+                Some(plugin) if !names.contains(plugin.as_str()) => format!("the plugin {plugin} is not mounted"),
+                None if names.len() > 1 => "it does not say which plugin it is for: write its name and = before the object".to_owned(),
+                _ => continue,
+            };
+            self.problems.add(settings.document(), what, format!("mounted are {}", list(&names)));
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct HostArguments {
     pub(crate) election: ElectionArguments,
     /// Namespace that the host runs in. It keeps its Leases there and, if the deployment has a
     /// name, its inventory.
-    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
+    #[arg(long, value_name = "NAMESPACE", env = "GYRE_HOME_NAMESPACE", default_value = "default", value_parser = label)]
     pub(crate) home_namespace: String,
     /// Allow `gyre record --secrets` to record the values of Secrets. Anyone who may forward a port
     /// of the host can then read them.

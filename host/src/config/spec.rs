@@ -34,8 +34,9 @@ pub(crate) struct Configuration {
     pub(crate) directory: Option<Located<PathBuf>>,
     /// See [`MountArguments::version`](super::arguments::mounts::MountArguments::version).
     pub(crate) version: Option<PathBuf>,
-    /// The default settings of plugins, by name; the last one wins.
-    pub(crate) settings: Vec<(String, Part)>,
+    /// The default settings of plugins, by name; `None` if only one plugin is mounted. The last one
+    /// wins.
+    pub(crate) settings: Vec<(Option<String>, Part)>,
 }
 
 #[derive(Clone, Debug)]

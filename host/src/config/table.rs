@@ -5,6 +5,7 @@ use std::fmt;
 
 use gyre_core::grants::{Namespaces, ReadNamespaces, Scope, WriteNamespaces, match_any};
 use gyre_engine::program::Program;
+use serde_json::{Value, json};
 
 use super::quantity::Bytes;
 use crate::known_kinds::{parent_scope, writes_namespaces};
@@ -14,6 +15,16 @@ const HEADINGS: [&str; COLUMNS] =
     ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WRITES", "READS", "WORKERS", "DEADLINE", "MEMORY"];
 
 pub(crate) struct Table<'a>(pub(crate) &'a [Program]);
+
+impl Table<'_> {
+    /// The same as data: each cell under its heading.
+    pub(crate) fn json(&self) -> Value {
+        let row = |cells: [String; COLUMNS]| -> Value {
+            HEADINGS.iter().zip(cells).map(|(heading, cell)| (heading.to_ascii_lowercase(), Value::from(cell))).collect()
+        };
+        json!({ "mounts": self.0.iter().flat_map(rows).map(row).collect::<Vec<_>>() })
+    }
+}
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

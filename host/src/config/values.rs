@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use gyre_core::{milliseconds, names};
+use gyre_core::names;
 
-use crate::config::quantity::parse_duration;
+use crate::config::quantity::{Bytes, parse_bytes, parse_duration};
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -41,14 +41,27 @@ where
     }
 }
 
-pub(crate) fn milliseconds(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
-    let number = whole(milliseconds::of(*range.start())..=milliseconds::of(*range.end()));
-    move |text| number(text).map(Duration::from_millis)
+/// Parses a duration, such as `500ms` or `2s`, within these bounds.
+pub(crate) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
+    move |text| {
+        let found = parse_duration(text).filter(|found| range.contains(found));
+        let (least, most) = (range.start(), range.end());
+        found.ok_or_else(|| format!("expected a duration {}from {least:?} to {most:?}, such as 500ms, 2s or 10m", with_unit(text)))
+    }
 }
 
-pub(crate) fn mebibytes(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
-    let number = whole((*range.start() >> 20) as usize..=(*range.end() >> 20) as usize);
-    move |text| number(text).map(|mebibytes| mebibytes << 20)
+/// Parses a quantity of bytes, such as `64Mi`, within these bounds.
+pub(crate) fn size(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
+    move |text| {
+        let found = parse_bytes(text).filter(|found| range.contains(found)).and_then(|found| usize::try_from(found).ok());
+        let (least, most) = (Bytes(*range.start()), Bytes(*range.end()));
+        found.ok_or_else(|| format!("expected a quantity of bytes {}from {least} to {most}, such as 64Mi", with_unit(text)))
+    }
+}
+
+/// The addition to an error about a plain number, which earlier versions accepted.
+fn with_unit(text: &str) -> &'static str {
+    if text.parse::<f64>().is_ok() { "with a unit, " } else { "" }
 }
 
 pub(crate) fn one_of<T>(words: &'static [(&'static str, &'static str, T)]) -> impl TypedValueParser<Value = T>
@@ -64,11 +77,11 @@ where
 
 const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 
-/// Parses a duration for clap. Without a unit, it is in seconds, as in variables of echoperator.
+/// Parses a duration of at least a millisecond.
 pub(crate) fn period(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().map(Duration::from_secs);
-    let found = seconds.or_else(|| parse_duration(text)).filter(|found| (Duration::from_millis(1)..=LONGEST).contains(found));
-    found.ok_or_else(|| "expected a duration such as 15s, 1500ms or 1m".to_owned())
+    let found = parse_duration(text).filter(|found| (Duration::from_millis(1)..=LONGEST).contains(found));
+    let expected = if with_unit(text).is_empty() { "a duration" } else { "a duration with a unit," };
+    found.ok_or_else(|| format!("expected {expected} such as 15s, 1500ms or 1m"))
 }
 
 pub(crate) fn label(text: &str) -> Result<String, String> {

@@ -27,7 +27,7 @@ async fn run() -> anyhow::Result<Vec<Line>> {
     let mut hosts = Vec::new();
     for name in ["leader", "standby"] {
         let host = stage.host(name, |command| {
-            command.args(["--plugin", PLUGIN, "--ha", "--ha-node-id", name]);
+            command.args([PLUGIN, "--ha", "--ha-node-id", name]);
         });
         let host = host.await?;
         until("the claim of the leader", async || Ok(name != "leader" || leads(&host)?)).await?;

@@ -171,7 +171,7 @@ impl TestBed {
         let host = stage
             .host("host", |command| {
                 for plugin in PLUGINS {
-                    command.arg("--plugin").arg(plugin);
+                    command.arg(plugin);
                 }
             })
             .await?;

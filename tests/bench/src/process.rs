@@ -37,7 +37,7 @@ pub(crate) fn start_host(plane: &ControlPlane, kubeconfig: &std::path::Path, log
     let crds = Command::new(program("gyre")?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
     plane.apply(&String::from_utf8(crds.stdout)?)?;
     let mut command = Command::new(program("gyre")?);
-    command.args(["run", "--plugin", gyre_artifacts::ECHO, "--listen", "127.0.0.1:0", "--kubeconfig"]).arg(kubeconfig);
+    command.args(["run", gyre_artifacts::ECHO, "--listen", "127.0.0.1:0", "--kubeconfig"]).arg(kubeconfig);
     let host = Guarded::spawn("gyre", &command, log, Duration::from_secs(10))?;
     until("the host to be mounted", || Ok(std::fs::read_to_string(log)?.contains("mounted")))?;
     Ok(host)

@@ -38,9 +38,9 @@ fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
         ("image.repository", json!("r.example.com/g"), vec![("Deployment", "/image", json!("r.example.com/g:v0.0.1"))]),
         ("image.tag", json!("v9"), vec![("Deployment", "/image", json!("mmontes11/echoperator:v9"))]),
         ("image.pullPolicy", json!("Always"), vec![("Deployment", "/imagePullPolicy", json!("Always"))]),
-        ("env", json!("local"), environment("/data/ENV", "local")),
-        ("logLevel", json!("debug"), environment("/data/LOG_LEVEL", "debug")),
-        ("numWorkers", json!(9), environment("/data/NUM_WORKERS", "9")),
+        ("env", json!("local"), environment("/data/GYRE_LOG_FORMAT", "text")),
+        ("logLevel", json!("debug"), environment("/data/GYRE_LOG_LEVEL", "debug")),
+        ("numWorkers", json!(9), environment("/data/GYRE_WORKERS", "9")),
         // Besides the chart's own requests.
         ("resources", json!({"limits": {"cpu": "1"}}), vec![("Deployment", "/resources/limits", json!({"cpu": "1"}))]),
         (
@@ -51,26 +51,26 @@ fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
         (
             "ha.enabled",
             json!(false),
-            vec![("Deployment", "/spec/replicas", json!(1)), ("environment", "/data/HA_ENABLED", json!("false"))],
+            vec![("Deployment", "/spec/replicas", json!(1)), ("environment", "/data/GYRE_HA", json!("false"))],
         ),
         ("ha.replicaCount", json!(5), vec![("Deployment", "/spec/replicas", json!(5))]),
-        ("ha.leaderElection.leaseDurationSeconds", json!(60), environment("/data/HA_LEASE_DURATION_SECONDS", "60")),
-        ("ha.leaderElection.renewDeadlineSeconds", json!(9), environment("/data/HA_RENEW_DEADLINE_SECONDS", "9")),
-        ("ha.leaderElection.retryPeriodSeconds", json!(3), environment("/data/HA_RETRY_PERIOD_SECONDS", "3")),
+        ("ha.leaderElection.leaseDurationSeconds", json!(60), environment("/data/GYRE_HA_LEASE_DURATION", "60s")),
+        ("ha.leaderElection.renewDeadlineSeconds", json!(9), environment("/data/GYRE_HA_RENEW_DEADLINE", "9s")),
+        ("ha.leaderElection.retryPeriodSeconds", json!(3), environment("/data/GYRE_HA_RETRY_PERIOD", "3s")),
         (
             "monitoring.enabled",
             json!(false),
             vec![
                 ("Service", "", Value::Null),
                 ("ServiceMonitor", "", Value::Null),
-                ("environment", "/data/METRICS_ENABLED", json!("false")),
+                ("environment", "/data/GYRE_METRICS", json!("false")),
             ],
         ),
         (
             "monitoring.path",
             json!("/other"),
             vec![
-                ("environment", "/data/METRICS_PATH", json!("/other")),
+                ("environment", "/data/GYRE_METRICS_PATH", json!("/other")),
                 ("ServiceMonitor", "/spec/endpoints/0/path", json!("/other")),
             ],
         ),
@@ -78,7 +78,7 @@ fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
             "monitoring.port",
             json!(9999),
             vec![
-                ("environment", "/data/METRICS_PORT", json!("9999")),
+                ("environment", "/data/GYRE_METRICS_PORT", json!("9999")),
                 ("Service", "/spec/ports/0/port", json!(9999)),
                 ("Deployment", "/ports/0/containerPort", json!(9999)),
             ],
@@ -107,7 +107,7 @@ fn paths(values: &Value, path: &str, found: &mut BTreeSet<String>) {
 
 fn shown<'a>(objects: &'a [Value], kind: &str, pointer: &str) -> &'a Value {
     let is_it = |object: &&Value| match kind {
-        "environment" => object["data"]["HA_ENABLED"].is_string(),
+        "environment" => object["data"]["GYRE_HA"].is_string(),
         kind => object["kind"] == kind,
     };
     let Some(object) = objects.iter().find(is_it) else { return &Value::Null };

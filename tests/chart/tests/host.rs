@@ -79,7 +79,7 @@ impl Installed {
         let mut command = Command::new(&self.gyre);
         command.arg("run").arg("--config").arg(&file).args(["--listen", "127.0.0.1:0"]);
         command.arg("--kubeconfig").arg(kubeconfig);
-        command.envs(map(release)?).env("HOSTNAME", pod).env("HA_NODE_ID", pod).env("GYRE_CODE_CACHE", folder.join("code"));
+        command.envs(map(release)?).env("HOSTNAME", pod).env("GYRE_HA_NODE_ID", pod).env("GYRE_CODE_CACHE", folder.join("code"));
         let log = tempfile::Builder::new().prefix("gyre-").suffix(".log").tempfile_in(folder)?.into_temp_path();
         Ok(Host { process: Guarded::spawn("gyre", &command, &log.keep()?, Duration::from_secs(10))? })
     }

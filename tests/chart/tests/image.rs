@@ -136,7 +136,7 @@ fn image_and_chart_agree() {
     assert_eq!(all(image, "RUN").count(), 0, "there is no shell");
     assert_eq!(all(image, "ENTRYPOINT").next().unwrap().list().unwrap(), ["/gyre"]);
     let mounted = values["config"]["mounts"].as_array().unwrap().iter().map(|mount| mount["plugin"].as_str().unwrap());
-    let command: Vec<&str> = std::iter::once("run").chain(mounted.flat_map(|plugin| ["--plugin", plugin])).collect();
+    let command: Vec<&str> = std::iter::once("run").chain(mounted).collect();
     assert_eq!(all(image, "CMD").next().unwrap().list().unwrap(), command, "the image mounts what the chart does");
 }
 
@@ -353,8 +353,7 @@ fn the_build_steps_create_the_files_of_the_image() -> anyhow::Result<()> {
     let volume = tempfile::tempdir()?;
     let mut command = Command::new(image.join("gyre"));
     command
-        .arg("run")
-        .arg("--check")
+        .arg("validate")
         .arg("--plugin-dir")
         .arg(image.join("plugins"))
         .arg("--compiled")

@@ -130,19 +130,19 @@ fn an_upgrade_from_echoperator_replaces_its_objects() -> anyhow::Result<()> {
     find("ServiceAccount", "echoperator");
     find("ClusterRole", "echoperator");
     let environment = serde_json::json!({
-        "NAMESPACE": helm::NAMESPACE,
-        "NUM_WORKERS": "8",
-        "HA_ENABLED": "true",
-        "HA_LEASE_LOCK_NAME": "echoperator",
-        "HA_LEASE_DURATION_SECONDS": "30",
-        "HA_RENEW_DEADLINE_SECONDS": "20",
-        "HA_RETRY_PERIOD_SECONDS": "4",
-        "HA_SCOPE": "host",
-        "METRICS_ENABLED": "true",
-        "METRICS_PATH": "/prometheus",
-        "METRICS_PORT": "9100",
-        "ENV": "staging",
-        "LOG_LEVEL": "debug",
+        "GYRE_HOME_NAMESPACE": helm::NAMESPACE,
+        "GYRE_WORKERS": "8",
+        "GYRE_HA": "true",
+        "GYRE_HA_LEASE_NAME": "echoperator",
+        "GYRE_HA_LEASE_DURATION": "30s",
+        "GYRE_HA_RENEW_DEADLINE": "20s",
+        "GYRE_HA_RETRY_PERIOD": "4s",
+        "GYRE_HA_SCOPE": "host",
+        "GYRE_METRICS": "true",
+        "GYRE_METRICS_PATH": "/prometheus",
+        "GYRE_METRICS_PORT": "9100",
+        "GYRE_LOG_FORMAT": "json",
+        "GYRE_LOG_LEVEL": "debug",
     });
     assert_eq!(find("ConfigMap", "echoperator")["data"], environment);
     Ok(())

@@ -124,7 +124,7 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
         let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
         let account = deployment["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap();
         let config = objects.iter().find_map(|object| object["data"]["gyre.yaml"].as_str()).unwrap();
-        let environment = objects.iter().find(|object| object["data"]["HA_ENABLED"].is_string()).unwrap();
+        let environment = objects.iter().find(|object| object["data"]["GYRE_HA"].is_string()).unwrap();
         let file = folder.path().join("gyre.yaml");
         fs::write(&file, config.replace("/plugins", &plugins.display().to_string()))?;
         let mut command = Command::new(&gyre);
@@ -155,7 +155,7 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
             granted.retain(|line| !line.contains(extra));
             assert!(granted.len() < before, "{case}");
         }
-        if environment["data"]["HA_SCOPE"] == "host" {
+        if environment["data"]["GYRE_HA_SCOPE"] == "host" {
             // `gyre rbac` does not know the scope of Leases: one Lease needs only its own name.
             needed.retain(|line| !line.contains("\"leases\""));
             granted.retain(|line| !line.contains("\"leases\""));

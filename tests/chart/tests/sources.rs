@@ -85,7 +85,7 @@ fn plugins_are_mounted_from_where_their_sources_put_them() -> anyhow::Result<()>
     let config = find("ConfigMap", "gyre-config")?["data"]["gyre.yaml"].as_str().context("no gyre.yaml")?;
     let file = place("/gyre.yaml");
     fs::write(&file, config.replace("/plugins/", &format!("{}/", place("/plugins").display())))?;
-    let checked = run(Command::new(&gyre).args(["run", "--check", "--code-cache", "off", "--config"]).arg(&file))?;
+    let checked = run(Command::new(&gyre).args(["validate", "--code-cache", "off", "--config"]).arg(&file))?;
     let checked = String::from_utf8(checked)?;
     assert!(checked.contains("echo") && checked.contains("xca"), "{checked}");
     Ok(())

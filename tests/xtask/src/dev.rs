@@ -49,7 +49,7 @@ fn command(gyre: &PathBuf, plugins: &[PathBuf], arguments: &Arguments) -> Comman
     let mut command = Command::new(gyre);
     command.arg("dev");
     for plugin in plugins {
-        command.arg("--plugin").arg(plugin);
+        command.arg(plugin);
     }
     for package in PLUGINS {
         command.arg("-f").arg(build::root().join("plugins").join(package).join("samples"));
@@ -70,7 +70,7 @@ mod tests {
         let arguments = Arguments { once: true, release: false, arguments: vec!["--log-level".to_owned(), "debug".to_owned()] };
         let command = command(&PathBuf::from("gyre"), &[PathBuf::from("echo.wasm")], &arguments);
         let arguments: Vec<&str> = command.get_args().filter_map(|argument| argument.to_str()).collect();
-        assert_eq!(arguments[..3], ["dev", "--plugin", "echo.wasm"]);
+        assert_eq!(arguments[..2], ["dev", "echo.wasm"]);
         assert_eq!(arguments[arguments.len() - 3..], ["--once", "--log-level", "debug"]);
         let samples: Vec<&&str> = arguments.iter().filter(|argument| argument.ends_with("/samples")).collect();
         assert_eq!(samples.len(), PLUGINS.len());

@@ -13,6 +13,8 @@ use kube::Client;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::config::values::duration;
+
 /// The properties of the cluster.
 #[derive(Debug, Args)]
 pub(super) struct ClusterArguments {
@@ -22,9 +24,9 @@ pub(super) struct ClusterArguments {
     /// File to write the kubeconfig to [default: a temporary file].
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
-    /// How long the containers of Pods run before they succeed, in seconds; "never" leaves Pods
-    /// pending.
-    #[arg(long, value_name = "SECONDS", default_value = "1")]
+    /// How long the containers of Pods run before they succeed, e.g. 500ms or 2m; "never" leaves
+    /// Pods pending.
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub(super) pods_run: PodsRun,
     /// Run no controllers (namespaces, garbage collection, Jobs, CronJobs): only clients change
     /// objects.
@@ -39,6 +41,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected an address and port such as 127.0.0.1:8001".to_owned())
 }
 
+const LONGEST_RUN: Duration = Duration::from_secs(1_000_000);
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PodsRun(Option<Duration>);
 
@@ -49,9 +53,8 @@ impl FromStr for PodsRun {
         if text == "never" {
             return Ok(Self(None));
         }
-        let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
-        let seconds = seconds.ok_or("expected a number of seconds such as 1.5, or never")?;
-        Ok(Self(Some(Duration::from_secs_f64(seconds))))
+        let time = duration(Duration::ZERO..=LONGEST_RUN)(text);
+        time.map(|time| Self(Some(time))).map_err(|error| format!("{error}, or never"))
     }
 }
 

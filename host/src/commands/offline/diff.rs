@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use gyre_core::grants::Namespaces;
 use gyre_core::text::list;
@@ -17,12 +17,12 @@ use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 
 use super::live::LiveArguments;
-use crate::commands::output::Format;
+use crate::commands::output::ReportArguments;
 use crate::commands::threads::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
-use crate::config::arguments::mounts::tools::PreviewMounts;
-use crate::config::values::MissingArgument;
+use crate::config::arguments::mounts::tools::{PreviewMounts, SOME_MOUNT};
+use crate::config::values::{MissingArgument, WrongArguments};
 use crate::plugins;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
@@ -45,43 +45,45 @@ Exit codes: 0 no changes, 1 changes, 2 no result.";
 const NOT_KNOWN: u8 = 2;
 
 #[derive(Debug, Args)]
+#[command(mut_arg("plugins", |plugins| plugins.help(
+    "Plugins to compare: paths of WebAssembly components (.wasm). With --config, one version, which is mounted as the file mounts its plugin; \
+     plugins that the file names need not exist here"
+)))]
 pub(crate) struct DiffArguments {
-    /// Path to the plugin; --plugin adds more plugins. With --config, this version is mounted as
-    /// the file mounts the plugin; plugins that the file names need not exist here.
-    #[arg(value_name = "PLUGIN")]
-    plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
     /// Path to the version that is mounted now; the output then includes the deletion of its
     /// children whose kinds the new version no longer declares. Needed only if the host has no
     /// --name, and so no inventory. Can be repeated.
     #[arg(long, value_name = "PLUGIN")]
-    was: Vec<PathBuf>,
+    from: Vec<PathBuf>,
     /// Show the values of Secrets.
     #[arg(long)]
     secrets: bool,
     /// Print only the numbers of changes.
     #[arg(long)]
     summary: bool,
-    /// Output format.
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    output: Format,
+    #[command(flatten)]
+    report: ReportArguments,
     #[command(flatten)]
     mount: PreviewMounts,
 }
 
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { plugin, cluster, was, secrets, summary, output, mount } = arguments;
+    let DiffArguments { cluster, from, secrets, summary, report, mount } = arguments;
     let mut mount = MountArguments::from(mount);
-    match mount.config {
-        Some(_) => mount.version = plugin,
-        None => mount.named.plugins.extend(plugin),
+    if mount.config.is_some() {
+        mount.version = mount.named.plugins.pop();
+        if !mount.named.plugins.is_empty() {
+            let what = "there are several plugins beside --config: give one, the version to mount as the file mounts its plugin";
+            bail!(WrongArguments(what.to_owned()));
+        }
     }
     if mount.is_empty() {
-        bail!(MissingArgument { command: "diff", argument: "<PLUGIN> (or --plugin, --plugin-dir, --config)" });
+        bail!(MissingArgument { command: "diff", argument: SOME_MOUNT });
     }
     let mut programs = Source::open(&mount)?.programs();
-    let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was, &programs)? };
+    let from = if from.is_empty() { Vec::new() } else { opened(&mount, &from, &programs)? };
     let threads = threads()?;
     let connected = threads.block_on(cluster.connect())?;
     if mount.lacks_namespaces() {
@@ -99,7 +101,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
         }
         programs = mounted.programs.into();
     }
-    let preview = preview(&threads, connected, &programs, &was, &[], Timestamp::now())?;
+    let preview = preview(&threads, connected, &programs, &from, &[], Timestamp::now())?;
     let seen = texts_of_secrets(preview.copied.iter().map(|(_, object)| object));
     let _ = writeln!(std::io::stderr(), "Compared with the cluster at {}.", preview.url);
     let lacks_parents = preview.lacks_parents;
@@ -111,11 +113,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
         difference.changes = changes;
         difference.remarks.extend((!is_redacted).then(|| NOT_SHOWN.to_owned()));
     }
-    let text = match output {
-        Format::Text => difference.text(summary)?,
-        Format::Json => serde_json::to_string_pretty(&difference.json()).context("cannot write JSON")? + "\n",
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
+    report.format.print(|| difference.text(summary), || difference.json())?;
     Ok(match (difference.changes.is_empty(), lacks_parents) {
         (false, _) => ExitCode::FAILURE,
         (true, true) => ExitCode::from(NOT_KNOWN),
@@ -131,7 +129,7 @@ fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> an
         let mounted: BTreeSet<&str> = programs.iter().map(|program| program.manifest().name.as_str()).collect();
         if !mounted.contains(name.as_str()) {
             let (path, mounted) = (path.display(), list(mounted));
-            bail!("--was {path}: the plugin {name} is not mounted; mounted are {mounted}: give another version of one of them");
+            bail!("--from {path}: the plugin {name} is not mounted; mounted are {mounted}: give another version of one of them");
         }
         Ok(plugin)
     };

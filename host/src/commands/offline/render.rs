@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
+use anyhow::bail;
+use clap::Args;
 use gyre_engine::program::Program;
 use gyre_input::manifests;
 use gyre_offline::plan::Subject;
@@ -18,10 +18,11 @@ use serde_json::Value;
 
 use super::live::LiveArguments;
 use super::time;
+use crate::commands::output::{ObjectFormat, ObjectsArguments, print};
 use crate::commands::threads::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
-use crate::config::arguments::mounts::tools::PreviewMounts;
+use crate::config::arguments::mounts::tools::{PreviewMounts, SOME_MOUNT};
 use crate::config::values::MissingArgument;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
@@ -43,17 +44,16 @@ more; events; and the status of the parents. Owner references to objects whose U
 of the YAML, because the garbage collector would delete the children; -o json prints them with generated UIDs, as the host would send them.
 With --from-cluster, kinds are as the cluster defines them now; kinds that it lacks are as the plugin defines them. The output says so where
 it matters.
-Exit codes: 0 success, 1 there are warnings or refusals, or the cluster lacks what the plugin reads, 2 the arguments are wrong, or the mounts
-select none of the parents in the files.";
+Warnings are printed to standard error.
+Exit codes: 0 the output is complete, 1 it is not, because the plugin failed, something is refused, or the cluster lacks what the plugin reads
+(with --strict, also because there are warnings), 2 the arguments are wrong, or the mounts select none of the parents in the files.";
 
 #[derive(Debug, Args)]
+#[command(mut_arg("config", |config| config.conflicts_with("plugins")))]
 pub(crate) struct RenderArguments {
-    /// Path to the plugin; --plugin adds more plugins.
-    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
-    plugin: Option<PathBuf>,
     /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
     /// Can be repeated.
-    #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "from_cluster")]
+    #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE", required_unless_present = "from_cluster")]
     files: Vec<PathBuf>,
     /// Start with a copy of the objects of a live cluster, which is only read; the files are
     /// applied to the copy.
@@ -67,27 +67,22 @@ pub(crate) struct RenderArguments {
     /// Simulated time [default: now].
     #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Timestamp>,
-    /// Output format.
-    #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
-    output: Format,
+    /// Fail if there are warnings, even if the output is complete.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    objects: ObjectsArguments,
     #[command(flatten)]
     mount: PreviewMounts,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Yaml,
-    Json,
 }
 
 const DEFAULT_NAMESPACE: &str = "default";
 
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
-    let RenderArguments { plugin, files, from_cluster, secrets, cluster, time, output, mount } = arguments;
-    let mut mount = MountArguments::from(mount);
-    mount.named.plugins.extend(plugin);
+    let RenderArguments { files, from_cluster, secrets, cluster, time, strict, objects: output, mount } = arguments;
+    let mount = MountArguments::from(mount);
     if mount.is_empty() {
-        bail!(MissingArgument { command: "render", argument: "<PLUGIN> (or --plugin, --plugin-dir, --config)" });
+        bail!(MissingArgument { command: "render", argument: SOME_MOUNT });
     }
     if !from_cluster && !cluster.is_empty() {
         bail!(MissingArgument { command: "render", argument: "--from-cluster" });
@@ -110,7 +105,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
         let verdict = match is_given {
             GivenParents::Unselected => ExitCode::from(2),
             GivenParents::Nothing if lacks_parents => ExitCode::FAILURE,
-            _ if shown.is_fine() => ExitCode::SUCCESS,
+            _ if shown.is_complete() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         };
         (shown, verdict)
@@ -121,15 +116,18 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
             bail!("the files contain nothing for the plugin to reconcile: {}", selection.why.join("; "));
         }
         let shown = RenderOutput::whole(rendered, of_files, selection.why);
-        let verdict = if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        let verdict = if shown.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         (shown, verdict)
     };
-    let text = match output {
-        Format::Yaml => shown.yaml()?,
-        Format::Json => serde_json::to_string_pretty(&shown.json()).context("cannot write JSON")? + "\n",
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(verdict)
+    match output.format {
+        ObjectFormat::Yaml => print(shown.yaml()?)?,
+        ObjectFormat::Json => print(format_args!("{:#}\n", shown.json()))?,
+    }
+    let warnings = shown.warnings();
+    for warning in &warnings {
+        let _ = writeln!(std::io::stderr(), "warning: {warning}");
+    }
+    Ok(if strict && !warnings.is_empty() && verdict == ExitCode::SUCCESS { ExitCode::FAILURE } else { verdict })
 }
 
 struct Selection {

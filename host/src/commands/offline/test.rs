@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use gyre_core::text::list;
 use gyre_engine::difference::to_yaml;
 use gyre_engine::difference::unified::unified;
 use gyre_engine::error::error_chain;
@@ -18,8 +19,9 @@ use gyre_offline::parallel;
 use gyre_offline::rendered::rendered;
 use serde_json::Value;
 
-use crate::config::arguments::mounts::tools::PluginMounts;
+use crate::config::arguments::mounts::tools::{PluginMounts, SOME_PLUGIN};
 use crate::config::arguments::mounts::{MountArguments, SettingsCheck};
+use crate::config::values::{MissingArgument, WrongArguments};
 use crate::config::{Error, Source};
 
 pub(crate) const TEST_EXAMPLES: &str = "\
@@ -35,18 +37,15 @@ The comparison covers everything that the host would do: the plan, the children,
 Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
 
 #[derive(Debug, Args)]
+#[command(mut_arg("plugins", |plugins| plugins.value_name("PLUGIN|DIRECTORY").help(
+    "Plugins (.wasm), and the directory that contains a directory for each case [default: cases]"
+)))]
 pub(crate) struct TestArguments {
-    /// Path to the plugin; --plugin adds more plugins.
-    #[arg(value_name = "PLUGIN")]
-    plugin: PathBuf,
-    /// Directory with one subdirectory for each case.
-    #[arg(value_name = "DIRECTORY")]
-    cases: PathBuf,
     /// Run only cases whose names contain this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Write the actual results into the cases as their expected results.
-    #[arg(long)]
+    #[arg(long, aliases = ["accept", "bless", "overwrite", "write"])]
     update: bool,
     /// File to write the results to, in the JUnit format.
     #[arg(long, value_name = "FILE")]
@@ -54,6 +53,9 @@ pub(crate) struct TestArguments {
     #[command(flatten)]
     mount: PluginMounts,
 }
+
+/// The directory of the cases in a project.
+const CASES: &str = "cases";
 
 struct Outcome {
     name: String,
@@ -71,12 +73,24 @@ enum Verdict {
 pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let mut mount = MountArguments::from(arguments.mount);
-    mount.named.plugins.push(arguments.plugin.clone());
-    let mut cases = cases_in(&arguments.cases)?;
+    let (plugins, folders): (Vec<PathBuf>, Vec<PathBuf>) = mount.named.plugins.into_iter().partition(|path| is_plugin(path));
+    mount.named.plugins = plugins;
+    if mount.is_empty() {
+        bail!(MissingArgument { command: "test", argument: SOME_PLUGIN });
+    }
+    let folder: &Path = match &folders[..] {
+        [] => Path::new(CASES),
+        [folder] => folder,
+        _ => bail!(WrongArguments(format!(
+            "there are several directories, {}: give one, which contains a directory for each case",
+            list(folders.iter().map(|folder| folder.display()))
+        ))),
+    };
+    let mut cases = cases_in(folder)?;
     let filter = arguments.filter.as_deref().unwrap_or_default();
     cases.retain(|case| case.name.contains(filter));
     if cases.is_empty() {
-        let folder = arguments.cases.display();
+        let folder = folder.display();
         match filter {
             "" => {
                 bail!(
@@ -101,6 +115,11 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
         file.write_all(junit(&outcomes).as_bytes()).with_context(|| cannot(path))?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tells plugins from the directory of the cases.
+fn is_plugin(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "wasm") || path.is_file()
 }
 
 fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> Outcome {

@@ -62,7 +62,7 @@ const PARENTS: [&str; 3] = [
 
 /// The output, without the parts that vary between builds.
 fn said(file: &[u8], plugin: &Plugin, arguments: &[&str]) -> String {
-    let arguments = Command::parse_from([&["replay", "calls.jsonl", "plugin.wasm"], arguments].concat()).arguments;
+    let arguments = Command::parse_from([&["replay", "plugin.wasm", "calls.jsonl"], arguments].concat()).arguments;
     let mut output = Vec::new();
     let end = match replay_all(&arguments, file, plugin, &mut output) {
         Ok(code) if code == ExitCode::SUCCESS => "exit code 0\n".to_owned(),
@@ -94,8 +94,8 @@ fn the_same_plugin_answers_the_same() {
 #[test]
 fn another_version_shows_what_differs() {
     let file = recording(&VERSIONS[0], &PARENTS);
-    check("another-version.txt", &said(&file, &VERSIONS[1], &["--most-shown", "1"]));
-    check("another-version.json", &said(&file, &VERSIONS[1], &["--json"]));
+    check("another-version.txt", &said(&file, &VERSIONS[1], &["--max-shown", "1"]));
+    check("another-version.json", &said(&file, &VERSIONS[1], &["-o", "json"]));
 }
 
 #[test]

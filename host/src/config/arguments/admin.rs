@@ -1,4 +1,4 @@
-//! The arguments of the admin server, with echoperator's variables.
+//! The arguments of the admin server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -18,19 +18,19 @@ pub(crate) struct AdminArguments {
     #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
     listen: Option<Listen>,
     /// Port of the endpoints of the host, if --listen is not given.
-    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole(0..=u16::MAX))]
+    #[arg(long, value_name = "PORT", env = "GYRE_METRICS_PORT", default_value_t = 2112, value_parser = whole(0..=u16::MAX))]
     metrics_port: u16,
     /// Path of the metrics endpoint.
-    #[arg(long, value_name = "PATH", env = "METRICS_PATH", default_value = "/metrics", value_parser = path)]
+    #[arg(long, value_name = "PATH", env = "GYRE_METRICS_PATH", default_value = "/metrics", value_parser = path)]
     metrics_path: String,
     /// Serve metrics.
-    #[arg(long, value_name = "BOOL", env = "METRICS_ENABLED", action = clap::ArgAction::Set, default_value_t = true)]
+    #[arg(long, value_name = "BOOL", env = "GYRE_METRICS", action = clap::ArgAction::Set, default_value_t = true)]
     metrics: bool,
     #[command(flatten)]
     pub(crate) secure: SecureArguments,
     /// Directory of the TLS certificate (tls.crt) and its key (tls.key), which are reloaded when
     /// they change [default: a self-signed certificate].
-    #[arg(long, value_name = "DIRECTORY", env = "METRICS_CERT_PATH")]
+    #[arg(long, value_name = "DIRECTORY", env = "GYRE_METRICS_CERT_PATH")]
     metrics_cert_path: Option<PathBuf>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct SecureArguments {
     /// need a bearer token that the API server accepts, and permission to `get` the path (a
     /// nonResourceURL).
     #[arg(
-        long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
+        long, value_name = "BOOL", env = "GYRE_METRICS_SECURE", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
     )]
     pub(crate) metrics_secure: bool,

@@ -1,4 +1,4 @@
-//! The arguments of leader election, with echoperator's variables.
+//! The arguments of leader election.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ pub(crate) struct ElectionArguments {
     /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to
     /// date and write nothing. Always enabled in a Pod and for a deployment with a name.
     #[arg(
-        long, value_name = "BOOL", env = "HA_ENABLED", num_args = 0..=1, require_equals = true,
+        long, value_name = "BOOL", env = "GYRE_HA", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set, value_parser = boolean
     )]
     ha: bool,
     /// Whether to elect one leader for all mounts, or one leader for each mount so that the
     /// replicas share the mounts.
-    #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_parser = one_of(SCOPES), default_value = "host")]
+    #[arg(long, value_name = "SCOPE", env = "GYRE_HA_SCOPE", value_parser = one_of(SCOPES), default_value = "host")]
     ha_scope: ElectionScope,
     /// Name of this replica in Leases and logs [default: the hostname].
-    #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]
+    #[arg(long, value_name = "NAME", env = "GYRE_HA_NODE_ID", value_parser = node)]
     ha_node_id: Option<String>,
     /// Name of the Lease, or prefix of the names of the Leases if there are several [default: the
     /// name of the deployment].
-    #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
+    #[arg(long, value_name = "NAME", env = "GYRE_HA_LEASE_NAME", value_parser = lease_name)]
     ha_lease_name: Option<String>,
     /// Lease duration: how long other replicas wait before they take over a Lease that is not
     /// renewed.
@@ -57,9 +57,9 @@ pub(crate) struct TimeFlag {
     pub(crate) default: &'static str,
 }
 
-const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable: "HA_LEASE_DURATION_SECONDS", default: "15s" };
-const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "HA_RENEW_DEADLINE_SECONDS", default: "10s" };
-const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA_RETRY_PERIOD_SECONDS", default: "2s" };
+const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable: "GYRE_HA_LEASE_DURATION", default: "15s" };
+const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "GYRE_HA_RENEW_DEADLINE", default: "10s" };
+const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "GYRE_HA_RETRY_PERIOD", default: "2s" };
 
 #[derive(Debug)]
 pub(crate) struct WrongTimes {
@@ -145,7 +145,7 @@ impl ElectionArguments {
     }
 }
 
-/// Like Go's `strconv.ParseBool`, which parses echoperator's variables.
+/// Like Go's `strconv.ParseBool`, so that values of echoperator's chart are accepted.
 fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn without_election_the_times_do_not_matter() {
-        assert!(options(&["--ha-lease-duration", "1"]).unwrap().is_none());
+        assert!(options(&["--ha-lease-duration", "1s"]).unwrap().is_none());
         assert!(options(&["--ha=false"]).unwrap().is_none());
     }
 
@@ -202,7 +202,7 @@ mod tests {
             let held = parse(arguments).unwrap().options(Fence::Always, "gyre-system", "echo", "pod-1").unwrap();
             assert_eq!(held.map(|(_, options)| options.name).as_deref(), Some("echo"), "{arguments:?}");
         }
-        let wrong = parse(&["--ha-lease-duration=10"]).unwrap();
+        let wrong = parse(&["--ha-lease-duration=10s"]).unwrap();
         assert!(wrong.wrong_times(Fence::Always).is_some() && wrong.wrong_times(Fence::WithHa).is_none());
     }
 
@@ -215,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn a_time_has_a_unit_or_is_in_seconds() {
-        for times in [["60", "40", "1"], ["60s", "40s", "1000ms"], ["1m", "0m40s", "1s"]] {
+    fn a_time_has_a_unit() {
+        for times in [["60s", "40s", "1000ms"], ["1m", "0m40s", "1s"]] {
             let [lease, renew, retry] = times;
             let options =
                 options(&["--ha", "--ha-lease-duration", lease, "--ha-renew-deadline", renew, "--ha-retry-period", retry]);
@@ -235,16 +235,20 @@ mod tests {
     #[test]
     fn errors_name_the_environment_variable() {
         let refused = |arguments: &[&str]| options(arguments).unwrap_err();
-        let error = refused(&["--ha", "--ha-lease-duration=10"]);
+        let error = refused(&["--ha", "--ha-lease-duration=10s"]);
         assert!(
-            error.contains("HA_LEASE_DURATION_SECONDS") && error.contains("longer than the renew deadline (10s)"),
+            error.contains("GYRE_HA_LEASE_DURATION") && error.contains("longer than the renew deadline (10s)"),
             "{error}"
         );
-        let error = refused(&["--ha", "--ha-retry-period=9"]);
-        assert!(error.contains("HA_RETRY_PERIOD_SECONDS") && error.contains("1.2 times"), "{error}");
+        let error = refused(&["--ha", "--ha-retry-period=9s"]);
+        assert!(error.contains("GYRE_HA_RETRY_PERIOD") && error.contains("1.2 times"), "{error}");
         assert!(refused(&["--ha=maybe"]).contains("expected true or false"));
-        for wrong in ["1.5", "0", "0s", "-1s", "1 s", "soon", "5000000000", ""] {
+        for wrong in ["0s", "-1s", "1 s", "soon", "5000000000s", ""] {
             assert!(refused(&[&format!("--ha-lease-duration={wrong}")]).contains("expected a duration such as 15s"), "{wrong}");
+        }
+        for wrong in ["15", "1.5", "0"] {
+            let error = refused(&[&format!("--ha-lease-duration={wrong}")]);
+            assert!(error.contains("expected a duration with a unit, such as 15s"), "{wrong}: {error}");
         }
         assert!(refused(&["--ha", "--ha-lease-duration=15500ms"]).contains("must be whole seconds"));
         assert!(refused(&["--ha-lease-name=A"]).contains("--ha-lease-name"));

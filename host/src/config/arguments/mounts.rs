@@ -1,6 +1,6 @@
 //! The flags that define mounts. Each command has those that have an effect there.
 //!
-//! | flags | run | dev | rbac | render, diff | test, check |
+//! | flags | run, validate | dev | rbac | render, diff | test, fuzz |
 //! |---|---|---|---|---|---|
 //! | [`NamedArguments`]: plugins, their settings and namespaces | yes | yes | yes | yes | yes |
 //! | [`SourceArguments`]: a file instead | yes | yes | yes | yes | |
@@ -12,6 +12,7 @@
 #[cfg(feature = "tools")]
 pub(crate) mod tools;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
+use gyre_core::names;
 use gyre_engine::program::bounds;
 use gyre_input::document::{Document, Part, Source as DocumentSource};
 use gyre_input::problem::Problems;
@@ -27,7 +29,7 @@ use gyre_sandbox::Sandbox;
 
 use crate::config::keys::NEVER;
 use crate::config::spec::{Configuration, Located, MountPolicy, MountSpec, set};
-use crate::config::values::{label, mebibytes, milliseconds, whole};
+use crate::config::values::{duration, label, size, whole};
 use crate::plugins::apart::Compiler;
 
 /// All flags that define mounts; a command sets those that it has. Flags and their variables
@@ -59,9 +61,9 @@ pub(crate) enum SettingsCheck {
 /// The mounts, from a file or from flags.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
-    /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir,
-    /// --settings or --namespace.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["plugins", "plugin_dir", "settings", "namespaces"])]
+    /// Path to the configuration file (YAML), which lists the mounts. Cannot be combined with
+    /// --plugin-dir, --settings or --namespace.
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     named: NamedArguments,
@@ -70,17 +72,18 @@ pub(crate) struct SourceArguments {
 /// The mounts, from flags.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct NamedArguments {
-    /// Path to a plugin to mount, a WebAssembly component. Can be repeated.
-    #[arg(long = "plugin", value_name = "FILE")]
+    /// Plugins to mount: paths of WebAssembly components (.wasm).
+    #[arg(value_name = "PLUGIN")]
     pub(crate) plugins: Vec<PathBuf>,
     /// Directory of plugins: every .wasm file in it is mounted.
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, alias = "plugins", value_name = "DIRECTORY")]
     plugin_dir: Option<PathBuf>,
-    /// Settings of a plugin: the plugin's name, =, and a JSON object. Can be repeated.
-    #[arg(long = "settings", value_name = "NAME=JSON")]
+    /// Settings of a plugin: a JSON object, after the plugin's name and = if there are several
+    /// plugins. Can be repeated.
+    #[arg(long = "settings", alias = "settings-json", value_name = "[NAME=]JSON")]
     settings: Vec<Settings>,
     /// Watch and write in this namespace only. Can be repeated [default: all namespaces].
-    #[arg(long = "namespace", value_name = "NAMESPACE", value_parser = label)]
+    #[arg(long = "namespace", short = 'n', value_name = "NAMESPACE", value_parser = label)]
     namespaces: Vec<String>,
 }
 
@@ -100,14 +103,14 @@ pub(crate) struct PolicyArguments {
     /// faults on N distinct objects of the namespace; "never" disables this [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
-    /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
-    #[arg(long, value_name = "MILLISECONDS", value_parser = milliseconds(bounds::REQUEUE))]
+    /// Minimum delay of requeues that plugins request, e.g. 500ms [default: 1s].
+    #[arg(long, value_name = "DURATION", value_parser = duration(bounds::REQUEUE))]
     min_requeue_after: Option<Duration>,
-    /// Maximum duration of one plugin call, in milliseconds [default: 2000].
-    #[arg(long, value_name = "MILLISECONDS", value_parser = milliseconds(bounds::DEADLINE))]
+    /// Maximum duration of one plugin call, e.g. 500ms [default: 2s].
+    #[arg(long, aliases = ["deadline", "call-timeout", "max-time"], value_name = "DURATION", value_parser = duration(bounds::DEADLINE))]
     call_deadline: Option<Duration>,
-    /// Maximum memory of one plugin call, in MiB [default: 64].
-    #[arg(long, value_name = "MIB", value_parser = mebibytes(bounds::MEMORY))]
+    /// Maximum memory of one plugin call, e.g. 128Mi [default: 64Mi].
+    #[arg(long, aliases = ["memory", "max-memory", "memory-limit"], value_name = "SIZE", value_parser = size(bounds::MEMORY))]
     call_memory: Option<usize>,
 }
 
@@ -125,7 +128,7 @@ struct NameArgument {
 #[derive(Clone, Debug, Args)]
 struct WorkersArgument {
     /// Number of objects that each mount reconciles concurrently [default: 4].
-    #[arg(long, value_name = "N", env = "NUM_WORKERS", value_parser = whole(bounds::WORKERS))]
+    #[arg(long, value_name = "N", env = "GYRE_WORKERS", value_parser = whole(bounds::WORKERS))]
     workers: Option<u32>,
 }
 
@@ -152,9 +155,10 @@ pub(crate) struct CodeArguments {
     compiling: Compiling,
 }
 
-/// Of `gyre run`.
+/// Of `gyre run` and `gyre validate`.
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
+#[command(mut_arg("config", |config| config.short_alias('f').conflicts_with_all(["plugins", "adopt"])))]
+#[command(mut_arg("call_deadline", |deadline| deadline.alias("timeout")))]
 pub(crate) struct RunMounts {
     #[command(flatten)]
     pub(crate) source: SourceArguments,
@@ -170,6 +174,7 @@ pub(crate) struct RunMounts {
 
 /// Of `gyre rbac`, which asks what is mounted and not how it runs.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("config", |config| config.short_alias('f').conflicts_with("plugins")))]
 pub(crate) struct RbacMounts {
     #[command(flatten)]
     pub(crate) source: SourceArguments,
@@ -191,9 +196,19 @@ impl From<RbacMounts> for MountArguments {
     }
 }
 
+impl SourceArguments {
+    /// The only argument, if it is a YAML file: a configuration, which nobody takes for a plugin.
+    pub(crate) fn only_file(&self) -> Option<&Path> {
+        let [file] = &self.named.plugins[..] else { return None };
+        let extension = file.extension().and_then(OsStr::to_str).unwrap_or_default();
+        ["yaml", "yml", "json"].contains(&extension).then_some(file)
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Settings {
-    plugin: String,
+    /// `None` if only one plugin is mounted.
+    plugin: Option<String>,
     json: String,
     place: String,
 }
@@ -202,13 +217,16 @@ impl FromStr for Settings {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (plugin, json) = text.split_once('=').ok_or("expected the plugin's name, =, and a JSON object")?;
-        let value: serde_json::Value =
-            serde_json::from_str(json).map_err(|error| format!("expected a JSON object after {plugin}=: {error}"))?;
+        let named = text.split_once('=').filter(|(name, _)| names::is_dns_label(name));
+        let (plugin, json) = named.map_or((None, text), |(name, json)| (Some(name.to_owned()), json));
+        let value: serde_json::Value = serde_json::from_str(json).map_err(|error| {
+            format!("expected a JSON object, such as {{\"key\": \"value\"}}, or the plugin's name, = and such an object: {error}")
+        })?;
         if !value.is_object() {
             return Err("the settings of a plugin must be a JSON object, such as {\"key\": \"value\"}".to_owned());
         }
-        Ok(Self { plugin: plugin.to_owned(), json: json.to_owned(), place: format!("--settings {plugin}") })
+        let place = plugin.as_ref().map_or_else(|| "--settings".to_owned(), |plugin| format!("--settings {plugin}"));
+        Ok(Self { plugin, json: json.to_owned(), place })
     }
 }
 
@@ -265,15 +283,17 @@ impl MountArguments {
     }
 
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
-        let flag = |flag: &str, path: &Path| Part::flag(&format!("{flag} {}", path.display()));
         let mut configuration = Configuration::empty(Part::flag("--name"));
         self.override_policy(&mut configuration.defaults);
         for path in &self.named.plugins {
             let policy = configuration.defaults.clone();
-            configuration.mounts.push(MountSpec::of(path.clone(), flag("--plugin", path), policy));
+            configuration.mounts.push(MountSpec::of(path.clone(), Part::flag(&path.display().to_string()), policy));
         }
         let directory = self.named.plugin_dir.clone();
-        configuration.directory = directory.map(|value| Located { place: flag("--plugin-dir", &value).place(), value });
+        configuration.directory = directory.map(|value| {
+            let place = Part::flag(&format!("--plugin-dir {}", value.display())).place();
+            Located { value, place }
+        });
         for Settings { plugin, json, place } in &self.named.settings {
             match Document::parse(DocumentSource::Flag(Arc::from(place.as_str())), json) {
                 Ok(document) => configuration.settings.push((plugin.clone(), Part::whole(document))),

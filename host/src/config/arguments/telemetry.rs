@@ -15,15 +15,14 @@ const FORMATS: &[(&str, &str, LogFormat)] =
 pub(crate) struct LogArguments {
     /// Log filter: a level, or levels by target, e.g. "info,gyre=debug,plugin=trace" [default:
     /// info; for `gyre dev`, warnings and what plugins log].
-    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
+    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "GYRE_LOG_LEVEL", value_parser = level)]
     level: Option<String>,
-    /// Log format [default: text, or JSON if the environment variable ENV is set to another value
-    /// than "local"].
-    #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_parser = one_of(FORMATS))]
-    format: Option<LogFormat>,
-    /// Environment in which the host runs, as for echoperator: "local", "production" or the like.
-    #[arg(id = "log_environment", long = "log-environment", value_name = "NAME", env = "ENV", hide = true)]
-    environment: Option<String>,
+    /// Log format.
+    #[arg(
+        id = "log_format", long = "log-format", value_name = "FORMAT", env = "GYRE_LOG_FORMAT", value_parser = one_of(FORMATS),
+        default_value = "text"
+    )]
+    format: LogFormat,
 }
 
 fn level(text: &str) -> Result<String, String> {
@@ -34,8 +33,7 @@ impl LogArguments {
     /// Starts logging with the filter of the arguments or `default`, and tracing.
     pub(crate) fn start(&self, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
         let filter = self.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
-        let is_local = self.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
-        log::start(filter, self.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json }), traces)
+        log::start(filter, self.format, traces)
     }
 }
 

@@ -29,12 +29,12 @@ pub(super) const ON_DEVCLUSTER: &str = "gyre e2e-devcluster";
 const NOT_ON_DEVCLUSTER: [&str; 14] = [
     "admission",
     "author",
-    "check",
     "command_line",
     "dev",
     "documents",
     "election",
     "errors",
+    "fuzz",
     "impersonation",
     "offline",
     "permissions",

@@ -6,10 +6,11 @@ use super::{
     CodeArguments, Faults, MountArguments, NamedArguments, PolicyArguments, Settings, SourceArguments, WorkersArgument,
 };
 use crate::config::keys::NEVER;
+use crate::config::quantity::Bytes;
 
 /// Of `gyre dev`, where nothing is kept from one start to the next.
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
+#[command(mut_arg("config", |config| config.conflicts_with_all(["plugins", "adopt"])))]
 pub(crate) struct DevMounts {
     #[command(flatten)]
     source: SourceArguments,
@@ -21,9 +22,11 @@ pub(crate) struct DevMounts {
     code: CodeArguments,
 }
 
-/// Of commands that preview what a host does, with a simulated clock.
+/// Of commands that preview what a host does, with a simulated clock. For `gyre diff`, the plugins
+/// beside a `--config` are versions of those that the file mounts.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
+#[command(mut_arg("call_deadline", |deadline| deadline.alias("timeout")))]
 pub(crate) struct PreviewMounts {
     #[command(flatten)]
     source: SourceArguments,
@@ -35,6 +38,7 @@ pub(crate) struct PreviewMounts {
 
 /// Of commands that are about a plugin, whatever a file may say of it.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("call_deadline", |deadline| deadline.alias("timeout")))]
 pub(crate) struct PluginMounts {
     #[command(flatten)]
     named: NamedArguments,
@@ -62,17 +66,29 @@ impl From<PluginMounts> for MountArguments {
     }
 }
 
+/// The missing argument of a command that takes no configuration file.
+pub(crate) const SOME_PLUGIN: &str = "<PLUGIN>... (or --plugin-dir <DIRECTORY>)";
+/// The missing argument of a command that takes one.
+pub(crate) const SOME_MOUNT: &str = "<PLUGIN>... (or --plugin-dir <DIRECTORY>, --config <FILE>)";
+
 impl PluginMounts {
-    /// The arguments, each with its value in one word, so that a command can be repeated. Without
-    /// the code cache, which does not affect plugins.
+    /// The paths of the plugins, as words of a command.
+    pub(crate) fn plugins(&self) -> impl Iterator<Item = String> {
+        self.named.plugins.iter().map(|file| file.display().to_string())
+    }
+
+    /// The flags, each with its value in one word, so that a command can be repeated. Without the
+    /// code cache, which does not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
-        let NamedArguments { plugins, plugin_dir, settings, namespaces } = named;
+        let NamedArguments { plugins: _, plugin_dir, settings, namespaces } = named;
         let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
         let mut words = Vec::new();
-        words.extend(plugins.iter().map(|file| format!("--plugin={}", file.display())));
         words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
-        words.extend(settings.iter().map(|settings| format!("--settings={}={}", settings.plugin, settings.json)));
+        words.extend(settings.iter().map(|Settings { plugin, json, .. }| match plugin {
+            Some(plugin) => format!("--settings={plugin}={json}"),
+            None => format!("--settings={json}"),
+        }));
         words.extend(namespaces.iter().map(|namespace| format!("--namespace={namespace}")));
         words.extend(adopt.then(|| "--adopt".to_owned()));
         words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
@@ -80,16 +96,16 @@ impl PluginMounts {
             let faults = faults.map_or_else(|| NEVER.to_owned(), |faults| faults.to_string());
             format!("--quarantine-after={faults}")
         }));
-        words.extend(min_requeue_after.map(|delay| format!("--min-requeue-after={}", delay.as_millis())));
-        words.extend(call_deadline.map(|deadline| format!("--call-deadline={}", deadline.as_millis())));
-        words.extend(call_memory.map(|bytes| format!("--call-memory={}", bytes >> 20)));
+        words.extend(min_requeue_after.map(|delay| format!("--min-requeue-after={}ms", delay.as_millis())));
+        words.extend(call_deadline.map(|deadline| format!("--call-deadline={}ms", deadline.as_millis())));
+        words.extend(call_memory.map(|bytes| format!("--call-memory={}", Bytes(*bytes as u64))));
         words
     }
 }
 
 impl MountArguments {
     pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
-        self.named.settings.retain(|settings| settings.plugin != plugin);
-        self.named.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
+        self.named.settings.retain(|settings| settings.plugin.as_ref().is_some_and(|named| named != plugin));
+        self.named.settings.push(Settings { plugin: Some(plugin.to_owned()), json: settings.to_string(), place: place.to_owned() });
     }
 }

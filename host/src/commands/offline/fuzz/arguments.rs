@@ -1,4 +1,4 @@
-//! The arguments of `gyre check`.
+//! The arguments of `gyre fuzz`.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,15 @@ use clap::Args;
 use jiff::Timestamp;
 
 use crate::commands::offline::time;
+use crate::commands::output::ReportArguments;
 use crate::config::arguments::mounts::tools::PluginMounts;
 use crate::config::values::whole;
 
 #[derive(Debug, Args)]
-pub(crate) struct CheckArguments {
-    /// Path to the plugin; --plugin adds more plugins.
-    #[arg(value_name = "PLUGIN")]
-    pub(super) plugin: PathBuf,
+pub(crate) struct FuzzArguments {
     /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
     /// Can be repeated.
-    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
+    #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Number of specs to generate from the schema of the CRD.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole(0_u32..=100_000))]
@@ -34,9 +32,8 @@ pub(crate) struct CheckArguments {
     /// Directory to write the objects of each finding to; it is created.
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) keep: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) report: ReportArguments,
     #[command(flatten)]
     pub(super) mount: PluginMounts,
 }

@@ -1,12 +1,11 @@
-//! `gyre check`: tries to break a plugin.
+//! `gyre fuzz`: tries to break a plugin.
 
 mod arguments;
 mod reproduction;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
 use gyre_engine::program::Program;
@@ -16,18 +15,20 @@ use gyre_offline::check::{CheckOptions, CheckReport, CheckSetup, Flaw};
 use gyre_offline::rendered::check_parents;
 use serde_json::Value;
 
-pub(crate) use self::arguments::CheckArguments;
+pub(crate) use self::arguments::FuzzArguments;
 use self::reproduction::{make_folder, reproduction};
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::SOME_PLUGIN;
+use crate::config::values::MissingArgument;
 
 const EXAMPLES: &str = "\
 Examples:
-  gyre check echo.wasm -f samples/
-  gyre check echo.wasm -f samples/ --cases 1000 --seed 7
-  gyre check cron.wasm -f samples/ --at-most-one Job    # also finds two Jobs of one parent that run at the same time
-  gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
-  gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
+  gyre fuzz echo.wasm -f samples/
+  gyre fuzz echo.wasm -f samples/ --cases 1000 --seed 7
+  gyre fuzz cron.wasm -f samples/ --at-most-one Job    # also finds two Jobs of one parent that run at the same time
+  gyre fuzz echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
+  gyre fuzz echo.wasm -f samples/ -o json | jq '.findings[].finding'
 
 The files contain parents and all other objects that the plugin reads. The command repeats calls (at most 40 of each experiment); deletes
 children, changes them, lets them finish, and removes those with a TTL; changes the specs of parents and changes them back; deletes parents;
@@ -35,7 +36,7 @@ stores parents as each other version of their CRD (without a conversion webhook:
 schema lacks are dropped); and generates further parents from the schema of the CRD. If the plugin asks to be called again, due times pass:
 with children that end and children that do not, with a host that is killed or down, and with an API server that refuses the children.";
 
-pub(crate) fn check_examples() -> String {
+pub(crate) fn fuzz_examples() -> String {
     let names: Vec<&str> = Flaw::ALL.iter().map(|flaw| flaw.name()).collect();
     let codes = "Exit codes: 0 no findings, 1 findings, 2 the arguments are wrong.";
     format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
@@ -44,9 +45,11 @@ pub(crate) fn check_examples() -> String {
 /// The retries of a failing call: enough to see whether it always fails.
 const RETRIES: u32 = 3;
 
-pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn fuzz(arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount.clone());
-    mount.named.plugins.push(arguments.plugin.clone());
+    if mount.is_empty() {
+        bail!(MissingArgument { command: "fuzz", argument: SOME_PLUGIN });
+    }
     mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
     let programs = Source::open(&mount)?.programs().to_vec();
     let at_most_one = arguments.at_most_one.iter().map(|kind| child_kind(&programs, kind)).collect::<anyhow::Result<_>>()?;
@@ -79,21 +82,22 @@ fn child_kind(programs: &[Program], named: &str) -> anyhow::Result<GroupVersionK
     }
 }
 
-fn report(arguments: &CheckArguments, checked: &CheckReport) -> anyhow::Result<()> {
+fn report(arguments: &FuzzArguments, checked: &CheckReport) -> anyhow::Result<()> {
     let mut reproductions = Vec::new();
     for (number, finding) in (1..).zip(checked.findings()) {
         reproductions.push(reproduction(arguments, number, finding)?);
     }
-    let text = if arguments.json {
+    let data = || {
         let reproductions: Vec<Value> = reproductions.iter().map(|reproduction| reproduction.json()).collect();
-        format!("{:#}\n", checked.json(&reproductions, arguments.seed))
-    } else {
+        checked.json(&reproductions, arguments.seed)
+    };
+    let text = || {
         let reproductions: Vec<String> = reproductions.iter().map(|reproduction| reproduction.text()).collect();
         let mut text = checked.text(&reproductions);
         if !checked.findings().is_empty() && arguments.keep.is_none() {
             text.push_str("To write the objects of each finding to a directory, use --keep DIRECTORY.\n");
         }
-        text
+        Ok(text)
     };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
+    arguments.report.format.print(text, data)
 }

@@ -8,7 +8,7 @@ use gyre_offline::cases::START;
 use gyre_offline::check::{Finding, Flaw};
 use serde_json::Value;
 
-use super::arguments::CheckArguments;
+use super::arguments::FuzzArguments;
 
 pub(super) struct Reproduction {
     command: String,
@@ -34,8 +34,8 @@ pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// The command that reproduces a finding. With `--keep`, it reads the objects from a file.
-pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<Reproduction> {
-    let CheckArguments { plugin, files, cases, seed, time, at_most_one, keep, json: _, mount } = arguments;
+pub(super) fn reproduction(arguments: &FuzzArguments, number: usize, finding: &Finding) -> anyhow::Result<Reproduction> {
+    let FuzzArguments { files, cases, seed, time, at_most_one, keep, report: _, mount } = arguments;
     let files = match keep {
         Some(folder) => vec![kept(folder, number, finding)?],
         None => files.clone(),
@@ -43,9 +43,9 @@ pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &
     // One call is enough to reproduce these.
     let is_call = finding.flaw.is_fault() || matches!(finding.flaw, Flaw::OutsideManifest | Flaw::InvalidChild);
     let is_rendered = keep.is_some() && is_call;
-    let command = if is_rendered { "render" } else { "check" };
+    let command = if is_rendered { "render" } else { "fuzz" };
     let mut words = ["gyre", command].map(str::to_owned).to_vec();
-    words.push(plugin.display().to_string());
+    words.extend(mount.plugins());
     words.extend(files.iter().flat_map(|file| ["-f".to_owned(), file.display().to_string()]));
     if !is_rendered {
         words.extend([format!("--seed={seed}"), format!("--cases={cases}")]);
@@ -85,7 +85,7 @@ mod tests {
     #[derive(Parser)]
     struct Command {
         #[command(flatten)]
-        arguments: CheckArguments,
+        arguments: FuzzArguments,
     }
 
     #[test]
@@ -95,7 +95,6 @@ mod tests {
             "--cases=3",
             "--at-most-one=Job",
             "--time=2026-02-01T00:00:00Z",
-            "--plugin=another one.wasm",
             "--plugin-dir=more",
             r#"--settings=echo={"it's": 1}"#,
             "--namespace=one",
@@ -103,11 +102,11 @@ mod tests {
             "--adopt",
             "--max-retries=5",
             "--quarantine-after=never",
-            "--min-requeue-after=1",
-            "--call-deadline=100",
-            "--call-memory=32",
+            "--min-requeue-after=1ms",
+            "--call-deadline=100ms",
+            "--call-memory=32Mi",
         ];
-        let words = [&["check", "echo.wasm", "-f", "a", "-f", "b c"], &given[..]].concat();
+        let words = [&["fuzz", "echo.wasm", "another one.wasm", "-f", "a", "-f", "b c"], &given[..]].concat();
         let finding = Finding { flaw: Flaw::Trap, case: String::new(), what: String::new(), objects: Vec::new() };
         let again = reproduction(&Command::parse_from(&words).arguments, 1, &finding).unwrap();
         let expected: Vec<String> = std::iter::once(&"gyre").chain(&words).map(|word| quoted(word)).collect();

@@ -1,4 +1,4 @@
-//! `gyre check`: its findings in plugins with defects, and that it has none in the shipped plugins.
+//! `gyre fuzz`: its findings in plugins with defects, and that it has none in the shipped plugins.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::harness::{GYRE, SHIPPED};
 
 fn check(plugin: &str, files: &[&Path], more: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(GYRE);
-    command.args(["check", plugin]).args(more);
+    command.args(["fuzz", plugin]).args(more);
     for file in files {
         command.arg("-f").arg(file);
     }
@@ -25,13 +25,13 @@ fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) ->
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("it's a parent.yaml");
     fs::write(&file, parent(kind, spec)).unwrap();
-    let (code, said) = check(plugin, &[&file], &[&["--json"], more].concat());
+    let (code, said) = check(plugin, &[&file], &[&["-o", "json"], more].concat());
     assert_eq!(code, Some(1), "{kind}: {said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     let found: Vec<&str> =
         report["findings"].as_array().unwrap().iter().map(|finding| finding["finding"].as_str().unwrap()).collect();
     assert!(found.iter().all(|name| *name == expected), "{kind}: {said}");
-    let again = paste(&(report["findings"][0]["reproduce"].as_str().unwrap().to_owned() + " --json"));
+    let again = paste(&(report["findings"][0]["reproduce"].as_str().unwrap().to_owned() + " -o json"));
     let again: Value = serde_json::from_str(&again).unwrap_or_else(|error| panic!("{error}: {again}"));
     assert_eq!(again["findings"], report["findings"], "{kind}");
     report["findings"][0].clone()
@@ -96,14 +96,14 @@ fn plugins_that_are_checked_together_get_only_their_own_parents() {
         write("modern.yaml", &parent("Modern", "{size: 1}")),
     ];
     let echo = gyre_artifacts::ECHO;
-    let (code, said) = check(echo, &[&samples], &["--cases", "20", "--plugin", gyre_artifacts::XCA]);
+    let (code, said) = check(echo, &[&samples], &["--cases", "20", gyre_artifacts::XCA]);
     assert_eq!(code, Some(0), "{said}");
     for (other, file, found, word) in [
         (probes::BRITTLE, &brittle, "trap", "\"size\":0"),
         (probes::MODERN, &modern, "old-version", "Modern default/it, stored as"),
     ] {
         for (plugin, beside) in [(echo, other), (other, echo)] {
-            let (code, said) = check(plugin, &[&samples, file], &["--json", "--cases", "100", "--plugin", beside]);
+            let (code, said) = check(plugin, &[&samples, file], &["-o", "json", "--cases", "100", beside]);
             assert_eq!(code, Some(1), "{said}");
             let report: Value = serde_json::from_str(&said).unwrap();
             for finding in report["findings"].as_array().unwrap() {
@@ -214,7 +214,7 @@ fn generated_specs_match_patterns_and_formats_and_invalid_ones_are_counted_and_r
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Picky", "{code: it-1, address: 127.0.0.1, size: 2}")).unwrap();
-    let (code, said) = check(probes::PICKY, &[&file], &["--json", "--cases", "60"]);
+    let (code, said) = check(probes::PICKY, &[&file], &["-o", "json", "--cases", "60"]);
     assert_eq!(code, Some(1), "{said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     for finding in report["findings"].as_array().unwrap() {
@@ -246,7 +246,7 @@ fn versions_that_read_the_same_object_differently_are_found() {
 fn faults_have_names() {
     finds(guests::TRAP, "Trap", "{}", &[], "trap");
     finds(guests::PANICS, "Panics", "{}", &[], "trap");
-    finds(guests::ENDLESS_LOOP, "EndlessLoop", "{}", &["--call-deadline", "100"], "deadline");
+    finds(guests::ENDLESS_LOOP, "EndlessLoop", "{}", &["--call-deadline", "100ms"], "deadline");
     finds(guests::HUGE_MEMORY, "HugeMemory", "{}", &[], "memory");
     finds(guests::DEEP_RECURSION, "DeepRecursion", "{}", &[], "stack");
     finds(guests::LOG_FLOOD, "LogFlood", "{}", &[], "log-flood");
@@ -278,7 +278,7 @@ fn a_child_with_a_field_that_its_kind_does_not_have_is_one_finding_that_names_th
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Verbatim", &deployment(", templat: {}"))).unwrap();
-    let (code, said) = check(probes::VERBATIM, &[&file], &["--json"]);
+    let (code, said) = check(probes::VERBATIM, &[&file], &["-o", "json"]);
     assert_eq!(code, Some(1), "{said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     let [finding] = report["findings"].as_array().unwrap().as_slice() else { panic!("one finding: {said}") };
@@ -310,7 +310,7 @@ fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
     fs::write(&file, parent("Dawdling", "{steps: 100000000}")).unwrap();
     let mut deadlines = (0..5).flat_map(|_| (1..14).map(|power| 10 << power));
     let is_found = deadlines.any(|deadline: u32| {
-        let (_, said) = check(probes::DAWDLING, &[&file], &["--cases", "0", "--call-deadline", &deadline.to_string()]);
+        let (_, said) = check(probes::DAWDLING, &[&file], &["--cases", "0", "--call-deadline", &format!("{deadline}ms")]);
         said.contains("too-slow: ")
     });
     assert!(is_found);
@@ -323,7 +323,7 @@ fn cron(plugin: &str, kind: &str, more: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent(kind, CRON)).unwrap();
-    let (code, said) = check(plugin, &[&file], &[&["--json", "--cases", "5"], more].concat());
+    let (code, said) = check(plugin, &[&file], &[&["-o", "json", "--cases", "5"], more].concat());
     let report: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
     assert_eq!(code, Some(i32::from(report["findings"] != serde_json::json!([]))), "{said}");
     report["findings"].as_array().unwrap().clone()
@@ -337,7 +337,7 @@ fn nothing_is_found_in_a_right_cron_job() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Cron", CRON)).unwrap();
-    let (_, said) = check(probes::CRON, &[&file], &["--json", "--cases", "0"]);
+    let (_, said) = check(probes::CRON, &[&file], &["-o", "json", "--cases", "0"]);
     let tried = serde_json::from_str::<Value>(&said).unwrap()["tried"].clone();
     for key in ["dueTimes", "interruptions", "dueTimesWithRefusedChildren", "disturbances"] {
         assert!(tried[key].as_u64() >= Some(1), "{key} in {tried}");
@@ -385,7 +385,7 @@ fn a_plugin_that_fails_for_now_is_not_restless_and_is_tried_further() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Ailing", "{fail: true}")).unwrap();
-    let (code, said) = check(probes::AILING, &[&file], &["--json", "--cases", "0"]);
+    let (code, said) = check(probes::AILING, &[&file], &["-o", "json", "--cases", "0"]);
     assert_eq!(code, Some(0), "{said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&report["complete"], &report["tried"]["teardowns"]), (&Value::Bool(true), &serde_json::json!(1)), "{said}");
@@ -415,7 +415,7 @@ fn kept_children_are_disturbed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Cron", CRON)).unwrap();
-    let (code, said) = check(probes::CRON, &[&file], &["--json", "--cases", "0"]);
+    let (code, said) = check(probes::CRON, &[&file], &["-o", "json", "--cases", "0"]);
     assert_eq!(code, Some(0), "{said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     // Removed, complete, failed, and both with a removal after the TTL.
@@ -455,7 +455,7 @@ const CAUGHT: [(&str, fn()); 25] = [
 
 #[test]
 fn each_kind_of_finding_has_a_test_with_a_broken_plugin() {
-    let output = Command::new(GYRE).args(["check", "--help"]).output().expect("gyre runs");
+    let output = Command::new(GYRE).args(["fuzz", "--help"]).output().expect("gyre runs");
     let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, names) = help.split_once("A finding is one of:").unwrap_or_else(|| panic!("no names in {help}"));
     let (names, _) = names.split_once('.').expect("an end");
@@ -484,17 +484,17 @@ fn a_reproduction_asks_for_the_same_standard_input() {
     let kept = folder.path().join("kept");
     let given = |more: &[&str]| {
         let mut command = Command::new(GYRE);
-        command.args(["check", guests::TRAP, "-f", "-"]).args(more).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["fuzz", guests::TRAP, "-f", "-"]).args(more).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("gyre runs");
         child.stdin.take().unwrap().write_all(parent("Trap", "{}").as_bytes()).unwrap();
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
     let said = given(&[]);
-    let line = format!("To reproduce it with the same objects on standard input: gyre check {} -f - ", guests::TRAP);
+    let line = format!("To reproduce it with the same objects on standard input: gyre fuzz {} -f - ", guests::TRAP);
     assert!(said.contains(&line), "{said}");
     let report = |said: &str| serde_json::from_str::<Value>(said).unwrap()["findings"][0]["reproduce"].clone();
-    assert_eq!(report(&given(&["--json"])), Value::Null);
-    let line = report(&given(&["--json", "--keep", kept.to_str().unwrap()]));
+    assert_eq!(report(&given(&["-o", "json"])), Value::Null);
+    let line = report(&given(&["-o", "json", "--keep", kept.to_str().unwrap()]));
     assert!(paste(line.as_str().unwrap()).contains("Trapped"), "{line}");
 }
 
@@ -518,14 +518,14 @@ fn a_reproduction_repeats_all_arguments() {
         "--adopt",
         "--max-retries=2",
         "--quarantine-after=never",
-        "--call-deadline=1999",
-        "--call-memory=63",
+        "--call-deadline=1999ms",
+        "--call-memory=63Mi",
     ];
     let own = ["--time=2026-02-01T00:00:00Z", "--seed=7", "--cases=3"];
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Remembering", "{}")).unwrap();
     for keep in [&[][..], &["--keep", kept.to_str().unwrap()]] {
-        let more = [&given[..], &own[..], &["--json"], keep].concat();
+        let more = [&given[..], &own[..], &["-o", "json"], keep].concat();
         let (code, said) = check(probes::REMEMBERING, &[&file], &more);
         assert_eq!(code, Some(1), "{said}");
         let report: Value = serde_json::from_str(&said).unwrap();
@@ -539,7 +539,7 @@ fn a_reproduction_repeats_all_arguments() {
 
 /// Returns the notes of a check without findings, which JSON and text have alike.
 fn notes(plugin: &str, files: &[&Path], more: &[&str]) -> Vec<String> {
-    let (code, said) = check(plugin, files, &[&["--json"], more].concat());
+    let (code, said) = check(plugin, files, &[&["-o", "json"], more].concat());
     assert_eq!(code, Some(0), "{said}");
     let report: Value = serde_json::from_str(&said).unwrap();
     let notes: Vec<String> = serde_json::from_value(report["notes"].clone()).unwrap();
@@ -587,7 +587,7 @@ fn the_calls_of_a_check_are_linear_in_the_number_of_parents() {
     let calls = |count: u64| {
         let many = (0..count).map(|number| parent("Finalizing", "{}").replace("name: it", &format!("name: it-{number:02}")));
         fs::write(&file, many.collect::<Vec<_>>().join("---\n")).unwrap();
-        let (_, said) = check(probes::FINALIZING, &[&file], &["--json", "--cases", "10"]);
+        let (_, said) = check(probes::FINALIZING, &[&file], &["-o", "json", "--cases", "10"]);
         let report: Value = serde_json::from_str(&said).unwrap();
         let counted = |name: &str| report["tried"][name].as_u64().unwrap_or_default();
         counted("callsMadeAgain") + counted("callsNotMadeAgain")
