@@ -98,7 +98,7 @@ impl PluginMounts {
         }));
         words.extend(min_requeue_after.map(|delay| format!("--min-requeue-after={}ms", delay.as_millis())));
         words.extend(call_deadline.map(|deadline| format!("--call-deadline={}ms", deadline.as_millis())));
-        words.extend(call_memory.map(|bytes| format!("--call-memory={}", Bytes(*bytes as u64))));
+        words.extend(call_memory.map(|bytes| format!("--call-memory={}", Bytes(bytes as u64))));
         words
     }
 }
