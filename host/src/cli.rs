@@ -43,6 +43,7 @@ use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Leases, Permissi
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
 use crate::commands::signals::stop_signal;
+use crate::commands::status::{self, StatusArguments};
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::SecureArguments;
 use crate::config::arguments::election::{ElectionArguments, Fence};
@@ -92,6 +93,9 @@ enum Command {
     /// Show what the shadow of a mount would do differently, in a running host.
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
+    /// Show the mounts of a running host: phase, queue, failures, quarantine and leader.
+    #[command(after_help = status::EXAMPLES)]
+    Status(StatusArguments),
 }
 
 const TERMS: &str = "\
@@ -267,6 +271,7 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
         Command::Tool(tool) => return tool.run(),
         Command::Record(arguments) => record::run(&arguments),
         Command::Shadow(arguments) => return compared(shadow::run(&arguments)),
+        Command::Status(arguments) => status::run(&arguments),
     };
     ended(result)
 }

@@ -1,6 +1,9 @@
 //! The commands of `gyre` other than `run`. [`cli`](crate::cli) runs them. The endpoints for
 //! `record` and `shadow` are in [`gyre_engine::admin`].
 
+#[cfg(feature = "tools")]
+pub(crate) mod build;
+mod columns;
 pub(crate) mod connect;
 #[cfg(feature = "tools")]
 pub(crate) mod dev;
@@ -19,6 +22,9 @@ pub(crate) mod replay;
 mod running_host;
 pub(crate) mod shadow;
 pub(crate) mod signals;
+pub(crate) mod status;
 pub(crate) mod threads;
 #[cfg(feature = "tools")]
 pub(crate) mod types;
+#[cfg(feature = "tools")]
+pub(crate) mod values;

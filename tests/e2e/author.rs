@@ -29,10 +29,42 @@ fn commands(document: &str) -> Vec<&str> {
     lines.map(|line| line.split("  #").next().unwrap_or(line).trim()).collect()
 }
 
-/// A target folder for all runs of this test, so that dependencies are compiled once.
+/// The project of the guide in a folder, which has the checkout as `gyre`.
+pub(crate) fn create_project(folder: &Path) -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    if !folder.join("gyre").exists() {
+        std::os::unix::fs::symlink(workspace, folder.join("gyre")).unwrap();
+    }
+    run(folder, "gyre new greeter --kind Greeting --sdk gyre/sdk");
+    let project = folder.join("greeter");
+    // The versions of the workspace, which are cached.
+    fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    fs::create_dir_all(target()).unwrap();
+    std::os::unix::fs::symlink(target(), project.join("target")).unwrap();
+    project
+}
+
+/// A target folder for all projects of tests, so that dependencies are compiled once.
 fn target() -> PathBuf {
     let programs = Path::new(GYRE).parent().expect("a folder");
     programs.parent().expect("the target folder").join("author")
+}
+
+/// Builds a copy of the project.
+fn build_elsewhere(project: &Path) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let other = create_project(folder.path());
+    for file in ["src/lib.rs", "Cargo.lock"] {
+        fs::copy(project.join(file), other.join(file)).unwrap();
+    }
+    run(folder.path(), "gyre build greeter --to built.wasm");
+    fs::read(folder.path().join("built.wasm")).unwrap()
+}
+
+fn is_free_of_paths(built: &[u8], folders: &[&Path]) {
+    for folder in folders.iter().map(|folder| folder.canonicalize().unwrap().display().to_string()) {
+        assert!(!built.windows(folder.len()).any(|window| window == folder.as_bytes()), "the plugin contains {folder}");
+    }
 }
 
 fn rename_the_field(project: &Path) {
@@ -50,17 +82,12 @@ fn a_new_author_gets_a_running_plugin_by_the_guide() {
     // tests/e2e/documents.rs covers the part about a real cluster.
     let (guide, _) = guide.split_once("For a real cluster").unwrap();
     let shown = commands(guide);
-    assert_eq!(shown.len(), 11, "{shown:?}");
-    std::os::unix::fs::symlink(workspace, folder.path().join("gyre")).unwrap();
+    assert_eq!(shown.len(), 10, "{shown:?}");
     let project = folder.path().join("greeter");
     for command in &shown {
         match *command {
-            new if new.starts_with("gyre new greeter ") => {
-                run(folder.path(), new);
-                // The versions of the workspace, which are cached.
-                fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
-                fs::create_dir_all(target()).unwrap();
-                std::os::unix::fs::symlink(target(), project.join("target")).unwrap();
+            "gyre new greeter --kind Greeting --sdk gyre/sdk" => {
+                create_project(folder.path());
             }
             "cd greeter" => {}
             "cargo test" => {
@@ -68,8 +95,12 @@ fn a_new_author_gets_a_running_plugin_by_the_guide() {
                 rename_the_field(&project);
                 run(&project, command);
             }
-            // The target is installed, because the plugins of the workspace were compiled for it.
-            "rustup target add wasm32-wasip2" => {}
+            "gyre build" => {
+                run(&project, command);
+                let built = fs::read(project.join("greeter.wasm")).unwrap();
+                is_free_of_paths(&built, &[folder.path(), workspace]);
+                assert!(built == build_elsewhere(&project), "the same source has other bytes in another folder");
+            }
             dev if dev.starts_with("gyre dev") => {
                 let said = run(&project, &format!("{dev} --once"));
                 assert!(said.contains("ConfigMap default/hello created"), "{said}");

@@ -53,8 +53,11 @@ const HELD_DELETIONS: Evidence = Evidence::By(
 );
 
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 31] = [
-    (&["wasm32-wasip2"], AUTHOR),
+const COMMANDS: [(&[&str], Evidence); 36] = [
+    (&["{{name}}.wasm"], AUTHOR),
+    (&["gyre build"], AUTHOR),
+    (&["gyre dev . "], AUTHOR),
+    (&["gyre test", "--update"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
     (&["gyre new greeter --kind"], AUTHOR),
@@ -109,6 +112,22 @@ const COMMANDS: [(&[&str], Evidence); 31] = [
         Evidence::By("tests/chart/tests/image.rs", "the_build_steps_create_the_files_of_the_image", "engine.run"),
     ),
     (&["helm install gyre charts/gyre"], INSTALL),
+    (
+        &["helm upgrade --install gyre"],
+        Evidence::By(
+            "tests/chart/tests/host.rs",
+            "a_plugin_is_installed_by_the_values_that_gyre_writes_for_it",
+            "\"--install\"",
+        ),
+    ),
+    (
+        &["kubectl", "gyre status"],
+        Evidence::By(
+            "tests/e2e/host_status.rs",
+            "the_status_of_a_host_has_a_row_for_each_mount_and_what_needs_attention",
+            "\"--watch\"",
+        ),
+    ),
     (
         &["helm upgrade gyre charts/gyre"],
         Evidence::By(
@@ -179,12 +198,13 @@ fn stage(folder: &Path, kubectl: &Path) -> PathBuf {
     symlink(root(), folder.join("gyre")).expect("linked");
     let folder = folder.join("work");
     let path = |name: &str| folder.join(name);
-    for made in ["", "bin", "new", "plugins"] {
+    for made in ["", "bin", "greeter", "new", "plugins"] {
         fs::create_dir(path(made)).expect("made");
     }
     for (name, plugin) in [
         ("echo.wasm", gyre_artifacts::ECHO),
         ("greeter.wasm", gyre_artifacts::ECHO),
+        ("greeter/greeter.wasm", gyre_artifacts::GREETER),
         ("new/echo.wasm", gyre_artifacts::ECHO),
         ("scheduled_echo.wasm", gyre_artifacts::SCHEDULED_ECHO),
     ] {

@@ -13,6 +13,7 @@
 mod admission;
 mod answers;
 mod author;
+mod build;
 mod client;
 mod command_line;
 mod composed;
@@ -30,6 +31,7 @@ mod finalize;
 mod fuzz;
 mod gateway;
 mod harness;
+mod host_status;
 mod hostile;
 mod impersonation;
 mod inventory;

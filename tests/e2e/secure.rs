@@ -184,3 +184,27 @@ fn a_certificate_that_cannot_be_used_is_an_error_that_names_it() {
     assert!(said.contains(&format!("cannot use the certificate in {path}")), "{said}");
     assert_eq!(run.status.code(), Some(1));
 }
+
+#[test]
+fn the_status_of_a_secure_host_needs_a_token() {
+    let Some(cluster) = Cluster::for_test("secure-status", &["secure-status"]) else { return };
+    let host = cluster.host_with(&[gyre_artifacts::ECHO], &["secure-status"], &["--metrics-secure"]);
+    let from = host.url().replace("http://", "https://");
+    let status = |arguments: &[&str]| {
+        let output = Command::new(GYRE).arg("status").args(arguments).output().expect("gyre runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+    };
+    let (code, said) = cluster.eventually("the host to know its API server", || {
+        Some(status(&["--from", &from])).filter(|(_, said)| said.contains("Unauthorized"))
+    });
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("--token-file"), "{said}");
+    cluster.kubectl(&["create", "serviceaccount", "viewer", "-n", "secure-status"]);
+    cluster.kubectl(&["create", "clusterrole", "secure-status", "--verb=get", "--non-resource-url=/debug/state"]);
+    let binding = ["create", "clusterrolebinding", "secure-status", "--clusterrole=secure-status"];
+    cluster.kubectl(&[&binding[..], &["--serviceaccount=secure-status:viewer"]].concat());
+    let token = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(token.path(), cluster.kubectl(&["create", "token", "viewer", "-n", "secure-status"])).expect("written");
+    let arguments = ["--from", &from, "--token-file", &token.path().display().to_string()];
+    cluster.eventually("the permission", || status(&arguments).1.contains("Running").then_some(()));
+}

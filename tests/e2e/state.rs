@@ -27,7 +27,7 @@ fn the_state_of_a_host_shows_mounts_claims_queues_and_watches() {
     let held_for = echo["claim"]["heldForMilliseconds"].as_u64().expect("milliseconds");
     assert!((1..=10_000).contains(&held_for), "the renew deadline is ten seconds: {echo}");
     let queue = json!({
-        "entries": 0, "queued": 0, "queuedAtLowPriority": 0, "inProgress": 0, "longestInProgressSeconds": 0, "parkedCount": 0, "parked": [],
+        "entries": 0, "queued": 0, "queuedAtLowPriority": 0, "inProgress": 0, "longestInProgressSeconds": 0, "failing": 0, "parkedCount": 0, "parked": [],
         "delayed": [],
     });
     assert_eq!(echo["queue"], queue);

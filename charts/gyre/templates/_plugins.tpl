@@ -37,6 +37,32 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The CustomResourceDefinitions of `plugins` by name, as JSON. Each value is a list of them, or the text that `gyre crds` prints. */}}
+{{- define "gyre.pluginCrds" -}}
+{{- $all := dict -}}
+{{- range $index, $plugin := .Values.plugins -}}
+{{- $crds := $plugin.crds | default list -}}
+{{- if kindIs "string" $crds -}}
+{{- $texts := regexSplit "(?m)^---.*$" $crds -1 -}}
+{{- $crds = list -}}
+{{- range $text := $texts -}}
+{{- with fromYaml $text -}}{{- $crds = append $crds . -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $crd := $crds -}}
+{{- $name := dig "metadata" "name" "" $crd -}}
+{{- if or (ne (dig "kind" "" $crd) "CustomResourceDefinition") (not $name) -}}
+{{- fail (printf "plugins[%d].crds: expected CustomResourceDefinitions as `gyre crds` prints them%s" $index (ternary (printf ": %v" $crd.Error) "" (hasKey $crd "Error"))) -}}
+{{- end -}}
+{{- if and (hasKey $all $name) (ne (get $all $name | toJson) (toJson $crd)) -}}
+{{- fail (printf "plugins[%d].crds: another plugin contains a different CustomResourceDefinition %s; leave one of them out" $index $name) -}}
+{{- end -}}
+{{- $_ := set $all $name $crd -}}
+{{- end -}}
+{{- end -}}
+{{- $all | toJson -}}
+{{- end -}}
+
 {{/* The configuration of the host: `config`, with what other values add to it. */}}
 {{- define "gyre.config" -}}
 {{- $config := deepCopy (.Values.config | default dict) -}}

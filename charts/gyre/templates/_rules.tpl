@@ -3,15 +3,15 @@
 {{- .Files.Get "files/rules.json" -}}
 {{- end -}}
 
-{{/* Adds rules to those of an account in a namespace. Takes a list: all rules, the account (empty: the host's), the namespace (empty: all), the rules to add. */}}
+{{/* Adds rules to those of an account in a namespace. Takes a list: all rules, the account (empty: the host's), the namespace (empty: all), the entry of `plugins` that they are for (empty: none), the rules to add. */}}
 {{- define "gyre.grant" -}}
-{{- $key := printf "%s|%s" (index . 1) (index . 2) -}}
-{{- $_ := set (index . 0) $key (concat (get (index . 0) $key | default list) (index . 3) | uniq) -}}
+{{- $key := printf "%s|%s|%s" (index . 1) (index . 2) (index . 3) -}}
+{{- $_ := set (index . 0) $key (concat (get (index . 0) $key | default list) (index . 4) | uniq) -}}
 {{- end -}}
 
-{{/* Adds the rules of a value: a list of rules, in these places; or the text that `gyre rbac` prints, with its Roles and ClusterRoles. Takes a list: the root, all rules, the path of the value, the value, the places. */}}
+{{/* Adds the rules of a value: a list of rules, in these places; or the text that `gyre rbac` prints, with its Roles and ClusterRoles. Takes a list: the root, all rules, the path of the value, the value, the places, the entry of `plugins` that it is for (empty: none). */}}
 {{- define "gyre.grantValue" -}}
-{{- $root := index . 0 -}}{{- $all := index . 1 -}}{{- $path := index . 2 -}}{{- $value := index . 3 -}}
+{{- $root := index . 0 -}}{{- $all := index . 1 -}}{{- $path := index . 2 -}}{{- $value := index . 3 -}}{{- $plugin := index . 5 -}}
 {{- if kindIs "string" $value -}}
 {{- $objects := list -}}
 {{- range $text := regexSplit "(?m)^---.*$" $value -1 -}}
@@ -43,12 +43,12 @@
 {{- fail (printf "%s: nothing says whom the role %s is for; take the whole text that `gyre rbac` prints, with the bindings" $path $name) -}}
 {{- end -}}
 {{- end -}}
-{{- include "gyre.grant" (list $all $account $place ($object.rules | default list)) -}}
+{{- include "gyre.grant" (list $all $account $place $plugin ($object.rules | default list)) -}}
 {{- end -}}
 {{- end -}}
 {{- else -}}
 {{- range $place := index . 4 -}}
-{{- include "gyre.grant" (list $all "" $place ($value | default list)) -}}
+{{- include "gyre.grant" (list $all "" $place $plugin ($value | default list)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -66,7 +66,7 @@
 {{- $places | toJson -}}
 {{- end -}}
 
-{{/* All rules, by account and namespace, as JSON: what `gyre rbac` prints for the plugins in the image, and what the values contain for others. */}}
+{{/* All rules, by account, namespace and entry of `plugins`, as JSON: what `gyre rbac` prints for the plugins in the image, and what the values contain for others. */}}
 {{- define "gyre.rules" -}}
 {{- $root := . -}}
 {{- $all := dict -}}
@@ -79,17 +79,17 @@
 {{- $everyPlace = append $everyPlace $place | uniq -}}
 {{- with get $builtin $mount.plugin -}}
 {{- $writer := $mount.impersonate | default "" -}}
-{{- include "gyre.grant" (list $all "" $place .reads) -}}
+{{- include "gyre.grant" (list $all "" $place "" .reads) -}}
 {{- if not ($mount.namespaces | default $defaults.namespaces) -}}
-{{- include "gyre.grant" (list $all "" "" .readsEverywhere) -}}
+{{- include "gyre.grant" (list $all "" "" "" .readsEverywhere) -}}
 {{- end -}}
-{{- include "gyre.grant" (list $all $writer $place .writes) -}}
+{{- include "gyre.grant" (list $all $writer $place "" .writes) -}}
 {{- end -}}
 {{- end -}}
 {{- with $mount.impersonate -}}
 {{- $account := splitList "/" . -}}
 {{- $rule := dict "apiGroups" (list "") "resources" (list "serviceaccounts") "resourceNames" (list (last $account)) "verbs" (list "impersonate") -}}
-{{- include "gyre.grant" (list $all "" (first $account) (list $rule)) -}}
+{{- include "gyre.grant" (list $all "" (first $account) "" (list $rule)) -}}
 {{- end -}}
 {{- end -}}
 {{- if not $everyPlace -}}
@@ -101,16 +101,16 @@
 {{- $places = concat $places (include "gyre.places" (list $root $defaults (merge (dict "plugin" $plugin.name) $mount)) | fromJsonArray) -}}
 {{- end -}}
 {{- if and (hasKey $plugin "mounts") (not $plugin.mounts) -}}{{- $places = $everyPlace -}}{{- end -}}
-{{- include "gyre.grantValue" (list $root $all (printf "plugins[%d].rules" $index) $plugin.rules (uniq $places)) -}}
+{{- include "gyre.grantValue" (list $root $all (printf "plugins[%d].rules" $index) $plugin.rules (uniq $places) $plugin.name) -}}
 {{- end -}}
-{{- include "gyre.grantValue" (list $root $all "rbac.extraRules" .Values.rbac.extraRules $everyPlace) -}}
+{{- include "gyre.grantValue" (list $root $all "rbac.extraRules" .Values.rbac.extraRules $everyPlace "") -}}
 {{- if .Values.monitoring.secure.enabled -}}
 {{- if .Values.rbac.namespaced -}}
 {{- fail "monitoring.secure: checking who may see the metrics needs a ClusterRole, which rbac.namespaced excludes" -}}
 {{- end -}}
 {{- $tokens := dict "apiGroups" (list "authentication.k8s.io") "resources" (list "tokenreviews") "verbs" (list "create") -}}
 {{- $access := dict "apiGroups" (list "authorization.k8s.io") "resources" (list "subjectaccessreviews") "verbs" (list "create") -}}
-{{- include "gyre.grant" (list $all "" "" (list $tokens $access)) -}}
+{{- include "gyre.grant" (list $all "" "" "" (list $tokens $access)) -}}
 {{- end -}}
 {{- $all | toJson -}}
 {{- end -}}

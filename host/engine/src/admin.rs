@@ -303,7 +303,8 @@ fn answer(checks: Vec<Check>, query: &str) -> Response {
 
 async fn debug_state(State(shown): State<Shown>) -> Response {
     let claims = shown.services.get().map(|services| &services.claims);
-    let text = format!("{:#}\n", state::dump(&shown.mounts, &shown.queue, &shown.informers(), claims));
+    let leading = state::Leading { claims, leaders: shown.leaders.as_deref() };
+    let text = format!("{:#}\n", state::dump(&shown.mounts, &shown.queue, &shown.informers(), leading));
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 

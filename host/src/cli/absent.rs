@@ -3,7 +3,8 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-pub(super) const TOOLS: [&str; 10] = ["render", "test", "fuzz", "diff", "new", "types", "completions", "man", "dev", "replay"];
+pub(super) const TOOLS: [&str; 12] =
+    ["render", "test", "fuzz", "diff", "new", "types", "completions", "man", "dev", "replay", "build", "values"];
 
 pub(super) fn explained(error: clap::Error, mut commands: Command) -> clap::Error {
     match error.get(ContextKind::InvalidSubcommand) {

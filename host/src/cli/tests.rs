@@ -146,7 +146,8 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
         "rbac" => [&["config", "name"][..], &named, &code].concat(),
         "render" | "diff" => [&offline[..], &["config"]].concat(),
         "test" | "fuzz" => offline.clone(),
-        "compile" | "crds" | "inspect" | "replay" => code.to_vec(),
+        "values" => [&["settings", "namespace"][..], &code].concat(),
+        "build" | "compile" | "crds" | "inspect" | "replay" => code.to_vec(),
         _ => vec![],
     };
     for command in commands() {
@@ -244,7 +245,8 @@ fn a_former_key_is_refused_and_the_present_one_is_not() {
 
 #[test]
 fn a_former_variable_is_read_by_nothing_and_the_present_one_is() {
-    let arguments: Vec<clap::Arg> = commands().iter().flat_map(|command| command.get_arguments().cloned().collect::<Vec<_>>()).collect();
+    let arguments: Vec<clap::Arg> =
+        commands().iter().flat_map(|command| command.get_arguments().cloned().collect::<Vec<_>>()).collect();
     let is_read = |variable: &str| arguments.iter().any(|argument| argument.get_env().is_some_and(|env| env == variable));
     assert_eq!(variables().count(), 16);
     for (former, now) in variables() {
@@ -279,7 +281,8 @@ fn a_word_of_another_program_has_a_tip_that_is_a_command_or_a_flag() {
             }
             count += 1;
             // An error about something else, or an alias, is no wrong tip.
-            if let Some(error) = error_of(&format!("gyre {name} {flag}")).filter(|error| error.contains("unexpected argument")) {
+            if let Some(error) = error_of(&format!("gyre {name} {flag}")).filter(|error| error.contains("unexpected argument"))
+            {
                 assert!(error.contains("tip: use `") || error.contains("now"), "gyre {name} {flag}: {error}");
             }
         }

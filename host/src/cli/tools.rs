@@ -6,12 +6,14 @@ use clap::Subcommand;
 
 use super::commands;
 use super::exit::{compared, ended};
+use crate::commands::build::{self, BuildArguments};
 use crate::commands::dev::{self, DevArguments};
 use crate::commands::manual::{self, CompletionsArguments, ManArguments};
 use crate::commands::new::{self, NewArguments};
 use crate::commands::offline::{self, DiffArguments, FuzzArguments, RenderArguments, TestArguments};
 use crate::commands::replay::{self, ReplayArguments};
 use crate::commands::types::{self, TypesArguments};
+use crate::commands::values::{self, ValuesArguments};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tool {
@@ -45,6 +47,12 @@ pub(super) enum Tool {
     /// Repeat recorded calls with a plugin, and show which answers differ.
     #[command(after_help = replay::EXAMPLES)]
     Replay(ReplayArguments),
+    /// Compile the source of a plugin to a WebAssembly component.
+    #[command(after_help = build::EXAMPLES)]
+    Build(BuildArguments),
+    /// Write the values with which the Helm chart installs plugins.
+    #[command(after_help = values::EXAMPLES)]
+    Values(ValuesArguments),
 }
 
 impl Tool {
@@ -60,6 +68,8 @@ impl Tool {
             Self::Man(arguments) => ended(manual::man(&arguments, commands())),
             Self::Dev(arguments) => ended(dev::run(&arguments)),
             Self::Replay(arguments) => compared(replay::run(arguments)),
+            Self::Build(arguments) => ended(build::run(&arguments)),
+            Self::Values(arguments) => ended(values::values(&arguments)),
         }
     }
 }

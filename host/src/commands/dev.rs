@@ -1,13 +1,15 @@
 //! `gyre dev`: runs an in-memory cluster with plugins, and shows the changes.
 //!
+//! A plugin is a file, or the folder of its project, which is built again after each change.
 //! `gyre_devcluster` serves HTTP on loopback, for kubectl. The host is that of `gyre run`.
 
 mod apply;
 mod cluster;
+mod projects;
 mod show;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::commands::build::is_project;
 use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::Listen;
@@ -34,10 +37,12 @@ use crate::config::values::{MissingArgument, WrongArguments, duration};
 use crate::config::{Reload, Source};
 use apply::Applied;
 use cluster::{Cluster, ClusterArguments};
+use projects::Projects;
 use show::Show;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  gyre dev . -f samples/              # builds the project in this folder, again after each change of its source
   gyre dev echo.wasm -f samples/
   gyre dev echo.wasm -f samples/ --once --timeout 2m
   gyre dev --cluster-only --address 127.0.0.1:8001
@@ -92,9 +97,15 @@ pub(crate) struct DevArguments {
 }
 
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
-    let mount = MountArguments::from(arguments.mount.clone());
+    let mut mount = MountArguments::from(arguments.mount.clone());
+    if mount.is_empty() && !arguments.cluster_only && is_project(Path::new(".")) {
+        mount.named.plugins.push(".".into());
+    }
     if mount.is_empty() && !arguments.cluster_only {
-        bail!(MissingArgument { command: "dev", argument: "<PLUGIN>... (or --plugin-dir <DIRECTORY>, --config <FILE>, --cluster-only)" });
+        bail!(MissingArgument {
+            command: "dev",
+            argument: "<PLUGIN>... (or --plugin-dir <DIRECTORY>, --config <FILE>, --cluster-only)"
+        });
     }
     if !arguments.cluster.address.ip().is_loopback() {
         let address = arguments.cluster.address;
@@ -104,6 +115,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     arguments.log.start(LOG, None)?;
     let objects = manifests::read(&arguments.manifests)?;
+    let projects = Projects::build(&mut mount.named.plugins)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?) };
     if let Some(source) = source.as_ref().filter(|_| arguments.once) {
         let mounted = source.programs();
@@ -114,13 +126,18 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
         }
     }
     let runtime = threads()?;
-    let result = runtime.block_on(serve(arguments, source, &objects));
+    let result = runtime.block_on(serve(arguments, source, projects, &objects));
     // Do not wait for plugin calls and connected clients.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
 
-async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(String, Value)]) -> anyhow::Result<()> {
+async fn serve(
+    arguments: &DevArguments,
+    source: Option<Source>,
+    projects: Projects,
+    objects: &[(String, Value)],
+) -> anyhow::Result<()> {
     let started = Instant::now();
     let stop = stop_signal()?;
     let cluster = Cluster::start(&arguments.cluster).await?;
@@ -138,7 +155,7 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
         }
         Some(source) => {
             let session = Session { arguments, objects, client: cluster.client(), started };
-            session.run(source, stop).await
+            session.run(source, projects, stop).await
         }
     };
     cluster.stop().await;
@@ -154,7 +171,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Guarantees: the host has stopped before the cluster does, unless it needs long for it.
-    async fn run(&self, source: Source, until_stopped: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(&self, source: Source, projects: Projects, until_stopped: impl Future<Output = ()>) -> anyhow::Result<()> {
         let first = source.programs();
         apply::install_crds(&self.client, &first).await?;
         let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
@@ -173,6 +190,7 @@ impl Session<'_> {
             biased;
             ended = &mut host => return ended.context("the host ended abnormally")?,
             result = self.work(source, wanted, &show, &first, until_stopped) => result,
+            () = projects.build_on_changes(|line| show.say(line)), if !self.arguments.once => Ok(()),
         };
         drop(stop);
         // The runtime ends the calls that are still in progress.

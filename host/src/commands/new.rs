@@ -146,7 +146,11 @@ fn sdk(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         let absolute = here.join(given);
         if !is_sdk(&absolute) {
-            bail!("{} does not contain the SDK (looked for {}): {remedy}", given.display(), absolute.join("Cargo.toml").display());
+            bail!(
+                "{} does not contain the SDK (looked for {}): {remedy}",
+                given.display(),
+                absolute.join("Cargo.toml").display()
+            );
         }
         return Ok(absolute);
     }
@@ -186,9 +190,8 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     let sdk = path_of_sdk(&folder, &sdk(given_sdk.as_deref())?)?;
     let parent = variable(&kind);
     let article = if kind.starts_with(['A', 'E', 'I', 'O']) { "An" } else { "A" };
-    let scoped = |namespaced: &str, cluster: &str| {
-        (if *scope == ParentScope::Cluster { cluster } else { namespaced }).to_owned()
-    };
+    let scoped =
+        |namespaced: &str, cluster: &str| (if *scope == ParentScope::Cluster { cluster } else { namespaced }).to_owned();
     let finalized = |text: &str| (if *finalizer { text } else { "" }).to_owned();
     let values = [
         ("{{finalize}}", finalized(FINALIZE)),
@@ -198,11 +201,19 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
         ("{{cluster_scoped}}", scoped("", ", cluster_scoped")),
         ("{{in_namespace}}", scoped("", ".in_namespace(name)")),
         ("{{namespace_child}}", scoped("", ".child::<Namespace>(Strategy::Apply)")),
-        ("{{children}}", scoped("Plan::children([config_map])", "Plan::no_children()\n            .apply(Namespace::new(name))\n            .apply(config_map)")),
+        (
+            "{{children}}",
+            scoped(
+                "Plan::children([config_map])",
+                "Plan::no_children()\n            .apply(Namespace::new(name))\n            .apply(config_map)",
+            ),
+        ),
         ("{{types}}", scoped("ConfigMap", "{ConfigMap, Namespace}")),
-        ("{{purpose}}", scoped("keeps its message in a ConfigMap", "keeps its message in a ConfigMap, in a Namespace of its own")),
+        (
+            "{{purpose}}",
+            scoped("keeps its message in a ConfigMap", "keeps its message in a ConfigMap, in a Namespace of its own"),
+        ),
         ("{{name}}", name.to_owned()),
-        ("{{wasm}}", name.replace('-', "_")),
         ("{{A}}", article.to_owned()),
         ("{{a}}", article.to_ascii_lowercase()),
         ("{{Kind}}", kind),
@@ -305,7 +316,8 @@ mod tests {
                 assert!(!text.replace("${{", "").contains("{{"), "{file}: {text}");
             }
         }
-        let source = |arguments: &NewArguments| fs::read_to_string(arguments.path.as_ref().unwrap().join("src/lib.rs")).unwrap();
+        let source =
+            |arguments: &NewArguments| fs::read_to_string(arguments.path.as_ref().unwrap().join("src/lib.rs")).unwrap();
         assert!(source(&plain).contains(r#"version = "v1", kind = "MyPlugin""#), "{}", source(&plain));
         assert!(source(&full).contains("cluster_scoped") && source(&full).contains("fn finalize("), "{}", source(&full));
         assert!(new(&plain).unwrap_err().to_string().contains("already exists"));
@@ -355,9 +367,17 @@ mod tests {
 
     #[test]
     fn invalid_names_are_refused() {
-        for refused in
-            [plugin_name("Greeter"), plugin_name("1st"), plugin_name(""), kind("kind"), kind("My-Kind"), group("group"), version("1"), version("v1alpha"), version("vbeta1")]
-        {
+        for refused in [
+            plugin_name("Greeter"),
+            plugin_name("1st"),
+            plugin_name(""),
+            kind("kind"),
+            kind("My-Kind"),
+            group("group"),
+            version("1"),
+            version("v1alpha"),
+            version("vbeta1"),
+        ] {
             assert!(refused.unwrap_err().contains(", as in "));
         }
         for refused in [plugin_name("self"), plugin_name("test"), kind(CHILD), group("k8s.io"), group("foo.k8s.io")] {

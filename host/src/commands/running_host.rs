@@ -1,12 +1,14 @@
 //! Requests to the debug endpoints of a running host.
 
+use std::io::Read as _;
 use std::net::IpAddr;
+use std::path::Path;
 use std::pin::Pin;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use gyre_engine::error::error_chain;
-use http::header::CONTENT_TYPE;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{Request, Uri};
 use http_body::Body as _;
 use kube::client::Body;
@@ -47,6 +49,11 @@ const REFUSAL: &str = "text/plain";
 impl HostArguments {
     /// Sends GET, and returns the body of an answer with this media type.
     pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
+        self.get_with(path_and_query, media_type, None).await
+    }
+
+    /// Like [`Self::get`], with a bearer token.
+    pub(crate) async fn get_with(&self, path_and_query: &str, media_type: &str, token: Option<&str>) -> anyhow::Result<Body> {
         let scheme = if self.metrics_secure { "https" } else { "http" };
         let local =
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
@@ -56,7 +63,10 @@ impl HostArguments {
         configuration.accept_invalid_certs = is_this_machine(&from);
         configuration.default_retry = false;
         let client = Client::try_from(configuration).context("cannot set up the client")?;
-        let request = Request::get(path_and_query).body(Body::empty()).context("cannot build the request")?;
+        let authorization = token.map(|token| (AUTHORIZATION, format!("Bearer {token}")));
+        let request =
+            authorization.into_iter().fold(Request::get(path_and_query), |request, (name, value)| request.header(name, value));
+        let request = request.body(Body::empty()).context("cannot build the request")?;
         let response = client.send(request).await.map_err(|error| {
             anyhow!(
                 "no host answers at {from}; give its URL with --from, and in a cluster, forward its port with kubectl port-forward: {}",
@@ -78,6 +88,28 @@ impl HostArguments {
         }
         let text = whole(&mut body, LONGEST_REFUSAL).await?;
         bail!("{}", String::from_utf8_lossy(&text).trim())
+    }
+}
+
+/// The largest token file. Tokens of service accounts have about a kilobyte.
+const LARGEST_TOKEN: u64 = 64 << 10;
+
+/// Reads a bearer token from a file, or from standard input for `-`.
+pub(crate) fn token(path: &Path) -> anyhow::Result<String> {
+    let cannot = || format!("cannot read the token from {}; name a file that contains one", path.display());
+    let source: Box<dyn std::io::Read> = if path.as_os_str() == "-" {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(path).with_context(cannot)?)
+    };
+    let mut token = String::new();
+    source.take(LARGEST_TOKEN).read_to_string(&mut token).with_context(cannot)?;
+    let token = token.trim();
+    let is_token = !token.is_empty() && token.chars().all(|letter| letter.is_ascii_graphic());
+    if is_token {
+        Ok(token.to_owned())
+    } else {
+        bail!("{} contains no token: expected one line, as `kubectl create token` prints it", path.display())
     }
 }
 

@@ -271,9 +271,11 @@ impl<'a> Loader<'a> {
         let name = &plugin.manifest().name;
         let settings = match &spec.settings {
             SettingsFrom::Inline(settings) => Some(settings.clone()),
-            SettingsFrom::Default => {
-                by_flag.iter().rev().find(|(plugin, _)| plugin.as_ref().is_none_or(|plugin| plugin == name)).map(|(_, settings)| settings.clone())
-            }
+            SettingsFrom::Default => by_flag
+                .iter()
+                .rev()
+                .find(|(plugin, _)| plugin.as_ref().is_none_or(|plugin| plugin == name))
+                .map(|(_, settings)| settings.clone()),
             // Invalid settings are reported already, but not their consequences.
             SettingsFrom::Unknown => return serde_json::Value::Null,
             SettingsFrom::File(path, said) => match self.settings_file(path, said) {
@@ -388,7 +390,9 @@ impl<'a> Loader<'a> {
         for (plugin, settings) in settings {
             let what = match plugin {
                 Some(plugin) if !names.contains(plugin.as_str()) => format!("the plugin {plugin} is not mounted"),
-                None if names.len() > 1 => "it does not say which plugin it is for: write its name and = before the object".to_owned(),
+                None if names.len() > 1 => {
+                    "it does not say which plugin it is for: write its name and = before the object".to_owned()
+                }
                 _ => continue,
             };
             self.problems.add(settings.document(), what, format!("mounted are {}", list(&names)));

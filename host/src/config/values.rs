@@ -46,7 +46,9 @@ pub(crate) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Resu
     move |text| {
         let found = parse_duration(text).filter(|found| range.contains(found));
         let (least, most) = (range.start(), range.end());
-        found.ok_or_else(|| format!("expected a duration {}from {least:?} to {most:?}, such as 500ms, 2s or 10m", with_unit(text)))
+        found.ok_or_else(|| {
+            format!("expected a duration {}from {least:?} to {most:?}, such as 500ms, 2s or 10m", with_unit(text))
+        })
     }
 }
 

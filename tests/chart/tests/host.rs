@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::namespace;
 use crate::programs::{gyre_or_skip, on_path, plugins_or_skip};
+use crate::sources::fill;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 const NAMESPACE: &str = "installed";
@@ -37,14 +38,20 @@ impl Installed {
     /// Installs these values, or returns `None` to skip the test.
     #[track_caller]
     fn or_skip(values: &Value) -> anyhow::Result<Option<Self>> {
+        let Some(installed) = Self::without_release_or_skip()? else { return Ok(None) };
+        installed.helm("install", values)?;
+        Ok(Some(installed))
+    }
+
+    /// A cluster in which nothing is installed yet, or `None` to skip the test.
+    #[track_caller]
+    fn without_release_or_skip() -> anyhow::Result<Option<Self>> {
         let Some(gyre) = gyre_or_skip()? else { return Ok(None) };
         let Some(_) = Helm::or_skip()? else { return Ok(None) };
         let Some(plugins) = plugins_or_skip()? else { return Ok(None) };
         let Some(cluster) = start_or_skip(Options::default())? else { return Ok(None) };
         namespace(&cluster, NAMESPACE)?;
-        let installed = Self { cluster, gyre, plugins, folder: tempfile::tempdir()? };
-        installed.helm("install", values)?;
-        Ok(Some(installed))
+        Ok(Some(Self { cluster, gyre, plugins, folder: tempfile::tempdir()? }))
     }
 
     fn helm(&self, command: &str, values: &Value) -> anyhow::Result<()> {
@@ -79,7 +86,11 @@ impl Installed {
         let mut command = Command::new(&self.gyre);
         command.arg("run").arg("--config").arg(&file).args(["--listen", "127.0.0.1:0"]);
         command.arg("--kubeconfig").arg(kubeconfig);
-        command.envs(map(release)?).env("HOSTNAME", pod).env("GYRE_HA_NODE_ID", pod).env("GYRE_CODE_CACHE", folder.join("code"));
+        command
+            .envs(map(release)?)
+            .env("HOSTNAME", pod)
+            .env("GYRE_HA_NODE_ID", pod)
+            .env("GYRE_CODE_CACHE", folder.join("code"));
         let log = tempfile::Builder::new().prefix("gyre-").suffix(".log").tempfile_in(folder)?.into_temp_path();
         Ok(Host { process: Guarded::spawn("gyre", &command, &log.keep()?, Duration::from_secs(10))? })
     }
@@ -284,6 +295,45 @@ fn finalizers_of_an_unmounted_plugin_are_removed_with_kept_rules() -> anyhow::Re
     until("the Pod is let go", || Ok(!is_held()?)).with_context(|| host.log())?;
     let done = "no object holds a finalizer of the plugin pod-log";
     until(done, || Ok(host.log().contains(done))).with_context(|| host.log())
+}
+
+/// From the file of a plugin to its objects, by the two commands of docs/getting-started.md.
+#[test]
+fn a_plugin_is_installed_by_the_values_that_gyre_writes_for_it() -> anyhow::Result<()> {
+    let Some(mut installed) = Installed::without_release_or_skip()? else { return Ok(()) };
+    let (values, mounted) = (installed.folder.path().join("values.yaml"), installed.folder.path().join("plugins"));
+    let greeter = installed.plugins.join("greeter.wasm");
+    let install = |installed: &Installed| -> anyhow::Result<()> {
+        let output = Command::new(&installed.gyre).arg("values").arg(&greeter).arg("--to").arg(&values).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut helm = installed.cluster.helm()?;
+        helm.args(["upgrade", "--install", "gyre"]).arg(chart()).args(["--namespace", NAMESPACE, "-f"]).arg(&values);
+        let output = helm.stdin(Stdio::null()).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    };
+    install(&installed)?;
+    // As the kubelet does.
+    fill(&mounted.join("greeter"), &installed.get_json("configmap/gyre-plugin-greeter")?)?;
+    installed.plugins = mounted;
+    let host = installed.start()?;
+    let metadata = json!({"name": "hello", "namespace": NAMESPACE});
+    let greeting =
+        json!({"apiVersion": "example.com/v1alpha1", "kind": "Greeting", "metadata": metadata, "spec": {"message": "Hello"}});
+    until("the API server serves the kind", || Ok(installed.cluster.apply(&greeting.to_string()).is_ok()))?;
+    installed.is_ready("greeting/hello").with_context(|| host.log())?;
+    assert_eq!(installed.get_json("configmap/hello")?["data"], json!({"message": "Hello"}));
+    assert!(!host.log().contains("forbidden"), "{}", host.log());
+    let roles = installed.cluster.kubectl_stdout(&["get", "clusterroles,clusterrolebindings", "--output", "name"])?;
+    let own: Vec<&str> = roles.lines().filter(|name| name.contains("gyre")).collect();
+    assert_eq!(own.len(), 2, "{own:?}");
+    assert!(own.iter().all(|name| name.ends_with("/gyre-plugin-greeter")), "{own:?}");
+
+    install(&installed)?;
+    let mut helm = installed.cluster.helm()?;
+    assert!(helm.args(["uninstall", "gyre", "--namespace", NAMESPACE]).stdin(Stdio::null()).output()?.status.success());
+    assert!(installed.get_json("greeting/hello").is_ok(), "the definition stays, and with it the objects");
+    Ok(())
 }
 
 /// A user for each host, with the roles of the release, so that the audit log tells them apart.

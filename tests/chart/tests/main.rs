@@ -26,3 +26,5 @@ mod sources;
 mod upgrade;
 #[cfg(test)]
 mod values;
+#[cfg(test)]
+mod values_of_plugins;

@@ -14,7 +14,7 @@ use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, plugins_or_skip};
 use crate::render::render;
 
 /// Returns the permissions by account and namespace, one line per verb and resource.
-fn permissions(objects: &[Value]) -> BTreeSet<String> {
+pub(crate) fn permissions(objects: &[Value]) -> BTreeSet<String> {
     let mut permissions = BTreeSet::new();
     for role in objects.iter().filter(|object| ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind)) {
         let binds = |object: &&Value| {

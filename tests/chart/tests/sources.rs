@@ -17,7 +17,7 @@ fn run(command: &mut Command) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Fills a folder with the files of a ConfigMap, like a kubelet.
-fn fill(folder: &Path, map: &Value) -> anyhow::Result<()> {
+pub(crate) fn fill(folder: &Path, map: &Value) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     for (name, text) in map["binaryData"].as_object().context("no binaryData")? {
         let encoded = tempfile::NamedTempFile::new()?;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::informer::Informer;
 use crate::leadership::Claims;
+use crate::leadership::election::Leaders;
 use crate::mounts::Mounts;
 use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::program::Program;
@@ -21,10 +22,19 @@ use crate::work::WorkQueue;
 /// The maximum number of keys that are listed per state and mount; all are counted.
 const LISTED: usize = 100;
 
-/// Returns the state as JSON. Without claims, the API server has not answered yet.
-pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer>], claims: Option<&Claims>) -> Value {
+/// Who leads the mounts.
+#[derive(Clone, Copy)]
+pub(crate) struct Leading<'a> {
+    /// `None` if the API server has not answered yet.
+    pub(crate) claims: Option<&'a Claims>,
+    /// `None` without leader election.
+    pub(crate) leaders: Option<&'a Leaders>,
+}
+
+/// Returns the state as JSON.
+pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer>], leading: Leading<'_>) -> Value {
     let all = mounts.all();
-    let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue, claims)).collect();
+    let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue, leading)).collect();
     let mut watches: Vec<Value> = informers.iter().map(|informer| watch_state(informer)).collect();
     watches.sort_by_key(|watch| (text(watch, "kind"), text(watch, "namespace"), text(watch, "labelSelector")));
     json!({ "version": env!("CARGO_PKG_VERSION"), "mounts": mounted, "leaving": mounts.unmounting(), "watches": watches })
@@ -59,7 +69,7 @@ fn claim_state(claims: &Claims, mount: &Mount) -> Value {
     })
 }
 
-fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Option<&Claims>) -> Value {
+fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, leading: Leading<'_>) -> Value {
     let phase = mount.phase();
     let reason = match &phase {
         Phase::Refused(reason) => Some(reason.as_str()),
@@ -89,7 +99,8 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "digest": program.plugin.digest().to_string(),
         "isChangingOver": active.as_ref().is_some_and(|active| !active.program.same_except_shadow(wanted)),
         "leads": mount.leads() == Lead::Yes,
-        "claim": claims.map(|claims| claim_state(claims, mount)),
+        "leader": leading.leaders.and_then(|leaders| leaders.leader(&mount.name)),
+        "claim": leading.claims.map(|claims| claim_state(claims, mount)),
         "calls": { "running": mount.running.count(), "overdueSeconds": mount.running.overdue().as_secs() },
         "phase": phase.as_str(),
         "reason": reason,
@@ -153,6 +164,7 @@ fn queue_state(mount: &Mount, queue: &WorkQueue) -> Value {
             "queuedAtLowPriority": queue.depth_at(&mount.name, Priority::Low),
             "inProgress": in_progress.count,
             "longestInProgressSeconds": in_progress.longest.as_secs(),
+            "failing": queue.retries_of(&mount.name) + queue.parked_len(&mount.name),
             "parkedCount": queue.parked_len(&mount.name),
             "parked": parked,
             "delayed": delayed,
@@ -200,6 +212,7 @@ mod tests {
         let state = queue_state(&full, &queue);
         let count = |field: &str| state[field].as_array().map(Vec::len);
         assert_eq!((state["parkedCount"].as_u64(), count("parked")), (Some(300), Some(LISTED)));
+        assert_eq!(state["failing"], 300, "those that wait for a requested time have not failed");
         assert_eq!(count("delayed"), Some(LISTED));
         assert_eq!((&state["queued"], &state["queuedAtLowPriority"], &state["inProgress"]), (&json!(3), &json!(2), &json!(1)));
         assert!(state.to_string().len() < 40_000);

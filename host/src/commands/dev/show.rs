@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use super::apply::Applied;
+use crate::commands::columns::Columns;
 
 pub(super) struct Show {
     started: Instant,
@@ -239,32 +240,23 @@ fn table_text(kind: &str, table: &Value) -> String {
     let is_shown =
         |index: usize| columns.get(index).and_then(|column| column.get("priority")).and_then(Value::as_i64).unwrap_or(0) == 0;
     let heading = |column: &Value| text(column, "name").to_uppercase();
-    let mut lines: Vec<Vec<String>> =
-        vec![std::iter::once("NAMESPACE".to_owned()).chain(columns.iter().map(heading)).collect()];
+    let cell = |cell: Value| match cell {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let header: Vec<String> = columns.iter().map(heading).collect();
+    let mut lines = vec![("NAMESPACE".to_owned(), header)];
     for row in &rows {
         let namespace = row.pointer("/object/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
-        let cells = list(row, "cells").into_iter().map(|cell| match cell {
-            Value::String(text) => text,
-            Value::Null => String::new(),
-            other => other.to_string(),
-        });
-        lines.push(std::iter::once(namespace.to_owned()).chain(cells).collect());
+        lines.push((namespace.to_owned(), list(row, "cells").into_iter().map(cell).collect()));
     }
-    let shown: Vec<usize> = (0..=columns.len()).filter(|index| index.checked_sub(1).is_none_or(is_shown)).collect();
-    let width =
-        |index: usize| lines.iter().filter_map(|line| line.get(index)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = shown.iter().map(|index| width(*index)).collect();
-    let mut text = String::new();
-    for line in &lines {
-        let mut written = String::from("  ");
-        for (index, width) in shown.iter().zip(&widths) {
-            let cell = line.get(*index).map_or("", String::as_str);
-            written.push_str(&format!("{cell:<width$}   "));
-        }
-        text.push_str(written.trim_end());
-        text.push('\n');
-    }
-    text
+    let shown = |(namespace, cells): (String, Vec<String>)| {
+        let cells = cells.into_iter().enumerate().filter(|(index, _)| is_shown(*index)).map(|(_, cell)| cell);
+        std::iter::once(format!("  {namespace}")).chain(cells).collect()
+    };
+    let lines: Vec<Vec<String>> = lines.into_iter().map(shown).collect();
+    Columns::default().lines(&lines)
 }
 
 #[cfg(test)]

@@ -75,7 +75,8 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     if mount.config.is_some() {
         mount.version = mount.named.plugins.pop();
         if !mount.named.plugins.is_empty() {
-            let what = "there are several plugins beside --config: give one, the version to mount as the file mounts its plugin";
+            let what =
+                "there are several plugins beside --config: give one, the version to mount as the file mounts its plugin";
             bail!(WrongArguments(what.to_owned()));
         }
     }
@@ -129,7 +130,9 @@ fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> an
         let mounted: BTreeSet<&str> = programs.iter().map(|program| program.manifest().name.as_str()).collect();
         if !mounted.contains(name.as_str()) {
             let (path, mounted) = (path.display(), list(mounted));
-            bail!("--from {path}: the plugin {name} is not mounted; mounted are {mounted}: give another version of one of them");
+            bail!(
+                "--from {path}: the plugin {name} is not mounted; mounted are {mounted}: give another version of one of them"
+            );
         }
         Ok(plugin)
     };

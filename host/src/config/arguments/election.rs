@@ -236,10 +236,7 @@ mod tests {
     fn errors_name_the_environment_variable() {
         let refused = |arguments: &[&str]| options(arguments).unwrap_err();
         let error = refused(&["--ha", "--ha-lease-duration=10s"]);
-        assert!(
-            error.contains("GYRE_HA_LEASE_DURATION") && error.contains("longer than the renew deadline (10s)"),
-            "{error}"
-        );
+        assert!(error.contains("GYRE_HA_LEASE_DURATION") && error.contains("longer than the renew deadline (10s)"), "{error}");
         let error = refused(&["--ha", "--ha-retry-period=9s"]);
         assert!(error.contains("GYRE_HA_RETRY_PERIOD") && error.contains("1.2 times"), "{error}");
         assert!(refused(&["--ha=maybe"]).contains("expected true or false"));

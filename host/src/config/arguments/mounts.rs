@@ -220,7 +220,9 @@ impl FromStr for Settings {
         let named = text.split_once('=').filter(|(name, _)| names::is_dns_label(name));
         let (plugin, json) = named.map_or((None, text), |(name, json)| (Some(name.to_owned()), json));
         let value: serde_json::Value = serde_json::from_str(json).map_err(|error| {
-            format!("expected a JSON object, such as {{\"key\": \"value\"}}, or the plugin's name, = and such an object: {error}")
+            format!(
+                "expected a JSON object, such as {{\"key\": \"value\"}}, or the plugin's name, = and such an object: {error}"
+            )
         })?;
         if !value.is_object() {
             return Err("the settings of a plugin must be a JSON object, such as {\"key\": \"value\"}".to_owned());

@@ -26,9 +26,10 @@ pub(super) const ON_DEVCLUSTER: &str = "gyre e2e-devcluster";
 
 /// Modules of `tests/e2e` that do not run on devcluster: they need permissions, certificates or
 /// several replicas, or no cluster at all.
-const NOT_ON_DEVCLUSTER: [&str; 14] = [
+const NOT_ON_DEVCLUSTER: [&str; 15] = [
     "admission",
     "author",
+    "build",
     "command_line",
     "dev",
     "documents",
@@ -50,9 +51,31 @@ const ONLY_ON_DEVCLUSTER: [&str; 1] = ["answers"];
 /// not depend on the API server. `tests/contract` compares the two servers, so a difference is
 /// found there. The modules that stay test what can differ: permissions, networks, names, creation,
 /// fields of others, finalizers, admission, watches and previews.
-const BRIDGED: [&str; 23] = [
-    "composed", "counted", "diff", "failures", "gateway", "hostile", "logs", "many", "memo", "metrics", "mounts", "pod_log",
-    "probes", "reads", "record", "render", "scale", "shadow", "signals", "state", "swap", "traces", "xca",
+const BRIDGED: [&str; 24] = [
+    "composed",
+    "counted",
+    "diff",
+    "failures",
+    "gateway",
+    "host_status",
+    "hostile",
+    "logs",
+    "many",
+    "memo",
+    "metrics",
+    "mounts",
+    "pod_log",
+    "probes",
+    "reads",
+    "record",
+    "render",
+    "scale",
+    "shadow",
+    "signals",
+    "state",
+    "swap",
+    "traces",
+    "xca",
 ];
 
 /// A suite of a quick run.

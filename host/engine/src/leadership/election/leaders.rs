@@ -30,9 +30,17 @@ impl Leaders {
 
     /// Returns the Pod of the replica that leads a mount; `None` if no Lease names another replica.
     pub(crate) fn of(&self, mount: &str) -> Option<String> {
+        self.holder(mount).filter(|holder| *holder != self.identity).map(|holder| pod(&holder).to_owned())
+    }
+
+    /// Returns the Pod of the replica that leads a mount, also if it is this one.
+    pub(crate) fn leader(&self, mount: &str) -> Option<String> {
+        self.holder(mount).map(|holder| pod(&holder).to_owned())
+    }
+
+    fn holder(&self, mount: &str) -> Option<String> {
         let holders = self.holders();
-        let holder = holders.mounts.get(mount).or(holders.all.as_ref()).filter(|holder| **holder != self.identity)?;
-        Some(holder.rsplit_once('_').map_or(holder.as_str(), |(name, _)| name).to_owned())
+        holders.mounts.get(mount).or(holders.all.as_ref()).cloned()
     }
 
     pub(super) fn set_all(&self, holder: Option<&str>) {
@@ -52,6 +60,10 @@ impl Leaders {
     }
 }
 
+fn pod(holder: &str) -> &str {
+    holder.rsplit_once('_').map_or(holder, |(name, _)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,9 +77,9 @@ mod tests {
         leaders.set("echo", Some("gyre_3_0c0d"));
         assert_eq!(leaders.of("echo").as_deref(), Some("gyre_3"));
         leaders.set("echo", Some("gyre-1_00ff"));
-        assert_eq!(leaders.of("echo"), None);
+        assert_eq!((leaders.of("echo"), leaders.leader("echo").as_deref()), (None, Some("gyre-1")));
         leaders.set("echo", None);
         leaders.set_all(None);
-        assert_eq!(leaders.of("echo"), None);
+        assert_eq!((leaders.of("echo"), leaders.leader("echo")), (None, None));
     }
 }

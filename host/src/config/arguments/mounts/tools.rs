@@ -1,5 +1,7 @@
 //! The flags of the commands of the feature `tools`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::{
@@ -7,6 +9,7 @@ use super::{
 };
 use crate::config::keys::NEVER;
 use crate::config::quantity::Bytes;
+use crate::config::values::label;
 
 /// Of `gyre dev`, where nothing is kept from one start to the next.
 #[derive(Clone, Debug, Args)]
@@ -46,6 +49,31 @@ pub(crate) struct PluginMounts {
     policy: PolicyArguments,
     #[command(flatten)]
     code: CodeArguments,
+}
+
+/// Of `gyre values`, which writes each plugin down.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ValuesMounts {
+    /// Plugins to mount: paths of WebAssembly components (.wasm).
+    #[arg(value_name = "PLUGIN", required = true)]
+    plugins: Vec<PathBuf>,
+    /// Settings of a plugin: a JSON object, after the plugin's name and = if there are several
+    /// plugins. Can be repeated.
+    #[arg(long = "settings", value_name = "[NAME=]JSON")]
+    settings: Vec<Settings>,
+    /// Watch and write in this namespace only; the Roles are for this namespace. Can be repeated
+    /// [default: all namespaces].
+    #[arg(long = "namespace", short = 'n', value_name = "NAMESPACE", value_parser = label)]
+    namespaces: Vec<String>,
+    #[command(flatten)]
+    code: CodeArguments,
+}
+
+impl From<ValuesMounts> for MountArguments {
+    fn from(ValuesMounts { plugins, settings, namespaces, code }: ValuesMounts) -> Self {
+        let named = NamedArguments { plugins, settings, namespaces, plugin_dir: None };
+        Self { named, code, ..Self::default() }
+    }
 }
 
 impl From<DevMounts> for MountArguments {
@@ -106,6 +134,10 @@ impl PluginMounts {
 impl MountArguments {
     pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
         self.named.settings.retain(|settings| settings.plugin.as_ref().is_some_and(|named| named != plugin));
-        self.named.settings.push(Settings { plugin: Some(plugin.to_owned()), json: settings.to_string(), place: place.to_owned() });
+        self.named.settings.push(Settings {
+            plugin: Some(plugin.to_owned()),
+            json: settings.to_string(),
+            place: place.to_owned(),
+        });
     }
 }

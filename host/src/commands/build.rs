@@ -1,0 +1,158 @@
+//! `gyre build`: compiles the source of a plugin to a component.
+//!
+//! ```text
+//! folder ─ LANGUAGES ─▶ build/rust.rs ─▶ component ─ checked ─▶ NAME.wasm
+//! ```
+//!
+//! A language is a file in `build` and a row of [`LANGUAGES`]. `gyre dev` builds in the same way.
+//!
+//! What is absent: an installation of compilers, except for the target that rustup adds.
+
+mod rust;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use crate::commands::output::print;
+use crate::config::arguments::mounts::CodeArguments;
+use crate::plugins::{open, read};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre build                          # the plugin of the project in this folder
+  gyre build plugins/echo --to echo.wasm
+  gyre build -- --locked --features metrics
+
+For Rust, it runs cargo for the target wasm32-wasip2, which it adds with rustup if it is missing. It compiles with a profile that keeps the plugin
+small, whatever profiles Cargo.toml has: opt-level = \"s\", lto, codegen-units = 1, panic = \"abort\", strip. If Cargo.toml of the workspace has the
+table [profile.plugin], it uses this profile instead. Variables such as RUSTFLAGS have no effect, and the file contains no paths of this machine, so that the same
+source and Cargo.lock result in the same bytes.";
+
+/// A built component.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) component: PathBuf,
+    /// The folders and files from which it was built.
+    pub(crate) sources: Vec<PathBuf>,
+}
+
+/// A language of plugins.
+struct Language {
+    name: &'static str,
+    /// The file by which a project is recognised.
+    file: &'static str,
+    build: fn(&Path, &[String]) -> anyhow::Result<Built>,
+}
+
+const LANGUAGES: [Language; 1] = [Language { name: "Rust", file: "Cargo.toml", build: rust::build }];
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildArguments {
+    /// Folder of the plugin's project.
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// File to write the plugin to [default: the plugin's name with .wasm, in the working
+    /// directory].
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    /// Further arguments of cargo.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    options: Vec<String>,
+    #[command(flatten)]
+    code: CodeArguments,
+}
+
+pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
+    let sandbox = arguments.code.sandbox()?;
+    let Built { component, .. } = build(&arguments.directory, &arguments.options)?;
+    let (plugin, bytes) = (open(&sandbox, &component)?, read(&component)?);
+    let manifest = plugin.manifest();
+    let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}.wasm", manifest.name)));
+    replace(&to, &bytes).with_context(|| format!("cannot write {}; name another file with --to", to.display()))?;
+    let size = size(bytes.len());
+    print(format_args!("{}: the plugin {} {}, {size}\n", to.display(), manifest.name, manifest.version))
+}
+
+pub(crate) fn is_project(directory: &Path) -> bool {
+    LANGUAGES.iter().any(|language| directory.join(language.file).is_file())
+}
+
+/// Compiles the plugin in a folder. Compilers write their messages to standard error.
+///
+/// # Errors
+/// If the folder contains no plugin, or the compiler fails.
+pub(crate) fn build(directory: &Path, options: &[String]) -> anyhow::Result<Built> {
+    let shown = directory.display();
+    let directory = std::fs::canonicalize(directory)
+        .with_context(|| format!("cannot find {shown}; name the folder of a plugin's project"))?;
+    if !directory.is_dir() {
+        bail!("{shown} is not a folder; name the folder of a plugin's project");
+    }
+    let Some(language) = LANGUAGES.iter().find(|language| directory.join(language.file).is_file()) else {
+        let files: Vec<String> = LANGUAGES.iter().map(|Language { name, file, .. }| format!("{file} for {name}")).collect();
+        bail!("{shown} contains no project of a plugin: expected {}; `gyre new` creates one", files.join(", or "));
+    };
+    (language.build)(&directory, options)
+}
+
+/// Writes a file at once, so that no reader gets a part of it.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?.to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let new = path.with_file_name(name);
+    let result = std::fs::write(&new, bytes).and_then(|()| std::fs::rename(&new, path));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    result
+}
+
+/// Runs a compiler, after printing its command line. Returns its standard output.
+fn run_shown(command: &mut Command) -> std::io::Result<Output> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line: Vec<_> = words.map(|word| quoted(&word.to_string_lossy())).collect();
+    // A closed output is not a reason to stop.
+    let _ = writeln!(std::io::stderr(), "$ {}", line.join(" "));
+    command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,+@".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+fn size(bytes: usize) -> String {
+    let kilobytes = bytes as f64 / 1e3;
+    if kilobytes < 1e3 { format!("{kilobytes:.1} KB") } else { format!("{:.1} MB", kilobytes / 1e3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_command_lines_are_for_people() {
+        assert_eq!([size(200), size(185_712), size(12_345_678)], ["0.2 KB", "185.7 KB", "12.3 MB"]);
+        assert_eq!(
+            [quoted("--lib"), quoted("a=\"b\""), quoted("it's"), quoted("")],
+            ["--lib", "'a=\"b\"'", "'it'\\''s'", "''"]
+        );
+    }
+
+    #[test]
+    fn a_file_is_replaced_at_once_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("it.wasm");
+        replace(&path, b"1").unwrap();
+        replace(&path, b"2").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"2");
+        assert!(replace(folder.path(), b"3").is_err() && replace(&folder.path().join("absent/it.wasm"), b"3").is_err());
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["it.wasm"]);
+    }
+}

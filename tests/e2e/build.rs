@@ -1,0 +1,142 @@
+//! `gyre build` finds the crate of a plugin, and compiles it to the same bytes wherever it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::harness::GYRE;
+
+fn target() -> PathBuf {
+    let programs = Path::new(GYRE).parent().expect("a folder");
+    programs.parent().expect("the target folder").join("built")
+}
+
+fn gyre(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(GYRE);
+    command.arg("build").args(arguments).current_dir(folder).env("CARGO_TERM_COLOR", "never").env("CARGO_TARGET_DIR", target());
+    let Output { status, stdout, stderr } = command.output().expect("gyre runs");
+    (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+}
+
+/// The arguments of `gyre build` and of tests/plugin-build result in the same file, in two target
+/// folders, and whatever the environment says.
+#[test]
+fn the_same_source_is_built_to_the_same_bytes_as_the_plugins_of_this_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    let greeter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/greeter");
+    let mut command = Command::new(GYRE);
+    command.args(["build", &greeter.display().to_string()]).current_dir(folder.path()).env("CARGO_TARGET_DIR", target());
+    command.env("RUSTFLAGS", "-Copt-level=0").env("CARGO_PROFILE_PLUGIN_OPT_LEVEL", "3");
+    let output = command.output().expect("gyre runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let built = fs::read(folder.path().join("greeter.wasm")).expect("the file is named after the plugin");
+    assert!(said.starts_with("greeter.wasm: the plugin greeter 0.1.0, ") && said.ends_with(" KB\n"), "{said}");
+    assert!(built == fs::read(gyre_artifacts::GREETER).unwrap(), "the bytes differ");
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["greeter.wasm"]);
+}
+
+const CDYLIB: &str = "[lib]\ncrate-type = [\"cdylib\"]\n";
+
+fn package(name: &str, more: &str) -> String {
+    format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{more}")
+}
+
+#[test]
+fn a_folder_that_is_not_one_plugin_is_refused_with_what_to_do() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    write(
+        folder,
+        &[
+            ("library/Cargo.toml", &package("library", "[workspace]\n")),
+            ("library/src/lib.rs", ""),
+            ("broken/Cargo.toml", "[package]\n"),
+            ("several/Cargo.toml", "[workspace]\nmembers = [\"one\", \"plugins/two\"]\nresolver = \"3\"\n"),
+            ("several/one/Cargo.toml", &package("one", CDYLIB)),
+            ("several/one/src/lib.rs", ""),
+            ("several/plugins/two/Cargo.toml", &package("two", CDYLIB)),
+            ("several/plugins/two/src/lib.rs", ""),
+            ("none/Cargo.toml", "[workspace]\nmembers = [\"one\"]\nresolver = \"3\"\n"),
+            ("none/one/Cargo.toml", &package("one", "")),
+            ("none/one/src/lib.rs", ""),
+            ("no-plugin/Cargo.toml", &package("no-plugin", &format!("{CDYLIB}[workspace]\n"))),
+            ("no-plugin/src/lib.rs", ""),
+            ("wrong/Cargo.toml", &package("wrong", &format!("{CDYLIB}[workspace]\n"))),
+            ("wrong/src/lib.rs", "fn it() -> u32 { \"text\" }"),
+        ],
+    );
+    for (project, expected) in [
+        ("absent", "cannot find absent"),
+        (".", "contains no project of a plugin: expected Cargo.toml for Rust; `gyre new` creates one"),
+        ("library", "add these lines to its Cargo.toml:\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"),
+        ("broken", "cargo cannot read the crate in "),
+        ("several", "has several plugins; name the folder of one: one, plugins/two"),
+        ("none", "none of the crates of the workspace "),
+        ("no-plugin", "the component is not a gyre plugin"),
+        ("wrong", "cargo cannot compile the crate wrong: see its messages above"),
+    ] {
+        let (code, said) = gyre(folder, &[project]);
+        assert_eq!(code, Some(1), "{project}: {said}");
+        assert!(said.contains(expected), "{project}: expected {expected:?} in\n{said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+    let (_, said) = gyre(folder, &["wrong"]);
+    assert!(said.contains("error[E0308]: mismatched types") && said.contains("src/lib.rs:1:18"), "{said}");
+    assert!(said.contains("$ cargo rustc --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 "), "{said}");
+    assert!(fs::read_dir(folder).unwrap().all(|entry| entry.unwrap().path().extension().is_none()), "nothing is written");
+}
+
+/// Runs programs of a folder first, which behave as those of a machine without the target.
+fn without_target(rustup: &str) -> (String, bool) {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc runs").stdout;
+    let rustc = format!("{}/bin/rustc", String::from_utf8(sysroot).unwrap().trim());
+    let library = folder.join("library").display().to_string();
+    write(
+        folder,
+        &[
+            ("it/Cargo.toml", &package("it", &format!("{CDYLIB}[workspace]\n"))),
+            ("it/src/lib.rs", "compile_error!(\"it is compiled\");"),
+            (
+                "bin/rustc",
+                &format!(
+                    "#!/bin/sh\ncase \"$*\" in '--print target-libdir '*) echo \"{library}\" ;; *) exec {rustc} \"$@\" ;; esac\n"
+                ),
+            ),
+            ("bin/rustup", &format!("#!/bin/sh\nlibrary=\"{library}\"\n{rustup}\n")),
+        ],
+    );
+    for program in ["rustc", "rustup"] {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(folder.join("bin").join(program), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(folder.join("bin")).chain(std::env::split_paths(&others))).unwrap();
+    let mut command = Command::new(GYRE);
+    command.args(["build", "it"]).current_dir(folder).env("PATH", path).env("CARGO_TARGET_DIR", folder.join("target"));
+    let output = command.output().expect("gyre runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_compiled = said.contains("it is compiled") || said.contains("$ cargo rustc");
+    (said, is_compiled)
+}
+
+#[test]
+fn a_missing_target_is_added_with_rustup() {
+    let (said, is_compiled) = without_target("test \"$*\" = 'target add wasm32-wasip2' && mkdir \"$library\"");
+    assert!(said.contains("$ rustup target add wasm32-wasip2\n") && is_compiled, "{said}");
+    let (said, is_compiled) = without_target("echo 'no network' >&2; exit 1");
+    let expected = "rustup cannot add the target wasm32-wasip2: see its messages above";
+    assert!(said.contains("no network\n") && said.contains(expected) && !is_compiled, "{said}");
+}
