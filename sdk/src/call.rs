@@ -1,11 +1,11 @@
 //! Converts JSON to the author's types, for components and for native tests.
 
-use serde_json::from_slice;
+use serde_json::{Value, from_slice};
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::manifest::Manifest;
-use crate::plan::{Plan, Teardown};
+use crate::plan::{Child, Plan, Teardown};
 use crate::reconciler::Reconciler;
 use crate::settings::Settings as _;
 
@@ -33,12 +33,20 @@ fn read_inputs<R: Reconciler>(parent: &[u8], settings: &[u8]) -> Result<(R::Pare
     Ok((parent, settings))
 }
 
-/// Refuses a plan whose status could not be serialised.
+/// Refuses a plan that cannot be what the plugin means.
 pub(crate) fn whole(plan: Plan) -> Result<Plan, Failure> {
-    match &plan.status {
-        Some(Err(error)) => Err(Failure::terminal(format_args!("the status cannot be serialised: {error}"))),
-        _ => Ok(plan),
+    if let Some(mistake) = plan.mistake {
+        return Err(Failure::terminal(mistake));
     }
+    if let Some(Err(error)) = &plan.status {
+        return Err(Failure::terminal(format_args!("the status cannot be serialised: {error}")));
+    }
+    if plan.children.iter().flatten().any(|child| matches!(child, Child::Apply(Value::Null))) {
+        return Err(Failure::terminal(
+            "a child is null: its spec cannot be serialised, e.g. because a map has keys that are no texts",
+        ));
+    }
+    Ok(plan)
 }
 
 /// The manifest with the schema of the settings.

@@ -6,6 +6,7 @@ use crate::dynamic::DynamicObject;
 use crate::host::{Error, Imports};
 use crate::kind::Kind;
 use crate::resource::Resource;
+use crate::selector::Selector;
 use crate::time::Time;
 
 /// The objects that a plugin may read: the caches of the host or, in native tests, a
@@ -21,7 +22,9 @@ use crate::time::Time;
 /// fn read(cluster: &Cluster) -> Result<(), ReadError> {
 ///     let secret: Option<Secret> = cluster.get("credentials")?;
 ///     let shared = cluster.in_namespace("shared").get::<Secret>("credentials")?;
-///     let web = cluster.labels("app=web").list::<Pod>()?;
+///     let web = cluster.list::<Pod>("app=web")?;
+///     let pods_of_a_team = cluster.in_namespace("team-a").list::<Pod>([("app", "web")])?;
+///     let job: Option<Job> = cluster.child("migration")?;
 ///     let jobs = cluster.children::<Job>()?;
 ///     Ok(())
 /// }
@@ -41,6 +44,7 @@ impl Cluster {
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
+    #[doc(alias = "list_children")]
     pub fn children<T: Resource>(&self) -> Result<Vec<T>, Error> {
         parse_all(T::KIND, self.imports.children(T::KIND)?)
     }
@@ -51,45 +55,55 @@ impl Cluster {
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
+    #[doc(alias = "get_child")]
     pub fn child<T: Resource>(&self, name: &str) -> Result<Option<T>, Error> {
         let children = self.imports.children(T::KIND)?;
         let child = children.iter().find(|child| name_of(child).is_some_and(|of| of == name));
         child.map(|child| parse(T::KIND, child)).transpose()
     }
 
-    /// Returns an object of a declared kind in the parent's namespace or, for a kind without
-    /// namespaces, in the cluster; `None` if it does not exist.
+    /// Returns an object of a kind that the manifest [reads](crate::Manifest::read), in the
+    /// parent's namespace or, for a kind without namespaces, in the cluster; `None` if it does not
+    /// exist. See [`Self::child`] for children.
     ///
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
+    #[doc(alias = "get_opt")]
     pub fn get<T: Resource>(&self, name: &str) -> Result<Option<T>, Error> {
         get(self.imports.get(T::KIND, None, name), T::KIND)
     }
 
-    /// Returns the objects of a declared kind in all namespaces that are granted, by namespace and
-    /// name.
+    /// Returns the objects with these labels in all namespaces that are granted, by namespace and
+    /// name. By default, the parent's namespace is granted alone.
     ///
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
-    pub fn list<T: Resource>(&self) -> Result<Vec<T>, Error> {
-        parse_all(T::KIND, self.imports.list(T::KIND, None, None)?)
+    #[doc(alias = "ListParams")]
+    #[doc(alias = "MatchingLabels")]
+    pub fn list<T: Resource>(&self, selector: impl Into<Selector>) -> Result<Vec<T>, Error> {
+        list(&self.imports, T::KIND, None, Some(&selector.into()))
+    }
+
+    /// Like [`Self::list`], with any labels.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`](crate::ReadError).
+    pub fn list_all<T: Resource>(&self) -> Result<Vec<T>, Error> {
+        list(&self.imports, T::KIND, None, None)
     }
 
     /// Returns the reads in another namespace than the parent's.
+    #[doc(alias = "Api::namespaced")]
     pub fn in_namespace<'a>(&'a self, namespace: &'a str) -> Reads<'a> {
         Reads { imports: &self.imports, namespace }
     }
 
-    /// Returns the reads of objects that match a label selector, in the syntax of `kubectl get -l`.
-    pub fn labels<'a>(&'a self, selector: &'a str) -> Selected<'a> {
-        Selected { imports: &self.imports, namespace: None, selector: Some(selector) }
-    }
-
     /// Returns the reads of a kind that has no type.
     pub fn dynamic(&self, kind: Kind) -> DynamicReads<'_> {
-        DynamicReads { kind, selected: Selected { imports: &self.imports, namespace: None, selector: None } }
+        DynamicReads { imports: &self.imports, kind, namespace: None }
     }
 
     /// Returns the time of the call, which is constant during the call.
@@ -112,8 +126,8 @@ pub struct Reads<'a> {
     namespace: &'a str,
 }
 
-impl<'a> Reads<'a> {
-    /// Returns an object of a declared kind, or `None` if it does not exist.
+impl Reads<'_> {
+    /// Like [`Cluster::get`], in this namespace.
     ///
     /// # Errors
     ///
@@ -122,61 +136,37 @@ impl<'a> Reads<'a> {
         get(self.imports.get(T::KIND, Some(self.namespace), name), T::KIND)
     }
 
-    /// Returns the objects of a declared kind, by name.
+    /// Like [`Cluster::list`], in this namespace.
     ///
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
-    pub fn list<T: Resource>(self) -> Result<Vec<T>, Error> {
-        parse_all(T::KIND, self.imports.list(T::KIND, Some(self.namespace), None)?)
+    pub fn list<T: Resource>(self, selector: impl Into<Selector>) -> Result<Vec<T>, Error> {
+        list(self.imports, T::KIND, Some(self.namespace), Some(&selector.into()))
     }
 
-    /// Returns the reads of objects that match a label selector, in the syntax of `kubectl get -l`.
-    pub fn labels(self, selector: &'a str) -> Selected<'a> {
-        Selected { imports: self.imports, namespace: Some(self.namespace), selector: Some(selector) }
-    }
-}
-
-/// The objects that match a label selector.
-#[derive(Clone, Copy, Debug)]
-pub struct Selected<'a> {
-    imports: &'a Imports,
-    namespace: Option<&'a str>,
-    selector: Option<&'a str>,
-}
-
-impl<'a> Selected<'a> {
-    /// Restricts the reads to one namespace.
-    pub fn in_namespace(self, namespace: &'a str) -> Self {
-        Self { namespace: Some(namespace), ..self }
-    }
-
-    /// Returns the objects of a declared kind, by namespace and name.
+    /// Like [`Cluster::list_all`], in this namespace.
     ///
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
-    pub fn list<T: Resource>(self) -> Result<Vec<T>, Error> {
-        parse_all(T::KIND, self.imports.list(T::KIND, self.namespace, self.selector)?)
+    pub fn list_all<T: Resource>(self) -> Result<Vec<T>, Error> {
+        list(self.imports, T::KIND, Some(self.namespace), None)
     }
 }
 
 /// The objects of a kind that has no type.
 #[derive(Clone, Copy, Debug)]
 pub struct DynamicReads<'a> {
+    imports: &'a Imports,
     kind: Kind,
-    selected: Selected<'a>,
+    namespace: Option<&'a str>,
 }
 
 impl<'a> DynamicReads<'a> {
-    /// Restricts the reads to one namespace.
+    /// Returns the reads in one namespace.
     pub fn in_namespace(self, namespace: &'a str) -> Self {
-        Self { selected: self.selected.in_namespace(namespace), ..self }
-    }
-
-    /// Restricts [`Self::list`] to objects that match a label selector.
-    pub fn labels(self, selector: &'a str) -> Self {
-        Self { selected: Selected { selector: Some(selector), ..self.selected }, ..self }
+        Self { namespace: Some(namespace), ..self }
     }
 
     /// Returns the children of the parent, by namespace and name.
@@ -185,27 +175,44 @@ impl<'a> DynamicReads<'a> {
     ///
     /// See [`ReadError`](crate::ReadError).
     pub fn children(self) -> Result<Vec<DynamicObject>, Error> {
-        parse_all(self.kind, self.selected.imports.children(self.kind)?)
+        parse_all(self.kind, self.imports.children(self.kind)?)
     }
 
-    /// Returns an object, or `None` if it does not exist.
+    /// Like [`Cluster::get`].
     ///
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
     pub fn get(self, name: &str) -> Result<Option<DynamicObject>, Error> {
-        get(self.selected.imports.get(self.kind, self.selected.namespace, name), self.kind)
+        get(self.imports.get(self.kind, self.namespace, name), self.kind)
     }
 
-    /// Returns the objects, by namespace and name.
+    /// Like [`Cluster::list`].
     ///
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
-    pub fn list(self) -> Result<Vec<DynamicObject>, Error> {
-        let Selected { imports, namespace, selector } = self.selected;
-        parse_all(self.kind, imports.list(self.kind, namespace, selector)?)
+    pub fn list(self, selector: impl Into<Selector>) -> Result<Vec<DynamicObject>, Error> {
+        list(self.imports, self.kind, self.namespace, Some(&selector.into()))
     }
+
+    /// Like [`Cluster::list_all`].
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`](crate::ReadError).
+    pub fn list_all(self) -> Result<Vec<DynamicObject>, Error> {
+        list(self.imports, self.kind, self.namespace, None)
+    }
+}
+
+fn list<T: DeserializeOwned>(
+    imports: &Imports,
+    kind: Kind,
+    namespace: Option<&str>,
+    selector: Option<&Selector>,
+) -> Result<Vec<T>, Error> {
+    parse_all(kind, imports.list(kind, namespace, selector.map(Selector::as_str))?)
 }
 
 fn get<T: DeserializeOwned>(found: Result<Option<Vec<u8>>, Error>, kind: Kind) -> Result<Option<T>, Error> {

@@ -38,18 +38,18 @@ impl DynamicObject {
     }
 
     /// Sets a namespace other than the parent's. The operator must grant it.
-    pub fn in_namespace(self, namespace: impl Into<String>) -> Self {
+    pub fn with_namespace(self, namespace: impl Into<String>) -> Self {
         self.with("/metadata/namespace", namespace.into())
     }
 
     /// Sets the labels. The host adds its own.
-    pub fn with_labels(self, labels: &Labels) -> Self {
-        self.with("/metadata/labels", texts(labels))
+    pub fn with_labels(self, labels: impl Into<Labels>) -> Self {
+        self.with("/metadata/labels", texts(&labels.into()))
     }
 
     /// Sets the annotations. The host adds its own.
-    pub fn with_annotations(self, annotations: &Labels) -> Self {
-        self.with("/metadata/annotations", texts(annotations))
+    pub fn with_annotations(self, annotations: impl Into<Labels>) -> Self {
+        self.with("/metadata/annotations", texts(&annotations.into()))
     }
 
     /// Sets a field. Missing objects on its path are created, and other values there are replaced.

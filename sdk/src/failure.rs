@@ -33,6 +33,7 @@ pub type Result<T = Plan, E = Failure> = std::result::Result<T, E>;
 /// ```
 ///
 /// It is no [`Error`] itself: with that, `?` could not take every error.
+#[doc(alias = "Error")]
 #[derive(Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The call is retried with back-off.
@@ -45,6 +46,7 @@ pub enum Failure {
 
 impl Failure {
     /// Returns a failure after which the call is retried with back-off.
+    #[doc(alias = "TemporaryError")]
     pub fn transient(message: impl fmt::Display) -> Self {
         Self::Transient(message.to_string())
     }
@@ -55,6 +57,9 @@ impl Failure {
     }
 
     /// Returns a failure after which the call is retried only when an input changes.
+    #[doc(alias = "TerminalError")]
+    #[doc(alias = "PermanentError")]
+    #[doc(alias = "fatal")]
     pub fn terminal(message: impl fmt::Display) -> Self {
         Self::Terminal(message.to_string())
     }

@@ -51,7 +51,14 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotDeclared(kind) => write!(formatter, "{kind} was read, which the plugin's manifest does not declare"),
+            Self::NotDeclared(kind) => {
+                let Kind { kind: name, .. } = kind;
+                write!(
+                    formatter,
+                    "{kind} was read, which the plugin's manifest does not declare: add `.read::<{name}>()` to it"
+                )?;
+                write!(formatter, ", or read a child with `cluster.child::<{name}>(name)`")
+            }
             Self::NotGranted(kind) => write!(formatter, "{kind} was read, which is not granted"),
             Self::NotServed(kind) => write!(formatter, "the API server does not serve {kind}"),
             Self::InvalidSelector(message) => write!(formatter, "the label selector does not parse: {message}"),

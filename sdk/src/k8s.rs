@@ -7,7 +7,7 @@
 //! ```
 //! use gyre_sdk::k8s::{Container, Job, JobSpec, PodSpec, PodTemplateSpec, RestartPolicy};
 //!
-//! let container = Container::new().with_name("hello").with_image("busybox");
+//! let container = Container::new("hello").with_image("busybox");
 //! let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
 //! let template = PodTemplateSpec::new().with_spec(pod.restricted());
 //! let spec = JobSpec::new().with_backoff_limit(2).with_template(template);
@@ -19,6 +19,10 @@
 //! assert_eq!(container.security_context().allow_privilege_escalation(), Some(false));
 //! assert_eq!(job.status().completion_time(), None);
 //! ```
+//!
+//! `new` takes the name, or the one field without which the API server refuses an object:
+//! `ContainerPort::new(8080)`. The data of a Secret are plain bytes here, see
+//! [`Bytes`](crate::Bytes).
 //!
 //! The types are generated from the OpenAPI documents of the version of Kubernetes that the
 //! in-memory API server imitates. See [`typed`](crate::typed) for their form.
@@ -60,7 +64,7 @@ impl PodSpec {
         let containers: Vec<Container> = self.view().containers().map(restricted).collect();
         let init_containers: Vec<Container> = self.view().init_containers().map(restricted).collect();
         let security = self.view().security_context().to_owned();
-        let profile = SeccompProfile::new().with_type(SeccompProfileType::RuntimeDefault);
+        let profile = SeccompProfile::new(SeccompProfileType::RuntimeDefault);
         let pod = self
             .with_security_context(security.with_run_as_non_root(true).with_seccomp_profile(profile))
             .with_containers(containers);
@@ -99,13 +103,6 @@ impl Job {
     }
 }
 
-impl ObjectMetaView<'_> {
-    /// Returns the value of a label.
-    pub fn label(self, key: &str) -> Option<String> {
-        self.labels().get(key).map(str::to_owned)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -114,9 +111,8 @@ mod tests {
 
     #[test]
     fn every_container_of_a_restricted_pod_is_restricted() {
-        let container = |name: &str| Container::new().with_name(name);
-        let pod =
-            PodSpec::new().with_containers([container("one"), container("two")]).with_init_containers([container("zero")]);
+        let containers = [Container::new("one"), Container::new("two")];
+        let pod = PodSpec::new().with_containers(containers).with_init_containers([Container::new("zero")]);
         let pod = pod.with_security_context(PodSecurityContext::new().with_run_as_user(1)).restricted();
         let pod = pod.view();
         for container in pod.containers().chain(pod.init_containers()) {

@@ -1,9 +1,11 @@
 //! Labels and annotations.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 /// Labels, annotations or other texts by key, sorted. A list takes less code than a map.
 ///
@@ -78,6 +80,30 @@ impl<K: Into<String>, V: Into<String>, const N: usize> From<[(K, V); N]> for Lab
     }
 }
 
+impl<K: Into<String>, V: Into<String>> From<Vec<(K, V)>> for Labels {
+    fn from(labels: Vec<(K, V)>) -> Self {
+        labels.into_iter().collect()
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> From<BTreeMap<K, V>> for Labels {
+    fn from(labels: BTreeMap<K, V>) -> Self {
+        labels.into_iter().collect()
+    }
+}
+
+impl From<&Labels> for Labels {
+    fn from(labels: &Labels) -> Self {
+        labels.clone()
+    }
+}
+
+impl From<LabelsView<'_>> for Labels {
+    fn from(labels: LabelsView<'_>) -> Self {
+        labels.to_owned()
+    }
+}
+
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
@@ -105,5 +131,53 @@ impl<'de> Deserialize<'de> for Labels {
         }
 
         deserializer.deserialize_map(LabelsVisitor)
+    }
+}
+
+/// Reads labels, annotations or other texts by key in an object. A value that is no text is left
+/// out.
+///
+/// ```
+/// use gyre_sdk::k8s::ConfigMap;
+///
+/// let config_map = ConfigMap::new("it").with_data([("message", "Good day.")]);
+/// assert_eq!(config_map.data().get("message"), Some("Good day."));
+/// let copy = ConfigMap::new("copy").with_data(config_map.data());
+/// assert_eq!(copy.data().iter().collect::<Vec<_>>(), [("message", "Good day.")]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LabelsView<'a>(&'a Value);
+
+impl<'a> LabelsView<'a> {
+    /// Returns the value of this key.
+    pub fn get(self, key: &str) -> Option<&'a str> {
+        self.0.get(key)?.as_str()
+    }
+
+    /// Iterates over keys and values, by key.
+    pub fn iter(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let entries = self.0.as_object().into_iter().flatten();
+        entries.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Returns a copy, to be changed.
+    pub fn to_owned(self) -> Labels {
+        self.iter().collect()
+    }
+
+    /// Returns a copy with one more.
+    pub fn with(self, key: impl Into<String>, value: impl Into<String>) -> Labels {
+        self.to_owned().with(key, value)
+    }
+}
+
+impl<'a> From<&'a Value> for LabelsView<'a> {
+    fn from(value: &'a Value) -> Self {
+        Self(value)
     }
 }

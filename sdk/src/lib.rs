@@ -53,7 +53,7 @@
 //!         let name = &greeting.metadata.name;
 //!         let config_map = ConfigMap::new(name).with_data([("message", &greeting.spec.message)]);
 //!         Ok(Plan::children([config_map])
-//!             .status(&GreetingStatus { config_map: name.clone() })
+//!             .status(GreetingStatus { config_map: name.clone() })
 //!             .ready("Written", format!("ConfigMap {name} holds the message")))
 //!     }
 //! }
@@ -80,6 +80,7 @@ extern crate self as gyre_sdk;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod bindings;
+mod bytes;
 mod call;
 mod cluster;
 #[cfg(target_family = "wasm")]
@@ -88,6 +89,7 @@ pub mod component;
 mod convert;
 mod dynamic;
 mod failure;
+mod familiar;
 mod fields;
 mod fingerprint;
 pub mod guide;
@@ -103,25 +105,28 @@ mod plan;
 mod reconciler;
 mod resource;
 pub mod schema;
+mod selector;
 mod settings;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 mod time;
 pub mod typed;
 
-pub use cluster::{Cluster, DynamicReads, Reads, Selected};
+pub use bytes::{Bytes, BytesView};
+pub use cluster::{Cluster, DynamicReads, Reads};
 pub use dynamic::DynamicObject;
 pub use failure::{Context, Failure, Result};
 pub use fingerprint::fingerprint;
 pub use host::Error as ReadError;
 pub use kind::{Kind, ObjectRef};
-pub use labels::Labels;
+pub use labels::{Labels, LabelsView};
 pub use manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
 pub use object::{Metadata, NoStatus, Object, ObservedCondition, OwnerReference};
 pub use plan::{Child, Condition, ConditionStatus, Event, Plan, Report, Severity, Teardown};
 pub use reconciler::Reconciler;
 pub use resource::{CustomResource, Resource};
 pub use schema::Schema;
+pub use selector::Selector;
 pub use settings::{NoSettings, Settings};
 pub use time::{ParseTimeError, Time};
 

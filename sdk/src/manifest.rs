@@ -135,7 +135,10 @@ impl Manifest {
         self
     }
 
-    /// Adds the kind of a type of children. Objects that a deleted child owns are deleted after it.
+    /// Adds the kind of a type of children, and the way in which the host changes an existing child.
+    /// Objects that a deleted child owns are deleted after it.
+    #[doc(alias = "owns")]
+    #[doc(alias = "Owns")]
     pub fn child<T: Resource>(self, strategy: Strategy) -> Self {
         self.child_kind(ChildKind::new(T::KIND, strategy))
     }
@@ -148,6 +151,8 @@ impl Manifest {
 
     /// Adds the kind of a type to read: all objects that the operator grants. Children need no such
     /// declaration.
+    #[doc(alias = "watches")]
+    #[doc(alias = "Watches")]
     pub fn read<T: Resource>(self) -> Self {
         self.read_kind(ReadKind::of::<T>())
     }
@@ -160,6 +165,7 @@ impl Manifest {
 
     /// Declares that [`Reconciler::finalize`](crate::Reconciler::finalize) must run before a parent
     /// is removed. The host then sets a finalizer on every parent.
+    #[doc(alias = "finalizer")]
     pub fn finalizes(mut self) -> Self {
         self.finalizes = true;
         self

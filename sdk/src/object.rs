@@ -5,64 +5,115 @@ use std::time::Duration;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use crate::fields::fields;
 use crate::labels::Labels;
 use crate::plan::ConditionStatus;
 use crate::time::Time;
+use crate::typed::fields as read;
 
 /// An object. Fields that `Spec` and `Status` do not declare are ignored.
+///
+/// It is a parent, an object that is [read](crate::Cluster::get), or a child whose kind has no type
+/// in [`k8s`](crate::k8s):
+///
+/// ```
+/// use gyre_sdk::{CustomResource, Object, Plan};
+/// use serde::{Deserialize, Serialize};
+///
+/// /// The fields that this plugin sets of a Certificate of cert-manager.
+/// #[derive(Deserialize, Serialize, CustomResource)]
+/// #[resource(group = "cert-manager.io", version = "v1", kind = "Certificate")]
+/// #[serde(rename_all = "camelCase")]
+/// struct CertificateSpec {
+///     secret_name: String,
+/// }
+///
+/// let certificate = Object::new("web", CertificateSpec { secret_name: "web-tls".to_owned() });
+/// let plan = Plan::children([certificate]);
+/// let applied = plan.applied(CertificateSpec::KIND, "web").unwrap();
+/// assert_eq!(applied["spec"]["secretName"], "web-tls");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Object<Spec, Status = NoStatus> {
     /// The metadata.
     pub metadata: Metadata,
     /// The spec.
     pub spec: Spec,
-    /// The status, `None` until it is first written.
+    /// The status, `None` until it is first written. Its type is the second one of the object:
+    /// `Object<GreetingSpec, GreetingStatus>`.
     pub status: Option<Status>,
     /// The whole status, from which the conditions are read.
-    stored: Option<Box<RawValue>>,
+    stored: Value,
 }
 
 impl<Spec, Status> Object<Spec, Status> {
-    /// Returns an object for a test, in the namespace `default`, with a UID and the generation 1.
+    /// Returns an object with this name: a child, or the parent of a test.
     pub fn new(name: impl Into<String>, spec: Spec) -> Self {
-        let name = name.into();
-        let metadata = Metadata {
-            uid: format!("uid-of-{name}"),
-            name,
-            namespace: Some("default".to_owned()),
-            generation: 1,
-            ..Metadata::default()
-        };
-        Self { metadata, spec, status: None, stored: None }
+        let metadata = Metadata { name: name.into(), ..Metadata::default() };
+        Self { metadata, spec, status: None, stored: Value::Null }
     }
 
-    /// Returns this object with conditions that an earlier plan has set, for a test.
+    /// Sets the namespace. By default, it is the parent's.
+    pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.metadata.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Sets the labels. The host adds its own to children.
+    pub fn with_labels(mut self, labels: impl Into<Labels>) -> Self {
+        self.metadata.labels = labels.into();
+        self
+    }
+
+    /// Sets the annotations. The host adds its own to children.
+    pub fn with_annotations(mut self, annotations: impl Into<Labels>) -> Self {
+        self.metadata.annotations = annotations.into();
+        self
+    }
+
+    /// Sets the status that an earlier plan has written, for a test.
+    pub fn with_status(mut self, status: Status) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// Sets conditions that an earlier plan has set, for a test.
     pub fn with_conditions(mut self, conditions: impl IntoIterator<Item = ObservedCondition>) -> Self {
-        let status = serde_json::json!({ "conditions": conditions.into_iter().map(Value::from).collect::<Vec<Value>>() });
-        self.stored = RawValue::from_string(status.to_string()).ok();
+        let conditions: Vec<Value> = conditions.into_iter().map(Value::from).collect();
+        self.stored = fields([("conditions", conditions.into())]);
         self
     }
 
     /// Returns the condition of this type, if the status has it: of the host, of this plugin, or of
     /// others.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use gyre_sdk::{Object, Time};
+    ///
+    /// /// How long the object has not been ready.
+    /// fn not_ready_for<Spec, Status>(object: &Object<Spec, Status>, now: Time) -> Option<Duration> {
+    ///     let ready = object.condition("Ready")?;
+    ///     ready.is_false().then(|| ready.age(now))
+    /// }
+    /// ```
+    #[doc(alias = "FindStatusCondition")]
     pub fn condition(&self, kind: &str) -> Option<ObservedCondition> {
-        #[derive(Deserialize)]
-        struct Conditions {
-            #[serde(default)]
-            conditions: Vec<ObservedCondition>,
-        }
-        let Conditions { conditions } = serde_json::from_slice(self.stored.as_ref()?.get().as_bytes()).ok()?;
-        conditions.into_iter().find(|condition| condition.kind == kind)
+        self.conditions().into_iter().find(|condition| condition.kind == kind)
+    }
+
+    /// Returns the conditions that the status has.
+    pub fn conditions(&self) -> Vec<ObservedCondition> {
+        read::list(&self.stored, "conditions").iter().filter_map(ObservedCondition::read).collect()
     }
 }
 
 impl<'de, Spec: Deserialize<'de>, Status: DeserializeOwned> Deserialize<'de> for Object<Spec, Status> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Fields { metadata, spec, status: stored } = Fields::<Spec>::deserialize(deserializer)?;
-        let own = |stored: &RawValue| serde_json::from_slice(stored.get().as_bytes());
-        let status = stored.as_deref().map(own).transpose().map_err(D::Error::custom)?;
+        let status = Option::<Status>::deserialize(&stored).map_err(D::Error::custom)?;
         Ok(Self { metadata, spec, status, stored })
     }
 }
@@ -71,39 +122,64 @@ impl<'de, Spec: Deserialize<'de>, Status: DeserializeOwned> Deserialize<'de> for
 struct Fields<Spec> {
     metadata: Metadata,
     spec: Spec,
-    status: Option<Box<RawValue>>,
+    #[serde(default)]
+    status: Value,
 }
 
 /// A condition that the status has.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedCondition {
     /// The type, e.g. `Ready`.
-    #[serde(rename = "type")]
     pub kind: String,
     /// The status.
     pub status: ConditionStatus,
     /// The reason, for programs.
-    #[serde(default)]
     pub reason: String,
     /// The sentence for people.
-    #[serde(default)]
     pub message: String,
     /// Since when it has this status.
     pub last_transition_time: Option<Time>,
+}
+
+impl ObservedCondition {
+    fn read(condition: &Value) -> Option<Self> {
+        let text = |field: &str| read::text(condition, field).unwrap_or_default().to_owned();
+        let status = match read::text(condition, "status")? {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        };
+        let last_transition_time = read::time(condition, "lastTransitionTime");
+        Some(Self { kind: text("type"), status, reason: text("reason"), message: text("message"), last_transition_time })
+    }
+
+    /// Returns whether the status is `True`.
+    pub fn is_true(&self) -> bool {
+        self.status == ConditionStatus::True
+    }
+
+    /// Returns whether the status is `False`.
+    pub fn is_false(&self) -> bool {
+        self.status == ConditionStatus::False
+    }
+
+    /// Returns how long it has had this status; zero if it does not say since when.
+    pub fn age(&self, now: Time) -> Duration {
+        self.last_transition_time.map_or(Duration::ZERO, |since| now - since)
+    }
 }
 
 impl From<ObservedCondition> for Value {
     fn from(condition: ObservedCondition) -> Self {
         let ObservedCondition { kind, status, reason, message, last_transition_time } = condition;
         let since = last_transition_time.map(|time| time.to_string());
-        serde_json::json!({
-            "type": kind,
-            "status": format!("{status:?}"),
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since,
-        })
+        fields([
+            ("type", kind.into()),
+            ("status", status.as_str().into()),
+            ("reason", reason.into()),
+            ("message", message.into()),
+            ("lastTransitionTime", since.into()),
+        ])
     }
 }
 

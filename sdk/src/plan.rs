@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::dynamic::DynamicObject;
@@ -20,8 +20,8 @@ pub enum Child {
     Bytes(Vec<u8>),
 }
 
-/// An object with `apiVersion`, `kind` and `metadata.name`: a type of [`k8s`](crate::k8s), a
-/// [`DynamicObject`], or JSON. The namespace defaults to the parent's. The host adds the owner
+/// An object with `apiVersion`, `kind` and `metadata.name`: a type of [`k8s`](crate::k8s), an
+/// [`Object`](crate::Object) of another kind, a [`DynamicObject`], or JSON. The namespace defaults to the parent's. The host adds the owner
 /// reference and its labels.
 impl<T: Into<Value>> From<T> for Child {
     fn from(object: T) -> Self {
@@ -35,8 +35,8 @@ impl From<DynamicObject> for Value {
     }
 }
 
-/// The status of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The status of a condition. It compares with its text: `condition.status == "False"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionStatus {
     /// It holds.
     True,
@@ -44,6 +44,29 @@ pub enum ConditionStatus {
     False,
     /// It is not known whether it holds.
     Unknown,
+}
+
+impl ConditionStatus {
+    /// Returns the text.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl PartialEq<str> for ConditionStatus {
+    fn eq(&self, text: &str) -> bool {
+        self.as_str() == text
+    }
+}
+
+impl PartialEq<&str> for ConditionStatus {
+    fn eq(&self, text: &&str) -> bool {
+        self.as_str() == *text
+    }
 }
 
 impl From<bool> for ConditionStatus {
@@ -182,7 +205,14 @@ pub struct Plan {
     pub events: Vec<Event>,
     /// The plugin is called again after this time, even if nothing changes.
     pub requeue_after: Option<Duration>,
+    /// A mistake in the use of this type, e.g. `Plan::wait(…).apply(…)`. The call is then a
+    /// [`Failure::Terminal`](crate::Failure::Terminal).
+    pub mistake: Option<&'static str>,
 }
+
+/// Other children than those in a plan are deleted, and this plan says that they stay.
+const LEAVES_CHILDREN: &str = "a child was added to a plan that leaves the children as they are (Plan::wait or Plan::unchanged): begin with \
+     Plan::children or Plan::no_children, and list all children that should exist";
 
 impl Plan {
     /// Returns a plan in which these are **all** children that should exist. Children that are
@@ -198,8 +228,9 @@ impl Plan {
     }
 
     /// Returns a plan that leaves the children and the status as they are.
+    #[doc(alias = "await_change")]
     pub fn unchanged() -> Self {
-        Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after: None }
+        Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after: None, mistake: None }
     }
 
     /// Returns a plan for a parent that waits, e.g. for an object that is missing: the children and
@@ -210,21 +241,38 @@ impl Plan {
     }
 
     /// Adds a child that should exist with these fields; see [`Child`].
-    pub fn apply(mut self, child: impl Into<Child>) -> Self {
-        self.children.get_or_insert_default().push(child.into());
-        self
+    ///
+    /// A plan that [waits](Self::wait) or is [unchanged](Self::unchanged) lists no children, and to
+    /// add one would delete all others. So the call is then a
+    /// [`Failure::Terminal`](crate::Failure::Terminal).
+    #[doc(alias = "CreateOrUpdate")]
+    #[doc(alias = "SetControllerReference")]
+    #[doc(alias = "create")]
+    #[doc(alias = "patch")]
+    pub fn apply(self, child: impl Into<Child>) -> Self {
+        self.list(child.into())
     }
 
     /// Adds a child that stays if it exists, e.g. a finished Job; it is not created if it does not.
-    pub fn keep(mut self, object: ObjectRef) -> Self {
-        self.children.get_or_insert_default().push(Child::Keep(object));
+    /// Like [`Self::apply`], it belongs to a plan that lists the children.
+    pub fn keep(self, object: ObjectRef) -> Self {
+        self.list(Child::Keep(object))
+    }
+
+    fn list(mut self, child: Child) -> Self {
+        match &mut self.children {
+            Some(children) => children.push(child),
+            None => self.mistake = Some(LEAVES_CHILDREN),
+        }
         self
     }
 
     /// Sets the complete status of the plugin. The host adds `conditions` and `observedGeneration`.
     /// If it cannot be serialised, the call is a [`Failure::Terminal`](crate::Failure::Terminal).
-    pub fn status(mut self, status: &impl Serialize) -> Self {
-        self.status = Some(serde_json::to_vec(status).map_err(|error| error.to_string()));
+    #[doc(alias = "patch_status")]
+    #[doc(alias = "replace_status")]
+    pub fn status(mut self, status: impl Serialize) -> Self {
+        self.status = Some(serde_json::to_vec(&status).map_err(|error| error.to_string()));
         self
     }
 
@@ -241,6 +289,7 @@ impl Plan {
     }
 
     /// Adds a condition.
+    #[doc(alias = "SetStatusCondition")]
     pub fn condition(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
         self
@@ -253,13 +302,19 @@ impl Plan {
         self.condition(condition).event(event)
     }
 
-    /// Adds an event.
+    /// Adds an event: `plan.event(Event::normal("Scaled", "it has three replicas"))`.
+    #[doc(alias = "EventRecorder")]
+    #[doc(alias = "Recorder")]
+    #[doc(alias = "publish")]
     pub fn event(mut self, event: Event) -> Self {
         self.events.push(event);
         self
     }
 
     /// Sets the time after which the plugin is called again, even if nothing changes.
+    #[doc(alias = "requeue")]
+    #[doc(alias = "Action::requeue")]
+    #[doc(alias = "RequeueAfter")]
     pub fn requeue_after(mut self, delay: Duration) -> Self {
         self.requeue_after = Some(delay);
         self

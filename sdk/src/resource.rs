@@ -1,9 +1,13 @@
 //! Types of objects, and kinds whose CRD comes with a plugin.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
+use crate::fields::texts;
 use crate::kind::Kind;
-use crate::object::Object;
+use crate::object::{Metadata, Object};
+use crate::typed::fields;
 
 /// A type of the objects of one kind: those of [`k8s`](crate::k8s), those that `gyre types`
 /// generates, an [`Object`] of one's own kinds, or a struct with the fields that are read.
@@ -26,12 +30,22 @@ use crate::object::Object;
 ///     const KIND: Kind = Kind::new("v1", "ConfigMap");
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no type of objects",
+    label = "no type of objects",
+    note = "a spec with `#[derive(CustomResource)]` is read as `Object<{Self}>`",
+    note = "the built-in kinds are in `gyre_sdk::k8s`, and `cluster.dynamic(KIND)` reads a kind without a type"
+)]
 pub trait Resource: DeserializeOwned {
     /// The kind.
     const KIND: Kind;
 }
 
 /// A kind with its CustomResourceDefinition. Use [`derive@crate::CustomResource`] on the spec.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no CustomResourceDefinition",
+    note = "add `#[derive(gyre_sdk::CustomResource)]` and `#[resource(group = …, version = …, kind = …)]` to the type of the spec"
+)]
 pub trait CustomResource {
     /// The kind.
     const KIND: Kind;
@@ -52,4 +66,24 @@ where
     Status: DeserializeOwned,
 {
     const KIND: Kind = Spec::KIND;
+}
+
+/// The object as a child: `null`, which is a terminal failure, if its spec cannot be serialised.
+/// That there is one type of status makes `Object::new(name, spec)` enough for the compiler.
+impl<Spec: CustomResource + Serialize> From<Object<Spec>> for Value {
+    fn from(object: Object<Spec>) -> Self {
+        let Ok(spec) = serde_json::to_value(&object.spec) else { return Self::Null };
+        let Metadata { name, namespace, labels, annotations, .. } = object.metadata;
+        let mut child = fields::named(Spec::KIND.api_version, Spec::KIND.kind, name);
+        if let Some(namespace) = namespace {
+            fields::set_inside(&mut child, "metadata", "namespace", namespace.into());
+        }
+        for (field, set) in [("labels", labels), ("annotations", annotations)] {
+            if !set.is_empty() {
+                fields::set_inside(&mut child, "metadata", field, texts(&set));
+            }
+        }
+        fields::set(&mut child, "spec", spec);
+        child
+    }
 }

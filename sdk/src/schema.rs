@@ -25,6 +25,11 @@ pub enum Fragment {
 }
 
 /// A type with a structural schema (OpenAPI v3 of Kubernetes). Use [`derive@crate::Schema`].
+#[doc(alias = "JsonSchema")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no schema",
+    note = "add `#[derive(gyre_sdk::Schema)]` to it, or `#[schema(json = \"…\")]` to the field"
+)]
 pub trait Schema {
     /// The keywords of the schema without braces, e.g. `"type":"string"`.
     const KEYWORDS: Fragments;
@@ -34,6 +39,10 @@ pub trait Schema {
 }
 
 /// A struct with a schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no struct with a schema",
+    note = "add `#[derive(serde::Serialize, gyre_sdk::Schema)]` to it"
+)]
 pub trait Properties: Schema {
     /// The fields, each with a comma before it, e.g. `,"message":{"type":"string"}`.
     const PROPERTIES: Fragments;

@@ -19,6 +19,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use crate::bytes::Bytes;
 use crate::call;
 use crate::failure::Failure;
 use crate::host::Imports;
@@ -26,6 +27,7 @@ use crate::kind::{Kind, ObjectRef};
 use crate::plan::{Child, Condition, Plan, Teardown};
 use crate::reconciler::Reconciler;
 use crate::time::Time;
+use crate::typed::fields as typed;
 
 use reads::Reads;
 
@@ -51,9 +53,10 @@ impl Cluster {
 
     /// Adds an object, which needs `apiVersion`, `kind` and `metadata.name`. Without
     /// `metadata.namespace` it is cluster-scoped. It is a child of the parent whose UID is in its
-    /// controller `ownerReference` or, without one, in its label `gyre.dev/owner-uid`.
+    /// controller `ownerReference` or, without one, in its label `gyre.dev/owner-uid`. The
+    /// `stringData` of a Secret becomes `data`, as in the API server.
     pub fn with(mut self, object: impl Into<Value>) -> Self {
-        self.objects.push(object.into());
+        self.objects.push(stored(object.into()));
         self
     }
 
@@ -74,6 +77,19 @@ impl Cluster {
         self.now = Some(now);
         self
     }
+}
+
+/// Returns an object as the API server stores it.
+fn stored(mut object: Value) -> Value {
+    let is_secret = object.get("apiVersion") == Some(&"v1".into()) && object.get("kind") == Some(&"Secret".into());
+    let texts = object.as_object_mut().filter(|_| is_secret).and_then(|fields| fields.remove("stringData"));
+    let texts = texts.unwrap_or_default();
+    for (key, text) in texts.as_object().into_iter().flatten() {
+        let encoded = Bytes::default().with(key, text.as_str().unwrap_or_default());
+        let encoded = encoded.encoded().get(key).unwrap_or_default().into();
+        typed::set_inside(&mut object, "data", key, encoded);
+    }
+    object
 }
 
 /// Calls [`Reconciler::reconcile`] like the host. The parent needs only the fields that are read.
@@ -181,5 +197,7 @@ fn from_json(json: &[u8]) -> Value {
     }
 }
 
+#[cfg(test)]
+mod sentences;
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::bytes::Bytes;
 use crate::labels::Labels;
 use crate::time::Time;
 
@@ -100,12 +101,6 @@ pub mod fields {
         text(value, name)?.parse().ok()
     }
 
-    #[inline(never)]
-    pub fn labels(value: &Value, name: &str) -> Labels {
-        let entries = value.get(name).and_then(Value::as_object).into_iter().flatten();
-        entries.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
-    }
-
     pub fn entries<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let entries = value.get(name).and_then(Value::as_object).into_iter().flatten();
         entries.map(|(key, value)| (key.as_str(), value))
@@ -139,6 +134,10 @@ pub mod fields {
     #[inline(never)]
     pub fn text_map(labels: &Labels) -> Value {
         crate::fields::texts(labels)
+    }
+
+    pub fn byte_map(bytes: &Bytes) -> Value {
+        text_map(bytes.encoded())
     }
 
     pub fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Value {
@@ -224,7 +223,7 @@ macro_rules! kind {
             }
 
             /// Sets a namespace other than the parent's. The operator must grant it.
-            pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
+            pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
                 let namespace = $crate::reexports::Value::String(namespace.into());
                 $crate::typed::fields::set_inside(&mut self.0, "metadata", "namespace", namespace);
                 self
@@ -274,23 +273,20 @@ macro_rules! kind {
     };
 }
 
-/// Defines the types of an object inside of a kind: one to build it, one to read it.
+/// Defines the types of an object inside of a kind: one to build it, one to read it. After the name
+/// may be the field that `new` takes, because the API server requires it: `Container(name: text)`.
 #[macro_export]
 macro_rules! object {
-    ($(#[$documentation:meta])* $name:ident, $view:ident {
+    ($(#[$documentation:meta])* $name:ident $(($key:ident: $key_shape:ident $(= $choice:ident)?))?, $view:ident {
         $($(#[$about:meta])* $shape:ident($($type:ident),*) $get:ident, $set:ident: $json:literal;)*
     }) => {
         $(#[$documentation])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name($crate::reexports::Value);
 
+        $crate::new_of! { $name $(($key: $key_shape $(= $choice)?))? }
 
         impl $name {
-            /// Returns an object without fields.
-            pub fn new() -> Self {
-                Self($crate::typed::fields::object())
-            }
-
             /// Returns it to be read.
             pub fn view(&self) -> $view<'_> {
                 $view(&self.0)
@@ -301,12 +297,6 @@ macro_rules! object {
             })*
         }
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self::new()
-            }
-        }
-
         $crate::view_of! {
             $name, $view { $($(#[$about])* $shape($($type),*) $get: $json;)* }
         }
@@ -314,6 +304,46 @@ macro_rules! object {
         impl From<$name> for $crate::reexports::Value {
             fn from(object: $name) -> Self {
                 object.0
+            }
+        }
+    };
+}
+
+/// The function `new` of an object inside of a kind.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! new_of {
+    ($name:ident) => {
+        impl $name {
+            /// Returns an object without fields.
+            pub fn new() -> Self {
+                Self($crate::typed::fields::object())
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+    };
+    ($name:ident($set:ident: text)) => {
+        $crate::new_of! { @with $name, $set, impl Into<String> }
+    };
+    ($name:ident($set:ident: int)) => {
+        $crate::new_of! { @with $name, $set, i32 }
+    };
+    ($name:ident($set:ident: int_or_text)) => {
+        $crate::new_of! { @with $name, $set, impl Into<$crate::typed::IntOrText> }
+    };
+    ($name:ident($set:ident: choice = $choice:ident)) => {
+        $crate::new_of! { @with $name, $set, $choice }
+    };
+    (@with $name:ident, $set:ident, $type:ty) => {
+        impl $name {
+            /// Returns an object with the field that the API server requires, or the name.
+            pub fn new(required: $type) -> Self {
+                Self($crate::typed::fields::object()).$set(required)
             }
         }
     };
@@ -490,8 +520,14 @@ macro_rules! field_of {
     };
     (@get [$($self:tt)*] [$life:lifetime] $(#[$about:meta])* text_map() $get:ident: $json:literal) => {
         $(#[$about])*
-        pub fn $get($($self)*) -> $crate::Labels {
-            $crate::typed::fields::labels($crate::field_of!(@value $($self)*), $json)
+        pub fn $get($($self)*) -> $crate::LabelsView<$life> {
+            $crate::typed::fields::get($crate::field_of!(@value $($self)*), $json).into()
+        }
+    };
+    (@get [$($self:tt)*] [$life:lifetime] $(#[$about:meta])* byte_map() $get:ident: $json:literal) => {
+        $(#[$about])*
+        pub fn $get($($self)*) -> $crate::BytesView<$life> {
+            $crate::typed::fields::get($crate::field_of!(@value $($self)*), $json).into()
         }
     };
     (@get [$($self:tt)*] [$life:lifetime] $(#[$about:meta])* object_map($name:ident, $view:ident) $get:ident: $json:literal) => {
@@ -580,6 +616,13 @@ macro_rules! field_of {
         $(#[$about])*
         pub fn $set(mut self, $get: impl Into<$crate::Labels>) -> Self {
             $crate::typed::fields::set(&mut self.0, $json, $crate::typed::fields::text_map(&$get.into()));
+            self
+        }
+    };
+    (@set $(#[$about:meta])* byte_map() $get:ident, $set:ident: $json:literal) => {
+        $(#[$about])*
+        pub fn $set(mut self, $get: impl Into<$crate::Bytes>) -> Self {
+            $crate::typed::fields::set(&mut self.0, $json, $crate::typed::fields::byte_map(&$get.into()));
             self
         }
     };

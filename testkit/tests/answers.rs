@@ -45,7 +45,7 @@ impl Reconciler for Verbatim {
         let maps = cluster.children::<ConfigMap>()?;
         let seen: Vec<&str> = maps.iter().map(ConfigMap::name).collect();
         let status = if parent.spec.status.is_null() { json!({"seen": seen}) } else { parent.spec.status.clone() };
-        Ok(Plan::children(parent.spec.children.iter().cloned()).status(&status))
+        Ok(Plan::children(parent.spec.children.iter().cloned()).status(status))
     }
 }
 

@@ -35,7 +35,7 @@ impl Reconciler for KeepsWriting {
         let map = |name: &str, text: &str| ConfigMap::new(name).with_data([("text", text)]);
         let plan = match parent.spec.writes.as_str() {
             "condition" => Plan::no_children().condition(Condition::new("Ticking", true, "Ticks", now())),
-            "status" => Plan::no_children().status(&json!({"now": now()})),
+            "status" => Plan::no_children().status(json!({"now": now()})),
             "event" => Plan::no_children().event(Event::normal("Ticks", now())),
             "child" => Plan::children([map("it", &now())]),
             "another child" => Plan::children([map(&format!("it-{}", now()), "new")]),
@@ -45,7 +45,7 @@ impl Reconciler for KeepsWriting {
                 let count = found.and_then(|map| map.data().get("text")?.parse::<u64>().ok()).unwrap_or(0);
                 Plan::children([map("it", &(count + 1).to_string())])
             }
-            "when it changes" => Plan::no_children().status(&json!({"now": parent.metadata.labels.get("now")})),
+            "when it changes" => Plan::no_children().status(json!({"now": parent.metadata.labels.get("now")})),
             _ => Plan::no_children(),
         };
         let delay = parent.spec.requeue_milliseconds.map(Duration::from_millis);

@@ -57,12 +57,12 @@ impl Reconciler for JobEachMinute {
         if parent.status.as_ref().and_then(|status| status.last_run) != Some(due) {
             plan = plan.apply(job(&format!("{}-{due}", parent.metadata.name)));
         }
-        Ok(plan.status(&Status { last_run: Some(due), active }))
+        Ok(plan.status(Status { last_run: Some(due), active }))
     }
 }
 
 fn job(name: &str) -> Job {
-    let container = Container::new().with_name("main").with_image("busybox");
+    let container = Container::new("main").with_image("busybox");
     let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
     Job::new(name).with_spec(JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod)))
 }
@@ -78,7 +78,7 @@ impl Reconciler for MapEachMinute {
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let (due, delay) = minute(cluster);
         let map = ConfigMap::new(format!("{}-{due}", parent.metadata.name)).with_data([("due", due.to_string())]);
-        Ok(Plan::children([map]).requeue_after(delay).status(&Status { last_run: Some(due), active: Vec::new() }))
+        Ok(Plan::children([map]).requeue_after(delay).status(Status { last_run: Some(due), active: Vec::new() }))
     }
 }
 

@@ -64,7 +64,7 @@ impl Reconciler for First {
             "fail" => return Err(Failure::terminal("it does not work")),
             "flap" => {
                 return Ok(Plan::no_children()
-                    .status(&json!({"at": cluster.now().to_second()}))
+                    .status(json!({"at": cluster.now().to_second()}))
                     .requeue_after(Duration::from_secs(1)));
             }
             _ => {}
@@ -207,7 +207,8 @@ fn native_code_is_held_to_the_limits_of_a_mount() {
 fn native_code_reads_what_its_manifest_names_and_no_more() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("read what it may not")).start()?;
     let run = world.settle()?;
-    let message = "Secret.v1 was read, which the plugin's manifest does not declare";
+    let message = "Secret.v1 was read, which the plugin's manifest does not declare: add `.read::<Secret>()` to it, or read a child with \
+         `cluster.child::<Secret>(name)`";
     assert_yaml_includes!(run.condition("Toy bear", "Ready")?, &json!({"status": "False", "message": message}));
     Ok(())
 }

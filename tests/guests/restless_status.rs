@@ -7,5 +7,5 @@ use serde_json::json;
 
 gyre_guests::guest!(RestlessStatus, || {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Plan::no_children().status(&json!({"seen": format!("{now:?}")})))
+    Ok(Plan::no_children().status(json!({"seen": format!("{now:?}")})))
 });

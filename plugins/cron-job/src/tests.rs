@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use gyre_sdk::ConditionStatus;
 use gyre_sdk::k8s::{Container, JobCondition, JobSpec, JobStatus, PodSpec, PodTemplateSpec, RestartPolicy};
 use gyre_sdk::testing::{Answer, given};
+use gyre_sdk::{Child, ConditionStatus};
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn time(text: &str) -> Time {
 
 /// At the first minute of each hour, as in the tutorial's test.
 fn spec() -> CronJobSpec {
-    let container = Container::new().with_name("test-container").with_image("test-image");
+    let container = Container::new("test-container").with_image("test-image");
     let pod = PodSpec::new().with_restart_policy(RestartPolicy::OnFailure).with_containers([container]);
     let job = JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod));
     CronJobSpec {
@@ -37,17 +37,29 @@ fn cron_job(spec: CronJobSpec) -> CronJob {
     cron_job
 }
 
+/// A CronJob whose last run was at this time.
+fn cron_job_after(spec: CronJobSpec, last_run: &str) -> CronJob {
+    let status = CronJobStatus { last_schedule_time: Some(time(last_run)), ..CronJobStatus::default() };
+    cron_job(spec).with_status(status)
+}
+
 fn name(scheduled: &str) -> String {
     format!("test-cronjob-{}", time(scheduled).unix())
 }
 
 fn active(scheduled: &str) -> Job {
-    job(&cron_job(spec()), time(scheduled))
+    let status = JobStatus::new().with_start_time(time(scheduled)).with_active(1);
+    job(&cron_job(spec()), time(scheduled)).with_status(status)
 }
 
 fn ended(scheduled: &str, condition: &str) -> Job {
+    finish(active(scheduled), scheduled, condition)
+}
+
+/// A Job as the Job controller completes it.
+fn finish(job: Job, started: &str, condition: &str) -> Job {
     let condition = JobCondition::new().with_type(condition).with_status("True");
-    active(scheduled).with_status(JobStatus::new().with_conditions([condition]))
+    job.with_status(JobStatus::new().with_start_time(time(started)).with_conditions([condition]))
 }
 
 fn reconcile(spec: CronJobSpec, jobs: impl IntoIterator<Item = Job>, now: &str) -> Answer {
@@ -61,14 +73,55 @@ fn check_nothing_starts(answer: &Answer) {
     assert!(applied.is_empty(), "a Job starts\n{answer}");
 }
 
-/// The test of the tutorial.
+/// The names of the Jobs that stay.
+fn kept(answer: &Answer) -> Vec<&str> {
+    let children = answer.plan().children.iter().flatten();
+    let kept = children.filter_map(|child| if let Child::Keep(job) = child { Some(job.name.as_str()) } else { None });
+    kept.collect()
+}
+
+/// The tutorial's test of the controller, step by step.
 #[test]
-fn the_status_lists_active_jobs_when_they_are_created() {
-    let none = reconcile(spec(), [], "2026-01-01T00:00:40Z");
-    assert_eq!(none.status()["active"].as_array().unwrap().len(), 0);
-    let one = reconcile(spec(), [active("2026-01-01T00:01:00Z")], "2026-01-01T00:02:00Z");
-    assert_eq!(one.status()["active"][0], name("2026-01-01T00:01:00Z"));
+fn a_custom_resource_is_reconciled_as_in_the_tutorial() {
+    let now = "2026-01-01T00:00:40Z";
+    let new = reconcile(spec(), [], now);
+    assert!(!new.plan().conditions.is_empty(), "the conditions are initialised");
+    assert_eq!(new.status()["active"].as_array().unwrap().len(), 0);
+
+    let owned = || Job::new("test-job").with_status(JobStatus::new().with_active(2));
+    let one = reconcile(spec(), [owned()], now);
     assert_eq!(one.status()["active"].as_array().unwrap().len(), 1);
+    assert_eq!(one.status()["active"][0]["name"], "test-job");
+    one.has_condition("Available", ConditionStatus::True, "JobsActive");
+
+    let limits = CronJobSpec { failed_jobs_history_limit: 1, successful_jobs_history_limit: 1, ..spec() };
+    let (old, late) = ("2025-12-31T23:59:40Z", "2026-01-01T00:00:41Z");
+    let jobs = [
+        owned(),
+        finish(Job::new("test-failed-job-old"), old, "Failed"),
+        finish(Job::new("test-failed-job-new"), late, "Failed"),
+        finish(Job::new("test-successful-job-old"), old, "Complete"),
+        finish(Job::new("test-successful-job-new"), late, "Complete"),
+    ];
+    let pruned = reconcile(limits, jobs, now);
+    assert_eq!(kept(&pruned), ["test-successful-job-new", "test-failed-job-new", "test-job"]);
+    pruned.has_condition("Degraded", ConditionStatus::True, "JobsFailed");
+}
+
+/// The tutorial's test of its webhook for defaults, which are in the schema here.
+#[test]
+fn fields_that_are_not_set_have_the_defaults_of_the_tutorial() {
+    let set: CronJobSpec = serde_json::from_str(
+        r#"{"schedule": "1 * * * *", "jobTemplate": {}, "concurrencyPolicy": "Forbid", "suspend": true,
+            "successfulJobsHistoryLimit": 5, "failedJobsHistoryLimit": 2}"#,
+    )
+    .unwrap();
+    assert_eq!((set.concurrency_policy, set.suspend), (ConcurrencyPolicy::Forbid, true));
+    assert_eq!((set.successful_jobs_history_limit, set.failed_jobs_history_limit), (5, 2));
+
+    let unset: CronJobSpec = serde_json::from_str(r#"{"schedule": "1 * * * *", "jobTemplate": {}}"#).unwrap();
+    assert_eq!((unset.concurrency_policy, unset.suspend), (ConcurrencyPolicy::Allow, false));
+    assert_eq!((unset.successful_jobs_history_limit, unset.failed_jobs_history_limit), (3, 1));
 }
 
 #[test]
@@ -93,9 +146,7 @@ fn a_run_that_has_started_does_not_start_again() {
     again.keeps::<Job>(&name("2026-01-01T00:01:00Z"));
 
     // Also when its Job is gone, e.g. by its TTL: the status remembers it.
-    let mut remembered = cron_job(spec());
-    remembered.status =
-        Some(CronJobStatus { last_schedule_time: Some(time("2026-01-01T00:01:00Z")), ..CronJobStatus::default() });
+    let remembered = cron_job_after(spec(), "2026-01-01T00:01:00Z");
     let gone = given::<CronJobReconciler>(remembered).at(time("2026-01-01T00:59:00Z")).reconcile();
     check_nothing_starts(&gone);
 }
@@ -135,9 +186,7 @@ fn replace_never_runs_two() {
     assert_eq!(stops.plan().children, Some(Vec::new()), "{stops}");
     assert_eq!(stops.status()["lastScheduleTime"], "2026-01-01T00:01:00Z");
     // The earlier one is gone.
-    let mut remembered = cron_job(spec());
-    remembered.status =
-        Some(CronJobStatus { last_schedule_time: Some(time("2026-01-01T00:01:00Z")), ..CronJobStatus::default() });
+    let remembered = cron_job_after(spec(), "2026-01-01T00:01:00Z");
     let starts = given::<CronJobReconciler>(remembered).at(time("2026-01-01T01:01:05Z")).reconcile();
     starts.applies::<Job>(&name("2026-01-01T01:01:00Z"));
 }
@@ -147,7 +196,7 @@ fn a_suspended_one_starts_nothing_and_keeps_what_runs() {
     let suspended = CronJobSpec { suspend: true, ..spec() };
     let answer = reconcile(suspended, [active("2026-01-01T00:01:00Z")], "2026-01-01T05:00:00Z");
     check_nothing_starts(answer.keeps::<Job>(&name("2026-01-01T00:01:00Z")));
-    answer.has_condition("Ready", ConditionStatus::True, "Suspended");
+    answer.is_ready("Suspended").has_condition("Available", ConditionStatus::False, "Suspended");
     assert_eq!(answer.plan().requeue_after, None);
 }
 
@@ -157,9 +206,7 @@ fn jobs_beyond_the_history_limits_are_deleted_and_the_latest_stay() {
     let succeeded = runs.iter().map(|run| ended(run, "Complete"));
     let failed = ["2026-01-01T05:01:00Z", "2026-01-01T06:01:00Z"].map(|run| ended(run, "Failed"));
     let answer = reconcile(spec(), succeeded.chain(failed), "2026-01-01T06:30:00Z");
-    let kept: Vec<&Child> = answer.plan().children.iter().flatten().collect();
-    let expected = [&runs[4], &runs[3], &runs[2], "2026-01-01T06:01:00Z"].map(|run| Child::Keep(Job::named(name(run))));
-    assert_eq!(kept, expected.iter().collect::<Vec<_>>());
+    assert_eq!(kept(&answer), [&runs[4], &runs[3], &runs[2], "2026-01-01T06:01:00Z"].map(name));
 }
 
 #[test]

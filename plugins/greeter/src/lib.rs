@@ -40,7 +40,7 @@ impl Reconciler for GreetingReconciler {
         let name = &greeting.metadata.name;
         let config_map = ConfigMap::new(name).with_data([("message", &greeting.spec.message)]);
         Ok(Plan::children([config_map])
-            .status(&GreetingStatus { config_map: name.clone() })
+            .status(GreetingStatus { config_map: name.clone() })
             .ready("Written", format!("ConfigMap {name} holds the message")))
     }
 }

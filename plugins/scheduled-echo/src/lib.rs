@@ -41,30 +41,43 @@ pub struct ScheduledEchoReconciler;
 
 gyre_sdk::export!(ScheduledEchoReconciler);
 
+type ScheduledEcho = Object<ScheduledEchoSpec, ScheduledEchoStatus>;
+
 impl Reconciler for ScheduledEchoReconciler {
-    type Parent = Object<ScheduledEchoSpec, ScheduledEchoStatus>;
+    type Parent = ScheduledEcho;
     type Settings = Settings;
 
     fn manifest() -> Manifest {
         gyre_sdk::manifest!(Self::Parent).child::<CronJob>(Strategy::Apply)
     }
 
-    fn reconcile(echo: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Plan> {
+    fn reconcile(echo: &ScheduledEcho, settings: &Settings, cluster: &Cluster) -> Result<Plan> {
         let name = dns_label_within(&echo.metadata.name, CRON_JOB_NAME_LIMIT);
-        let pod = echo_pod::pod(&dns_label(&echo.metadata.name), &echo.spec.message, settings);
-        let job = JobTemplateSpec::new().with_spec(JobSpec::new().with_template(pod));
-        let spec = CronJobSpec::new()
-            .with_schedule(&echo.spec.schedule)
-            .with_concurrency_policy(ConcurrencyPolicy::Forbid)
-            .with_job_template(job);
-        // A new CronJob has not run yet, so the recorded time of the previous one stays.
-        let observed = cluster.child::<CronJob>(&name)?.and_then(|cron_job| cron_job.status().last_schedule_time());
-        let last_run = observed.or_else(|| echo.status.as_ref()?.last_run);
+        let observed = cluster.child::<CronJob>(&name)?;
+        let last_run = last_run(echo, observed.as_ref());
         let message = format!("CronJob {name} runs the message");
-        Ok(Plan::children([CronJob::new(&name).with_spec(spec)])
+        Ok(Plan::children([cron_job(echo, &name, settings)])
             .ready("CronJobCreated", message)
-            .status(&ScheduledEchoStatus { cron_job: name, last_run }))
+            .status(ScheduledEchoStatus { cron_job: name, last_run }))
     }
+}
+
+fn cron_job(echo: &ScheduledEcho, name: &str, settings: &Settings) -> CronJob {
+    let pod = echo_pod::pod(&dns_label(&echo.metadata.name), &echo.spec.message, settings);
+    let job = JobTemplateSpec::new().with_spec(JobSpec::new().with_template(pod));
+    let spec = CronJobSpec::new()
+        .with_schedule(&echo.spec.schedule)
+        .with_concurrency_policy(ConcurrencyPolicy::Forbid)
+        .with_job_template(job);
+    CronJob::new(name).with_spec(spec)
+}
+
+/// Returns the last run. A new CronJob has not run yet, so the time that its predecessor left in
+/// the status stays.
+fn last_run(echo: &ScheduledEcho, cron_job: Option<&CronJob>) -> Option<Time> {
+    let observed = cron_job.and_then(|cron_job| cron_job.status().last_schedule_time());
+    let recorded = echo.status.as_ref().and_then(|status| status.last_run);
+    observed.or(recorded)
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ use gyre_sdk::k8s::{
 };
 use gyre_sdk::names::{dns_label, service_label};
 use gyre_sdk::{
-    Cluster, CustomResource, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Result, Schema, Strategy, fingerprint,
+    Bytes, Cluster, CustomResource, Labels, Manifest, Metadata, NoSettings, Object, Plan, Reconciler, Report, Result, Schema,
+    Strategy, fingerprint,
 };
 use serde::{Deserialize, Serialize};
 
@@ -83,8 +84,11 @@ pub struct WebsiteReconciler;
 
 gyre_sdk::export!(WebsiteReconciler);
 
+type Website = Object<WebsiteSpec>;
+type Defaults = Object<DefaultsSpec>;
+
 impl Reconciler for WebsiteReconciler {
-    type Parent = Object<WebsiteSpec>;
+    type Parent = Website;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
@@ -94,50 +98,72 @@ impl Reconciler for WebsiteReconciler {
             .child::<Deployment>(Strategy::Apply)
             .child::<Service>(Strategy::Apply)
             .read::<ConfigMap>()
-            .read::<Object<DefaultsSpec>>()
+            .read::<Defaults>()
     }
 
-    fn reconcile(website: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+    fn reconcile(website: &Website, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let names = Names::of(website);
         let template_name = &website.spec.template;
         if *template_name == names.content {
-            let message = "is what this Website is rendered into; name another one as its template";
-            return Ok(Plan::unchanged().not_ready("TemplateIsContent", format!("ConfigMap {} {message}", names.content)));
+            return Ok(Plan::unchanged().report(template_is_content(template_name)));
         }
         let Some(template) = cluster.get::<ConfigMap>(template_name)? else {
-            let message = format!("there is no ConfigMap {template_name} to render; what was rendered before stays");
-            return Ok(Plan::unchanged().not_ready("TemplateMissing", message));
+            return Ok(Plan::unchanged().report(template_missing(template_name)));
         };
-        let found = first_defaults(cluster)?;
-        let defaults = found.as_ref().map(|found| found.spec.clone()).unwrap_or_default();
+        let defaults = first_defaults(cluster)?;
         let content = Content::render(&template, website);
-        let message = format!("Deployment {} serves ConfigMap {template_name}, rendered to {}", names.service, names.content);
-        let status = WebsiteStatus { content: content.fingerprint(), defaults: found.map(|found| found.metadata.name) };
-
+        let status = WebsiteStatus {
+            content: content.fingerprint(),
+            defaults: defaults.as_ref().map(|defaults| defaults.metadata.name.clone()),
+        };
+        let defaults = defaults.map(|defaults| defaults.spec).unwrap_or_default();
         let labels = defaults.labels.clone().with(INSTANCE, &names.service);
+        let message = format!("Deployment {} serves ConfigMap {template_name}, rendered to {}", names.service, names.content);
+
         Ok(Plan::no_children()
-            .apply(content.config_map(&names).with_labels(labels.clone()))
-            .apply(deployment(website, &names, &defaults, &labels, &content).with_labels(labels.clone()))
-            .apply(service(&names).with_labels(labels))
-            .status(&status)
+            .apply(content.config_map(&names).with_labels(&labels))
+            .apply(deployment(website, &names, &defaults, &content).with_labels(&labels))
+            .apply(service(&names).with_labels(&labels))
+            .status(status)
             .ready("Rendered", message))
     }
 }
 
+/// A template that this plugin writes would be rendered again and again.
+fn template_is_content(name: &str) -> Report {
+    let message = format!("ConfigMap {name} is what this Website is rendered into; name another one as its template");
+    Report::not_ready("TemplateIsContent", message)
+}
+
+fn template_missing(name: &str) -> Report {
+    let message = format!("there is no ConfigMap {name} to render; what was rendered before stays");
+    Report::not_ready("TemplateMissing", message)
+}
+
+/// Returns the defaults with the highest priority. Of several with the same priority, it is the
+/// first by name.
+fn first_defaults(cluster: &Cluster) -> Result<Option<Defaults>> {
+    // The list is sorted by name, and `min_by_key` returns the first minimum.
+    let all = cluster.list_all::<Defaults>()?;
+    Ok(all.into_iter().min_by_key(|defaults| Reverse(defaults.spec.priority)))
+}
+
+/// The names of the children.
 struct Names {
-    /// Of the Deployment and the Service.
+    /// The name of the Deployment and of the Service.
     service: String,
-    /// Of the ConfigMap.
+    /// The name of the ConfigMap.
     content: String,
 }
 
 impl Names {
-    fn of(website: &Object<WebsiteSpec>) -> Self {
+    fn of(website: &Website) -> Self {
         let name = &website.metadata.name;
         Self { service: service_label(name), content: dns_label(&format!("{name}-content")) }
     }
 
-    /// A selector is immutable, so it has no labels of the defaults.
+    /// Returns the labels by which the Service and the Deployment find their pods. A selector is
+    /// immutable, so it has no labels of the defaults.
     fn selector(&self) -> Labels {
         Labels::from([(INSTANCE, &self.service)])
     }
@@ -146,82 +172,91 @@ impl Names {
 /// The files of a Website.
 struct Content {
     texts: Labels,
-    /// In base64.
-    binaries: Labels,
+    binaries: Bytes,
 }
 
 impl Content {
-    fn render(template: &ConfigMap, website: &Object<WebsiteSpec>) -> Self {
-        let WebsiteSpec { title, host, .. } = &website.spec;
-        let namespace = website.metadata.namespace.as_deref().unwrap_or_default();
-        let name = &website.metadata.name;
-        let values = Labels::from([("title", title.as_str()), ("host", host), ("name", name), ("namespace", namespace)]);
-        let texts = template.data().iter().map(|(file, text)| (file, fill_in(text, &values))).collect();
-        Self { texts, binaries: template.binary_data() }
+    fn render(template: &ConfigMap, website: &Website) -> Self {
+        let values = values_of(website);
+        let texts = template.data().iter().map(|(file, text)| (file, fill_in(text, &values)));
+        Self { texts: texts.collect(), binaries: template.binary_data().to_owned() }
     }
 
     fn fingerprint(&self) -> String {
-        let files = self.texts.iter().chain(self.binaries.iter());
+        let files = self.texts.iter().chain(self.binaries.encoded().iter());
         fingerprint(files.flat_map(|(file, text)| [file, text]))
     }
 
     fn config_map(&self, names: &Names) -> ConfigMap {
-        let config_map = ConfigMap::new(&names.content).with_data(self.texts.clone());
+        let config_map = ConfigMap::new(&names.content).with_data(&self.texts);
         if self.binaries.is_empty() { config_map } else { config_map.with_binary_data(self.binaries.clone()) }
     }
 }
 
-/// Returns the defaults of the highest priority, and of several the first by name.
-fn first_defaults(cluster: &Cluster) -> Result<Option<Object<DefaultsSpec>>> {
-    // The list is sorted by name, and `min_by_key` returns the first minimum.
-    let all = cluster.list::<Object<DefaultsSpec>>()?;
-    Ok(all.into_iter().min_by_key(|defaults| Reverse(defaults.spec.priority)))
+/// Returns the values of the placeholders.
+fn values_of(website: &Website) -> Labels {
+    let Metadata { name, namespace, .. } = &website.metadata;
+    let namespace = namespace.as_deref().unwrap_or_default();
+    let WebsiteSpec { title, host, .. } = &website.spec;
+    Labels::from([("title", title.as_str()), ("host", host), ("name", name), ("namespace", namespace)])
 }
 
-fn deployment(
-    website: &Object<WebsiteSpec>,
-    names: &Names,
-    defaults: &DefaultsSpec,
-    labels: &Labels,
-    content: &Content,
-) -> Deployment {
-    let port = ContainerPort::new().with_name("http").with_container_port(8080).with_protocol(Protocol::TCP);
-    let mount = VolumeMount::new().with_name("content").with_mount_path("/usr/share/nginx/html").with_read_only(true);
-    let container = Container::new()
-        .with_name("web")
-        .with_image(defaults.image.as_deref().unwrap_or(IMAGE))
-        .with_ports([port])
-        .with_volume_mounts([mount]);
-    let files = ConfigMapVolumeSource::new().with_name(&names.content);
-    let volume = Volume::new().with_name("content").with_config_map(files);
-    let pod = PodSpec::new().with_containers([container]).with_volumes([volume]).restricted();
-    let annotations = [("web.gyre.dev/content", content.fingerprint())];
-    let metadata = ObjectMeta::new().with_labels(labels.clone()).with_annotations(annotations);
+fn deployment(website: &Website, names: &Names, defaults: &DefaultsSpec, content: &Content) -> Deployment {
+    let replicas = website.spec.replicas.or(defaults.replicas).unwrap_or(1);
+    let image = defaults.image.as_deref().unwrap_or(IMAGE);
+    // Pods do not notice that a mounted file has changed, so another fingerprint rolls them out.
+    let metadata = ObjectMeta::new()
+        .with_labels(defaults.labels.clone().with(INSTANCE, &names.service))
+        .with_annotations([("web.gyre.dev/content", content.fingerprint())]);
     let spec = DeploymentSpec::new()
-        .with_replicas(website.spec.replicas.or(defaults.replicas).unwrap_or(1))
+        .with_replicas(replicas)
         .with_selector(LabelSelector::matching(names.selector()))
-        .with_template(PodTemplateSpec::new().with_metadata(metadata).with_spec(pod));
+        .with_template(PodTemplateSpec::new().with_metadata(metadata).with_spec(pod(names, image)));
     Deployment::new(&names.service).with_spec(spec)
 }
 
+/// Returns a pod that serves the ConfigMap.
+fn pod(names: &Names, image: &str) -> PodSpec {
+    let port = ContainerPort::new(8080).with_name("http").with_protocol(Protocol::TCP);
+    let mount = VolumeMount::new("content").with_mount_path("/usr/share/nginx/html").with_read_only(true);
+    let container = Container::new("web").with_image(image).with_ports([port]).with_volume_mounts([mount]);
+    let files = ConfigMapVolumeSource::new().with_name(&names.content);
+    let volume = Volume::new("content").with_config_map(files);
+    PodSpec::new().with_containers([container]).with_volumes([volume]).restricted()
+}
+
 fn service(names: &Names) -> Service {
-    let port = ServicePort::new().with_name("http").with_port(80).with_target_port("http").with_protocol(Protocol::TCP);
-    Service::new(&names.service).with_spec(ServiceSpec::new().with_selector(names.selector()).with_ports([port]))
+    let port = ServicePort::new(80).with_name("http").with_target_port("http").with_protocol(Protocol::TCP);
+    let spec = ServiceSpec::new().with_selector(names.selector()).with_ports([port]);
+    Service::new(&names.service).with_spec(spec)
 }
 
 /// Replaces `{{title}}` etc. once; values are not searched again, and other braces stay.
 fn fill_in(text: &str, values: &Labels) -> String {
-    let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
-        // Search only up to the next brace, so that a text of braces takes linear time.
-        let placeholder = after.find(['{', '}']).and_then(|end| after.split_at_checked(end));
-        let found = placeholder.and_then(|(name, end)| Some((values.get(name.trim())?, end.strip_prefix("}}")?)));
-        // Otherwise take one brace, because the last two of three may open a placeholder.
-        let (value, after) = found.unwrap_or_else(|| ("{", rest.get(before.len() + 1..).unwrap_or_default()));
-        filled.extend([before, value]);
-        rest = after;
+        filled.push_str(before);
+        if let Some((value, after)) = placeholder(after, values) {
+            filled.push_str(value);
+            rest = after;
+        } else {
+            // Only one brace, because the last two of three may open a placeholder.
+            filled.push('{');
+            rest = rest.get(before.len() + 1..).unwrap_or_default();
+        }
     }
-    filled + rest
+    filled.push_str(rest);
+    filled
+}
+
+/// Returns the value of a placeholder, whose braces have been opened, and the text after it. It
+/// searches only up to the next brace, so that a text of braces takes linear time.
+fn placeholder<'a>(text: &'a str, values: &'a Labels) -> Option<(&'a str, &'a str)> {
+    let end = text.find(['{', '}'])?;
+    let (name, braces) = text.split_at_checked(end)?;
+    let value = values.get(name.trim())?;
+    Some((value, braces.strip_prefix("}}")?))
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Reconciler for XcaReconciler {
             return Ok(Plan::unchanged());
         }
         let now = cluster.now().to_second();
-        Ok(Plan::unchanged().status(&XcaStatus { active: true, last_update_time: Some(now) }))
+        Ok(Plan::unchanged().status(XcaStatus { active: true, last_update_time: Some(now) }))
     }
 }
 

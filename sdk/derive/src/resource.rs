@@ -82,7 +82,7 @@ impl Resource {
             "plural" => self.plural = Some(text()?),
             "short_name" => self.short_names.push(json::string(&text()?)),
             "category" => self.categories.push(json::string(&text()?)),
-            "status" => self.status = Some(meta.value()?.parse()?),
+            "status" => self.status = Some(read_type(meta)?),
             "conditions" => self.conditions = Some(text()?),
             "no_status" => self.has_no_status = true,
             "cluster_scoped" => self.is_cluster_scoped = true,
@@ -96,6 +96,11 @@ impl Resource {
                 self.columns.push(column(&kind, "string", &path, None));
             }
             "column" => self.columns.push(read_column(meta)?),
+            "namespaced" => {
+                return Err(meta.error("leave out `namespaced`: a kind has namespaces unless it is `cluster_scoped`"));
+            }
+            "shortname" => return Err(meta.error("write `short_name`")),
+            "printcolumn" => return Err(meta.error("write `column(\"Name\", \".spec.path\")`")),
             _ => {
                 return Err(meta.error(
                     "expected one of group, version, kind, plural, short_name, category, status, conditions, no_status, cluster_scoped, \
@@ -161,6 +166,12 @@ impl Resource {
         crd.text("}}}}]}}");
         crd
     }
+}
+
+/// Reads a type, also one in quotation marks, as kube's derive has it.
+fn read_type(meta: &ParseNestedMeta<'_>) -> syn::Result<Type> {
+    let value = meta.value()?;
+    if value.peek(LitStr) { value.parse::<LitStr>()?.parse() } else { value.parse() }
 }
 
 /// Reads `column("Name", ".path", "date", 1)`. The type and the priority are optional. They are

@@ -21,7 +21,7 @@ crate::object! {
     /// ContainerResourceMetricSource indicates how to scale on a resource metric known to
     /// Kubernetes, as specified in requests and limits, describing each pod in the current scale
     /// target (e.g.
-    ContainerResourceMetricSource, ContainerResourceMetricSourceView {
+    ContainerResourceMetricSource(with_name: text), ContainerResourceMetricSourceView {
         /// container is the name of the container in the pods of the scaling target.
         text() container, with_container: "container";
         /// name is the name of the resource in question.
@@ -35,7 +35,7 @@ crate::object! {
     /// ContainerResourceMetricStatus indicates the current value of a resource metric known to
     /// Kubernetes, as specified in requests and limits, describing a single container in each pod
     /// in the current scale target (e.g.
-    ContainerResourceMetricStatus, ContainerResourceMetricStatusView {
+    ContainerResourceMetricStatus(with_name: text), ContainerResourceMetricStatusView {
         /// container is the name of the container in the pods of the scaling target.
         text() container, with_container: "container";
         /// current contains the current value for the given metric.
@@ -48,7 +48,7 @@ crate::object! {
 crate::object! {
     /// CrossVersionObjectReference contains enough information to let you identify the referred
     /// resource.
-    CrossVersionObjectReference, CrossVersionObjectReferenceView {
+    CrossVersionObjectReference(with_name: text), CrossVersionObjectReferenceView {
         /// apiVersion is the API version of the referent.
         text() api_version, with_api_version: "apiVersion";
         /// kind is the kind of the referent; More info:
@@ -187,7 +187,7 @@ crate::object! {
 
 crate::object! {
     /// MetricIdentifier defines the name and optionally selector for a metric.
-    MetricIdentifier, MetricIdentifierView {
+    MetricIdentifier(with_name: text), MetricIdentifierView {
         /// name is the name of the given metric.
         text() name, with_name: "name";
         /// selector is the string-encoded form of a standard kubernetes label selector for the
@@ -200,7 +200,7 @@ crate::object! {
 crate::object! {
     /// MetricSpec specifies how to scale based on a single metric (only \`type\` and one other
     /// matching field should be set at once).
-    MetricSpec, MetricSpecView {
+    MetricSpec(with_type: text), MetricSpecView {
         /// containerResource refers to a resource metric (such as those specified in requests and
         /// limits) known to Kubernetes describing a single container in each pod of the current
         /// scale target (e.g.
@@ -247,7 +247,7 @@ crate::object! {
 crate::object! {
     /// MetricTarget defines the target value, average value, or average utilization of a specific
     /// metric.
-    MetricTarget, MetricTargetView {
+    MetricTarget(with_type: text), MetricTargetView {
         /// averageUtilization is the target value of the average of the resource metric across all
         /// relevant pods, represented as a percentage of the requested value of the resource for
         /// the pods.
@@ -328,7 +328,7 @@ crate::object! {
 crate::object! {
     /// ResourceMetricSource indicates how to scale on a resource metric known to Kubernetes, as
     /// specified in requests and limits, describing each pod in the current scale target (e.g.
-    ResourceMetricSource, ResourceMetricSourceView {
+    ResourceMetricSource(with_name: text), ResourceMetricSourceView {
         /// name is the name of the resource in question.
         text() name, with_name: "name";
         /// target specifies the target value for the given metric.
@@ -339,7 +339,7 @@ crate::object! {
 crate::object! {
     /// ResourceMetricStatus indicates the current value of a resource metric known to Kubernetes,
     /// as specified in requests and limits, describing each pod in the current scale target (e.g.
-    ResourceMetricStatus, ResourceMetricStatusView {
+    ResourceMetricStatus(with_name: text), ResourceMetricStatusView {
         /// current contains the current value for the given metric.
         object(MetricValueStatus, MetricValueStatusView) current, with_current: "current";
         /// name is the name of the resource in question.

@@ -192,7 +192,7 @@ crate::object! {
 crate::object! {
     /// PodFailurePolicyOnPodConditionsPattern describes a pattern for matching an actual pod
     /// condition type.
-    PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyOnPodConditionsPatternView {
+    PodFailurePolicyOnPodConditionsPattern(with_type: text), PodFailurePolicyOnPodConditionsPatternView {
         /// Specifies the required Pod condition status.
         text() status, with_status: "status";
         /// Specifies the required Pod condition type.
@@ -202,7 +202,7 @@ crate::object! {
 
 crate::object! {
     /// PodFailurePolicyRule describes how a pod failure is handled when the requirements are met.
-    PodFailurePolicyRule, PodFailurePolicyRuleView {
+    PodFailurePolicyRule(with_action: choice = PodFailurePolicyRuleAction), PodFailurePolicyRuleView {
         /// Specifies the action taken on a pod failure when the requirements are satisfied.
         choice(PodFailurePolicyRuleAction) action, with_action: "action";
         /// Represents the requirement on the container exit codes.

@@ -7,7 +7,7 @@ crate::kind! {
     /// ConfigMap holds configuration data for pods to consume.
     ConfigMap, ConfigMapView, "v1" {
         /// BinaryData contains the binary data.
-        text_map() binary_data, with_binary_data: "binaryData";
+        byte_map() binary_data, with_binary_data: "binaryData";
         /// Data contains the configuration data.
         text_map() data, with_data: "data";
         /// Immutable, if set to true, ensures that data stored in the ConfigMap cannot be updated
@@ -104,7 +104,7 @@ crate::kind! {
     /// Secret holds secret data of a certain type.
     Secret, SecretView, "v1" {
         /// Data contains the secret data.
-        text_map() data, with_data: "data";
+        byte_map() data, with_data: "data";
         /// Immutable, if set to true, ensures that data stored in the Secret cannot be updated
         /// (only object metadata can be modified).
         flag() immutable, with_immutable: "immutable";
@@ -152,7 +152,7 @@ crate::kind! {
 
 crate::object! {
     /// Represents a Persistent Disk resource in AWS.
-    AWSElasticBlockStoreVolumeSource, AWSElasticBlockStoreVolumeSourceView {
+    AWSElasticBlockStoreVolumeSource(with_volume_id: text), AWSElasticBlockStoreVolumeSourceView {
         /// fsType is the filesystem type of the volume that you want to mount.
         text() fs_type, with_fs_type: "fsType";
         /// partition is the partition in the volume that you want to mount.
@@ -178,7 +178,7 @@ crate::object! {
 
 crate::object! {
     /// AppArmorProfile defines a pod or container's AppArmor settings.
-    AppArmorProfile, AppArmorProfileView {
+    AppArmorProfile(with_type: choice = AppArmorProfileType), AppArmorProfileView {
         /// localhostProfile indicates a profile loaded on the node that should be used.
         text() localhost_profile, with_localhost_profile: "localhostProfile";
         /// type indicates which kind of AppArmor profile will be applied.
@@ -188,7 +188,7 @@ crate::object! {
 
 crate::object! {
     /// AttachedVolume describes a volume attached to a node.
-    AttachedVolume, AttachedVolumeView {
+    AttachedVolume(with_name: text), AttachedVolumeView {
         /// DevicePath represents the device path where the volume should be available.
         text() device_path, with_device_path: "devicePath";
         /// Name of the attached volume.
@@ -280,7 +280,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a source location of a volume to mount, managed by an external CSI driver.
-    CSIVolumeSource, CSIVolumeSourceView {
+    CSIVolumeSource(with_driver: text), CSIVolumeSourceView {
         /// driver is the name of the CSI driver that handles this volume.
         text() driver, with_driver: "driver";
         /// fsType to mount.
@@ -358,7 +358,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a cinder volume resource in Openstack.
-    CinderPersistentVolumeSource, CinderPersistentVolumeSourceView {
+    CinderPersistentVolumeSource(with_volume_id: text), CinderPersistentVolumeSourceView {
         /// fsType Filesystem type to mount.
         text() fs_type, with_fs_type: "fsType";
         /// readOnly is Optional: Defaults to false (read/write).
@@ -373,7 +373,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a cinder volume resource in Openstack.
-    CinderVolumeSource, CinderVolumeSourceView {
+    CinderVolumeSource(with_volume_id: text), CinderVolumeSourceView {
         /// fsType is the filesystem type to mount.
         text() fs_type, with_fs_type: "fsType";
         /// readOnly defaults to false (read/write).
@@ -397,7 +397,7 @@ crate::object! {
 crate::object! {
     /// ClusterTrustBundleProjection describes how to select a set of ClusterTrustBundle objects and
     /// project their contents into the pod filesystem.
-    ClusterTrustBundleProjection, ClusterTrustBundleProjectionView {
+    ClusterTrustBundleProjection(with_path: text), ClusterTrustBundleProjectionView {
         /// Select all ClusterTrustBundles that match this label selector.
         object(LabelSelector, LabelSelectorView) label_selector, with_label_selector: "labelSelector";
         /// Select a single ClusterTrustBundle by object name.
@@ -424,7 +424,7 @@ crate::object! {
 
 crate::object! {
     /// Selects a key from a ConfigMap.
-    ConfigMapKeySelector, ConfigMapKeySelectorView {
+    ConfigMapKeySelector(with_key: text), ConfigMapKeySelectorView {
         /// The key to select.
         text() key, with_key: "key";
         /// Name of the referent.
@@ -437,7 +437,7 @@ crate::object! {
 crate::object! {
     /// ConfigMapNodeConfigSource contains the information to reference a ConfigMap as a config
     /// source for the Node.
-    ConfigMapNodeConfigSource, ConfigMapNodeConfigSourceView {
+    ConfigMapNodeConfigSource(with_name: text), ConfigMapNodeConfigSourceView {
         /// KubeletConfigKey declares which key of the referenced ConfigMap corresponds to the
         /// KubeletConfiguration structure This field is required in all cases.
         text() kubelet_config_key, with_kubelet_config_key: "kubeletConfigKey";
@@ -484,7 +484,7 @@ crate::object! {
 
 crate::object! {
     /// A single application container that you want to run within a pod.
-    Container, ContainerView {
+    Container(with_name: text), ContainerView {
         /// Arguments to the entrypoint.
         texts() args, with_args: "args";
         /// Entrypoint array.
@@ -569,7 +569,7 @@ crate::object! {
 
 crate::object! {
     /// ContainerPort represents a network port in a single container.
-    ContainerPort, ContainerPortView {
+    ContainerPort(with_container_port: int), ContainerPortView {
         /// Number of port to expose on the pod's IP address.
         int() container_port, with_container_port: "containerPort";
         /// The host IP to bind the external port to.
@@ -595,7 +595,7 @@ crate::object! {
 
 crate::object! {
     /// ContainerRestartRule describes how a container exit is handled.
-    ContainerRestartRule, ContainerRestartRuleView {
+    ContainerRestartRule(with_action: text), ContainerRestartRuleView {
         /// Specifies the action taken on a container exit if the requirements are satisfied.
         text() action, with_action: "action";
         /// Represents the exit codes to check on container exits.
@@ -606,7 +606,7 @@ crate::object! {
 crate::object! {
     /// ContainerRestartRuleOnExitCodes describes the condition for handling an exited container
     /// based on its exit codes.
-    ContainerRestartRuleOnExitCodes, ContainerRestartRuleOnExitCodesView {
+    ContainerRestartRuleOnExitCodes(with_operator: text), ContainerRestartRuleOnExitCodesView {
         /// Represents the relationship between the container exit code(s) and the specified values.
         text() operator, with_operator: "operator";
         /// Specifies the set of values to check for container exit codes.
@@ -636,7 +636,7 @@ crate::object! {
 
 crate::object! {
     /// ContainerStateTerminated is a terminated state of a container.
-    ContainerStateTerminated, ContainerStateTerminatedView {
+    ContainerStateTerminated(with_exit_code: int), ContainerStateTerminatedView {
         /// Container's ID in the format '\<type\>://\<container\_id\>'.
         text() container_id, with_container_id: "containerID";
         /// Exit status from the last termination of the container.
@@ -666,7 +666,7 @@ crate::object! {
 
 crate::object! {
     /// ContainerStatus contains details for the current status of this container.
-    ContainerStatus, ContainerStatusView {
+    ContainerStatus(with_name: text), ContainerStatusView {
         /// AllocatedResources represents the compute resources allocated for this container by the
         /// node.
         text_map() allocated_resources, with_allocated_resources: "allocatedResources";
@@ -718,7 +718,7 @@ crate::object! {
 
 crate::object! {
     /// DaemonEndpoint contains information about a single Daemon endpoint.
-    DaemonEndpoint, DaemonEndpointView {
+    DaemonEndpoint(with_port: int), DaemonEndpointView {
         /// Port number of the given endpoint.
         int() port, with_port: "Port";
     }
@@ -734,7 +734,7 @@ crate::object! {
 
 crate::object! {
     /// DownwardAPIVolumeFile represents information to create the file containing the pod field.
-    DownwardAPIVolumeFile, DownwardAPIVolumeFileView {
+    DownwardAPIVolumeFile(with_path: text), DownwardAPIVolumeFileView {
         /// Required: Selects a field of the pod: only annotations, labels, name, namespace and uid
         /// are supported.
         object(ObjectFieldSelector, ObjectFieldSelectorView) field_ref, with_field_ref: "fieldRef";
@@ -783,7 +783,7 @@ crate::object! {
 
 crate::object! {
     /// EnvVar represents an environment variable present in a Container.
-    EnvVar, EnvVarView {
+    EnvVar(with_name: text), EnvVarView {
         /// Name of the environment variable.
         text() name, with_name: "name";
         /// Variable references $(VAR\_NAME) are expanded using the previously defined environment
@@ -817,7 +817,7 @@ crate::object! {
 crate::object! {
     /// An EphemeralContainer is a temporary container that you may add to an existing Pod for
     /// user-initiated activities such as debugging.
-    EphemeralContainer, EphemeralContainerView {
+    EphemeralContainer(with_name: text), EphemeralContainerView {
         /// Arguments to the entrypoint.
         texts() args, with_args: "args";
         /// Entrypoint array.
@@ -925,7 +925,7 @@ crate::object! {
 
 crate::object! {
     /// FileKeySelector selects a key of the env file.
-    FileKeySelector, FileKeySelectorView {
+    FileKeySelector(with_key: text), FileKeySelectorView {
         /// The key within the env file.
         text() key, with_key: "key";
         /// Specify whether the file or its key must be defined.
@@ -940,7 +940,7 @@ crate::object! {
 crate::object! {
     /// FlexPersistentVolumeSource represents a generic persistent volume resource that is
     /// provisioned/attached using an exec based plugin.
-    FlexPersistentVolumeSource, FlexPersistentVolumeSourceView {
+    FlexPersistentVolumeSource(with_driver: text), FlexPersistentVolumeSourceView {
         /// driver is the name of the driver to use for this volume.
         text() driver, with_driver: "driver";
         /// fsType is the Filesystem type to mount.
@@ -958,7 +958,7 @@ crate::object! {
 crate::object! {
     /// FlexVolume represents a generic volume resource that is provisioned/attached using an exec
     /// based plugin.
-    FlexVolumeSource, FlexVolumeSourceView {
+    FlexVolumeSource(with_driver: text), FlexVolumeSourceView {
         /// driver is the name of the driver to use for this volume.
         text() driver, with_driver: "driver";
         /// fsType is the filesystem type to mount.
@@ -986,7 +986,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a Persistent Disk resource in Google Compute Engine.
-    GCEPersistentDiskVolumeSource, GCEPersistentDiskVolumeSourceView {
+    GCEPersistentDiskVolumeSource(with_pd_name: text), GCEPersistentDiskVolumeSourceView {
         /// fsType is filesystem type of the volume that you want to mount.
         text() fs_type, with_fs_type: "fsType";
         /// partition is the partition in the volume that you want to mount.
@@ -1000,7 +1000,7 @@ crate::object! {
 
 crate::object! {
     /// GRPCAction specifies an action involving a GRPC service.
-    GRPCAction, GRPCActionView {
+    GRPCAction(with_port: int), GRPCActionView {
         /// Port number of the gRPC service.
         int() port, with_port: "port";
         /// Service is the name of the service to place in the gRPC HealthCheckRequest (see
@@ -1011,7 +1011,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a volume that is populated with the contents of a git repository.
-    GitRepoVolumeSource, GitRepoVolumeSourceView {
+    GitRepoVolumeSource(with_repository: text), GitRepoVolumeSourceView {
         /// directory is the target directory name.
         text() directory, with_directory: "directory";
         /// repository is the URL.
@@ -1049,7 +1049,7 @@ crate::object! {
 
 crate::object! {
     /// HTTPGetAction describes an action based on HTTP Get requests.
-    HTTPGetAction, HTTPGetActionView {
+    HTTPGetAction(with_port: int_or_text), HTTPGetActionView {
         /// Host name to connect to, defaults to the pod IP.
         text() host, with_host: "host";
         /// Custom headers to set in the request.
@@ -1065,7 +1065,7 @@ crate::object! {
 
 crate::object! {
     /// HTTPHeader describes a custom header to be used in HTTP probes.
-    HTTPHeader, HTTPHeaderView {
+    HTTPHeader(with_name: text), HTTPHeaderView {
         /// The header field name.
         text() name, with_name: "name";
         /// The header field value.
@@ -1076,7 +1076,7 @@ crate::object! {
 crate::object! {
     /// HostAlias holds the mapping between IP and hostnames that will be injected as an entry in
     /// the pod's hosts file.
-    HostAlias, HostAliasView {
+    HostAlias(with_ip: text), HostAliasView {
         /// Hostnames for the above IP address.
         texts() hostnames, with_hostnames: "hostnames";
         /// IP address of the host file entry.
@@ -1086,7 +1086,7 @@ crate::object! {
 
 crate::object! {
     /// HostIP represents a single IP address allocated to the host.
-    HostIP, HostIPView {
+    HostIP(with_ip: text), HostIPView {
         /// IP is the IP address assigned to the host.
         text() ip, with_ip: "ip";
     }
@@ -1094,7 +1094,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a host path mapped into a pod.
-    HostPathVolumeSource, HostPathVolumeSourceView {
+    HostPathVolumeSource(with_path: text), HostPathVolumeSourceView {
         /// path of the directory on the host.
         text() path, with_path: "path";
         /// type for HostPath Volume Defaults to "" More info:
@@ -1179,7 +1179,7 @@ crate::object! {
 
 crate::object! {
     /// Maps a string key to a path within a volume.
-    KeyToPath, KeyToPathView {
+    KeyToPath(with_key: text), KeyToPathView {
         /// key is the key to project.
         text() key, with_key: "key";
         /// mode is Optional: mode bits used to set permissions on this file.
@@ -1220,7 +1220,7 @@ crate::object! {
 
 crate::object! {
     /// LimitRangeItem defines a min/max usage limit for any resource that matches on kind.
-    LimitRangeItem, LimitRangeItemView {
+    LimitRangeItem(with_type: text), LimitRangeItemView {
         /// Default resource requirement limit value by resource name if resource limit is omitted.
         text_map() default, with_default: "default";
         /// DefaultRequest is the default resource requirement request value by resource name if
@@ -1298,7 +1298,7 @@ crate::object! {
 
 crate::object! {
     /// Local represents directly-attached storage with node affinity.
-    LocalVolumeSource, LocalVolumeSourceView {
+    LocalVolumeSource(with_path: text), LocalVolumeSourceView {
         /// fsType is the filesystem type to mount.
         text() fs_type, with_fs_type: "fsType";
         /// path of the full path to the volume on the node.
@@ -1495,7 +1495,7 @@ crate::object! {
 crate::object! {
     /// A node selector requirement is a selector that contains values, a key, and an operator that
     /// relates the key and values.
-    NodeSelectorRequirement, NodeSelectorRequirementView {
+    NodeSelectorRequirement(with_key: text), NodeSelectorRequirementView {
         /// The label key that the selector applies to.
         text() key, with_key: "key";
         /// Represents a key's relationship to a set of values.
@@ -1610,7 +1610,7 @@ crate::object! {
 
 crate::object! {
     /// ObjectFieldSelector selects an APIVersioned field of an object.
-    ObjectFieldSelector, ObjectFieldSelectorView {
+    ObjectFieldSelector(with_field_path: text), ObjectFieldSelectorView {
         /// Version of the schema the FieldPath is written in terms of, defaults to "v1".
         text() api_version, with_api_version: "apiVersion";
         /// Path of the field to select in the specified API version.
@@ -1726,7 +1726,7 @@ crate::object! {
 
 crate::object! {
     /// PersistentVolumeClaimVolumeSource references the user's PVC in the same namespace.
-    PersistentVolumeClaimVolumeSource, PersistentVolumeClaimVolumeSourceView {
+    PersistentVolumeClaimVolumeSource(with_claim_name: text), PersistentVolumeClaimVolumeSourceView {
         /// claimName is the name of a PersistentVolumeClaim in the same namespace as the pod using
         /// this volume.
         text() claim_name, with_claim_name: "claimName";
@@ -1835,7 +1835,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a Photon Controller persistent disk resource.
-    PhotonPersistentDiskVolumeSource, PhotonPersistentDiskVolumeSourceView {
+    PhotonPersistentDiskVolumeSource(with_pd_id: text), PhotonPersistentDiskVolumeSourceView {
         /// fsType is the filesystem type to mount.
         text() fs_type, with_fs_type: "fsType";
         /// pdID is the ID that identifies Photon Controller persistent disk.
@@ -1862,7 +1862,7 @@ crate::object! {
     /// (anti-affinity) with, where co-located is defined as running on a node whose value of the
     /// label with key \<topologyKey\> matches that of any node on which a pod of the set of pods is
     /// running.
-    PodAffinityTerm, PodAffinityTermView {
+    PodAffinityTerm(with_topology_key: text), PodAffinityTermView {
         /// A label query over a set of resources, in this case pods.
         object(LabelSelector, LabelSelectorView) label_selector, with_label_selector: "labelSelector";
         /// MatchLabelKeys is a set of pod label keys to select which pods will be taken into
@@ -1976,7 +1976,7 @@ crate::object! {
 
 crate::object! {
     /// PodIP represents a single IP address allocated to the pod.
-    PodIP, PodIPView {
+    PodIP(with_ip: text), PodIPView {
         /// IP is the IP address assigned to the pod.
         text() ip, with_ip: "ip";
     }
@@ -1984,7 +1984,7 @@ crate::object! {
 
 crate::object! {
     /// PodOS defines the OS parameters of a pod.
-    PodOS, PodOSView {
+    PodOS(with_name: text), PodOSView {
         /// Name is the name of the operating system.
         text() name, with_name: "name";
     }
@@ -1992,7 +1992,7 @@ crate::object! {
 
 crate::object! {
     /// PodReadinessGate contains the reference to a pod condition.
-    PodReadinessGate, PodReadinessGateView {
+    PodReadinessGate(with_condition_type: text), PodReadinessGateView {
         /// ConditionType refers to a condition in the pod's condition list with matching type.
         text() condition_type, with_condition_type: "conditionType";
     }
@@ -2001,7 +2001,7 @@ crate::object! {
 crate::object! {
     /// PodResourceClaim references exactly one ResourceClaim, either directly or by naming a
     /// ResourceClaimTemplate which is then turned into a ResourceClaim for the pod.
-    PodResourceClaim, PodResourceClaimView {
+    PodResourceClaim(with_name: text), PodResourceClaimView {
         /// Name uniquely identifies this resource claim inside the pod.
         text() name, with_name: "name";
         /// ResourceClaimName is the name of a ResourceClaim object in the same namespace as this
@@ -2016,7 +2016,7 @@ crate::object! {
 crate::object! {
     /// PodResourceClaimStatus is stored in the PodStatus for each PodResourceClaim which references
     /// a ResourceClaimTemplate.
-    PodResourceClaimStatus, PodResourceClaimStatusView {
+    PodResourceClaimStatus(with_name: text), PodResourceClaimStatusView {
         /// Name uniquely identifies this resource claim inside the pod.
         text() name, with_name: "name";
         /// ResourceClaimName is the name of the ResourceClaim that was generated for the Pod in the
@@ -2027,7 +2027,7 @@ crate::object! {
 
 crate::object! {
     /// PodSchedulingGate is associated to a Pod to guard its scheduling.
-    PodSchedulingGate, PodSchedulingGateView {
+    PodSchedulingGate(with_name: text), PodSchedulingGateView {
         /// Name of the scheduling gate.
         text() name, with_name: "name";
     }
@@ -2265,7 +2265,7 @@ crate::object! {
 
 crate::object! {
     /// PortworxVolumeSource represents a Portworx volume resource.
-    PortworxVolumeSource, PortworxVolumeSourceView {
+    PortworxVolumeSource(with_volume_id: text), PortworxVolumeSourceView {
         /// fSType represents the filesystem type to mount Must be a filesystem type supported by
         /// the host operating system.
         text() fs_type, with_fs_type: "fsType";
@@ -2392,7 +2392,7 @@ crate::object! {
 
 crate::object! {
     /// ResourceClaim references one entry in PodSpec.ResourceClaims.
-    ResourceClaim, ResourceClaimView {
+    ResourceClaim(with_name: text), ResourceClaimView {
         /// Name must match the name of one entry in pod.spec.resourceClaims of the Pod where this
         /// field is used.
         text() name, with_name: "name";
@@ -2403,7 +2403,7 @@ crate::object! {
 
 crate::object! {
     /// ResourceFieldSelector represents container resources (cpu, memory) and their output format.
-    ResourceFieldSelector, ResourceFieldSelectorView {
+    ResourceFieldSelector(with_resource: text), ResourceFieldSelectorView {
         /// Container name: required for volumes, optional for env vars.
         text() container_name, with_container_name: "containerName";
         /// Specifies the output format of the exposed resources, defaults to "1".
@@ -2415,7 +2415,7 @@ crate::object! {
 
 crate::object! {
     /// ResourceHealth represents the health of a resource.
-    ResourceHealth, ResourceHealthView {
+    ResourceHealth(with_resource_id: text), ResourceHealthView {
         /// Health of the resource.
         text() health, with_health: "health";
         /// Message provides human-readable context for Health (e.g.
@@ -2464,7 +2464,7 @@ crate::object! {
 
 crate::object! {
     /// ResourceStatus represents the status of a single resource allocated to a Pod.
-    ResourceStatus, ResourceStatusView {
+    ResourceStatus(with_name: text), ResourceStatusView {
         /// Name of the resource.
         text() name, with_name: "name";
         /// List of unique resources health.
@@ -2568,7 +2568,7 @@ crate::object! {
 
 crate::object! {
     /// SeccompProfile defines a pod/container's seccomp profile settings.
-    SeccompProfile, SeccompProfileView {
+    SeccompProfile(with_type: choice = SeccompProfileType), SeccompProfileView {
         /// localhostProfile indicates a profile defined in a file on the node should be used.
         text() localhost_profile, with_localhost_profile: "localhostProfile";
         /// type indicates which kind of seccomp profile will be applied.
@@ -2588,7 +2588,7 @@ crate::object! {
 
 crate::object! {
     /// SecretKeySelector selects a key of a Secret.
-    SecretKeySelector, SecretKeySelectorView {
+    SecretKeySelector(with_key: text), SecretKeySelectorView {
         /// The key of the secret to select from.
         text() key, with_key: "key";
         /// Name of the referent.
@@ -2671,7 +2671,7 @@ crate::object! {
 
 crate::object! {
     /// ServiceAccountTokenProjection represents a projected service account token volume.
-    ServiceAccountTokenProjection, ServiceAccountTokenProjectionView {
+    ServiceAccountTokenProjection(with_path: text), ServiceAccountTokenProjectionView {
         /// audience is the intended audience of the token.
         text() audience, with_audience: "audience";
         /// expirationSeconds is the requested duration of validity of the service account token.
@@ -2683,7 +2683,7 @@ crate::object! {
 
 crate::object! {
     /// ServicePort contains information on service's port.
-    ServicePort, ServicePortView {
+    ServicePort(with_port: int), ServicePortView {
         /// The application protocol for this port.
         text() app_protocol, with_app_protocol: "appProtocol";
         /// The name of this port within the service.
@@ -2817,7 +2817,7 @@ crate::object! {
 
 crate::object! {
     /// Sysctl defines a kernel parameter to be set.
-    Sysctl, SysctlView {
+    Sysctl(with_name: text), SysctlView {
         /// Name of a property to set.
         text() name, with_name: "name";
         /// Value of a property to set.
@@ -2827,7 +2827,7 @@ crate::object! {
 
 crate::object! {
     /// TCPSocketAction describes an action based on opening a socket.
-    TCPSocketAction, TCPSocketActionView {
+    TCPSocketAction(with_port: int_or_text), TCPSocketActionView {
         /// Optional: Host name to connect to, defaults to the pod IP.
         text() host, with_host: "host";
         /// Number or name of the port to access on the container.
@@ -2838,7 +2838,7 @@ crate::object! {
 crate::object! {
     /// The node this Taint is attached to has the "effect" on any pod that does not tolerate the
     /// Taint.
-    Taint, TaintView {
+    Taint(with_key: text), TaintView {
         /// Required.
         choice(TaintEffect) effect, with_effect: "effect";
         /// Required.
@@ -2870,7 +2870,7 @@ crate::object! {
 
 crate::object! {
     /// A topology selector requirement is a selector that matches given label.
-    TopologySelectorLabelRequirement, TopologySelectorLabelRequirementView {
+    TopologySelectorLabelRequirement(with_key: text), TopologySelectorLabelRequirementView {
         /// The label key that the selector applies to.
         text() key, with_key: "key";
         /// An array of string values.
@@ -2915,7 +2915,7 @@ crate::object! {
 crate::object! {
     /// TypedLocalObjectReference contains enough information to let you locate the typed referenced
     /// object inside the same namespace.
-    TypedLocalObjectReference, TypedLocalObjectReferenceView {
+    TypedLocalObjectReference(with_name: text), TypedLocalObjectReferenceView {
         /// APIGroup is the group for the resource being referenced.
         text() api_group, with_api_group: "apiGroup";
         /// Kind is the type of resource being referenced.
@@ -2928,7 +2928,7 @@ crate::object! {
 crate::object! {
     /// TypedObjectReference contains enough information to let you locate the typed referenced
     /// object.
-    TypedObjectReference, TypedObjectReferenceView {
+    TypedObjectReference(with_name: text), TypedObjectReferenceView {
         /// APIGroup is the group for the resource being referenced.
         text() api_group, with_api_group: "apiGroup";
         /// Kind is the type of resource being referenced.
@@ -2944,7 +2944,7 @@ crate::object! {
 
 crate::object! {
     /// Volume represents a named volume in a pod that may be accessed by any container in the pod.
-    Volume, VolumeView {
+    Volume(with_name: text), VolumeView {
         /// awsElasticBlockStore represents an AWS Disk resource that is attached to a kubelet's
         /// host machine and then exposed to the pod.
         object(AWSElasticBlockStoreVolumeSource, AWSElasticBlockStoreVolumeSourceView) aws_elastic_block_store, with_aws_elastic_block_store: "awsElasticBlockStore";
@@ -3024,7 +3024,7 @@ crate::object! {
 
 crate::object! {
     /// volumeDevice describes a mapping of a raw block device within a container.
-    VolumeDevice, VolumeDeviceView {
+    VolumeDevice(with_name: text), VolumeDeviceView {
         /// devicePath is the path inside of the container that the device will be mapped to.
         text() device_path, with_device_path: "devicePath";
         /// name must match the name of a persistentVolumeClaim in the pod.
@@ -3034,7 +3034,7 @@ crate::object! {
 
 crate::object! {
     /// VolumeMount describes a mounting of a Volume within a container.
-    VolumeMount, VolumeMountView {
+    VolumeMount(with_name: text), VolumeMountView {
         /// Path within the container at which the volume should be mounted.
         text() mount_path, with_mount_path: "mountPath";
         /// mountPropagation determines how mounts are propagated from the host to container and the
@@ -3055,7 +3055,7 @@ crate::object! {
 
 crate::object! {
     /// VolumeMountStatus shows status of volume mounts.
-    VolumeMountStatus, VolumeMountStatusView {
+    VolumeMountStatus(with_name: text), VolumeMountStatusView {
         /// MountPath corresponds to the original VolumeMount.
         text() mount_path, with_mount_path: "mountPath";
         /// Name corresponds to the name of the original VolumeMount.
@@ -3120,7 +3120,7 @@ crate::object! {
 
 crate::object! {
     /// Represents a vSphere volume resource.
-    VsphereVirtualDiskVolumeSource, VsphereVirtualDiskVolumeSourceView {
+    VsphereVirtualDiskVolumeSource(with_volume_path: text), VsphereVirtualDiskVolumeSourceView {
         /// fsType is filesystem type to mount.
         text() fs_type, with_fs_type: "fsType";
         /// storagePolicyID is the storage Policy Based Management (SPBM) profile ID associated with

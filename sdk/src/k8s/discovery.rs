@@ -81,7 +81,7 @@ crate::object! {
 
 crate::object! {
     /// ForNode provides information about which nodes should consume this endpoint.
-    ForNode, ForNodeView {
+    ForNode(with_name: text), ForNodeView {
         /// name represents the name of the node.
         text() name, with_name: "name";
     }
@@ -89,7 +89,7 @@ crate::object! {
 
 crate::object! {
     /// ForZone provides information about which zones should consume this endpoint.
-    ForZone, ForZoneView {
+    ForZone(with_name: text), ForZoneView {
         /// name represents the name of the zone.
         text() name, with_name: "name";
     }

@@ -35,7 +35,7 @@ crate::object! {
 crate::object! {
     /// A label selector requirement is a selector that contains values, a key, and an operator that
     /// relates the key and values.
-    LabelSelectorRequirement, LabelSelectorRequirementView {
+    LabelSelectorRequirement(with_key: text), LabelSelectorRequirementView {
         /// key is the label key that the selector applies to.
         text() key, with_key: "key";
         /// operator represents a key's relationship to a set of values.
@@ -86,7 +86,7 @@ crate::object! {
 
 crate::object! {
     /// OwnerReference contains enough information to let you identify an owning object.
-    OwnerReference, OwnerReferenceView {
+    OwnerReference(with_name: text), OwnerReferenceView {
         /// API version of the referent.
         text() api_version, with_api_version: "apiVersion";
         /// If true, AND if the owner has the "foregroundDeletion" finalizer, then the owner cannot

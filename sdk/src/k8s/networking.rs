@@ -89,7 +89,7 @@ crate::object! {
 
 crate::object! {
     /// IPBlock describes a particular CIDR (Ex.
-    IPBlock, IPBlockView {
+    IPBlock(with_cidr: text), IPBlockView {
         /// cidr is a string representing the IPBlock Valid examples are "192.168.1.0/24" or
         /// "2001:db8::/64".
         text() cidr, with_cidr: "cidr";
@@ -113,7 +113,7 @@ crate::object! {
 
 crate::object! {
     /// IngressClassParametersReference identifies an API object.
-    IngressClassParametersReference, IngressClassParametersReferenceView {
+    IngressClassParametersReference(with_name: text), IngressClassParametersReferenceView {
         /// apiGroup is the group for the resource being referenced.
         text() api_group, with_api_group: "apiGroup";
         /// kind is the type of resource being referenced.
@@ -186,7 +186,7 @@ crate::object! {
 
 crate::object! {
     /// IngressServiceBackend references a Kubernetes Service as a Backend.
-    IngressServiceBackend, IngressServiceBackendView {
+    IngressServiceBackend(with_name: text), IngressServiceBackendView {
         /// name is the referenced service.
         text() name, with_name: "name";
         /// port of the referenced service.
@@ -291,7 +291,7 @@ crate::object! {
 
 crate::object! {
     /// ParentReference describes a reference to a parent object.
-    ParentReference, ParentReferenceView {
+    ParentReference(with_name: text), ParentReferenceView {
         /// Group is the group of the object being referenced.
         text() group, with_group: "group";
         /// Name is the name of the object being referenced.

@@ -81,7 +81,7 @@ crate::object! {
 
 crate::object! {
     /// RoleRef contains information that points to the role being used.
-    RoleRef, RoleRefView {
+    RoleRef(with_name: text), RoleRefView {
         /// APIGroup is the group for the resource being referenced.
         text() api_group, with_api_group: "apiGroup";
         /// Kind is the type of resource being referenced.
@@ -93,7 +93,7 @@ crate::object! {
 
 crate::object! {
     /// Subject contains a reference to the object or user identities a role binding applies to.
-    Subject, SubjectView {
+    Subject(with_name: text), SubjectView {
         /// APIGroup holds the API group of the referenced subject.
         text() api_group, with_api_group: "apiGroup";
         /// Kind of object being referenced.

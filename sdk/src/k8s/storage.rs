@@ -142,7 +142,7 @@ crate::object! {
 crate::object! {
     /// CSINodeDriver holds information about the specification of one CSI driver installed on a
     /// node.
-    CSINodeDriver, CSINodeDriverView {
+    CSINodeDriver(with_name: text), CSINodeDriverView {
         /// allocatable represents the volume resources of a node that are available for scheduling.
         object(VolumeNodeResources, VolumeNodeResourcesView) allocatable, with_allocatable: "allocatable";
         /// name represents the name of the CSI driver that this object refers to.
@@ -165,7 +165,7 @@ crate::object! {
 
 crate::object! {
     /// TokenRequest contains parameters of a service account token.
-    TokenRequest, TokenRequestView {
+    TokenRequest(with_audience: text), TokenRequestView {
         /// audience is the intended audience of the token in "TokenRequestSpec".
         text() audience, with_audience: "audience";
         /// expirationSeconds is the duration of validity of the token in "TokenRequestSpec".

@@ -12,31 +12,38 @@ use crate::call;
 use crate::failure::Failure;
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
-use crate::object::Object;
+use crate::manifest::Manifest;
+use crate::object::{Metadata, Object};
 use crate::plan::{Child, Condition, ConditionStatus, Plan, Teardown};
 use crate::reconciler::Reconciler;
 use crate::resource::Resource;
 use crate::time::Time;
 
-/// A parent of which only the fields are known that decide what a call may read.
+/// A parent whose metadata is known. For other types, [`testing::reconcile`](super::reconcile)
+/// takes the parent as JSON.
+#[diagnostic::on_unimplemented(
+    message = "the metadata of a `{Self}` is not known",
+    note = "use `gyre_sdk::Object` as the parent's type, or `gyre_sdk::testing::reconcile` with the parent as JSON"
+)]
 pub trait Parent {
-    /// Returns the namespace.
-    fn namespace(&self) -> Option<&str>;
-    /// Returns the UID.
-    fn uid(&self) -> &str;
+    /// Returns the metadata.
+    fn metadata(&self) -> &Metadata;
+    /// Returns the metadata, to be completed.
+    fn metadata_mut(&mut self) -> &mut Metadata;
 }
 
 impl<Spec, Status> Parent for Object<Spec, Status> {
-    fn namespace(&self) -> Option<&str> {
-        self.metadata.namespace.as_deref()
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
-    fn uid(&self) -> &str {
-        &self.metadata.uid
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
     }
 }
 
-/// Begins a test with this parent.
+/// Begins a test with this parent. Where the test does not say it, the parent has a UID, the
+/// generation 1 and, unless its kind is cluster-scoped, the namespace `default`.
 ///
 /// ```
 /// # use gyre_sdk::{CustomResource, Cluster, Manifest, NoSettings, Object};
@@ -67,11 +74,31 @@ impl<Spec, Status> Parent for Object<Spec, Status> {
 /// plan.is_ready("Copied");
 /// assert_eq!(plan.applies::<ConfigMap>("copy").name(), "copy");
 /// ```
-pub fn given<R: Reconciler>(parent: R::Parent) -> Given<R>
+pub fn given<R: Reconciler>(mut parent: R::Parent) -> Given<R>
 where
     R::Parent: Parent,
 {
+    let is_namespaced = !is_cluster_scoped(&R::manifest());
+    let metadata = parent.metadata_mut();
+    if metadata.uid.is_empty() {
+        metadata.uid = format!("uid-of-{}", metadata.name);
+    }
+    if metadata.generation == 0 {
+        metadata.generation = 1;
+    }
+    if is_namespaced {
+        metadata.namespace.get_or_insert_with(|| "default".to_owned());
+    }
     Given { parent, settings: "{}".to_owned(), cluster: Cluster::new() }
+}
+
+/// Returns whether the definition of the parents says that they have no namespace.
+fn is_cluster_scoped(manifest: &Manifest) -> bool {
+    let definitions = manifest.crds.iter().filter_map(|crd| serde_json::from_slice::<Value>(crd).ok());
+    let is = |crd: &Value, pointer: &str, text: &str| crd.pointer(pointer).and_then(Value::as_str) == Some(text);
+    let (group, kind) = (manifest.parent.group(), manifest.parent.kind);
+    let mut of_parent = definitions.filter(|crd| is(crd, "/spec/group", group) && is(crd, "/spec/names/kind", kind));
+    of_parent.any(|crd| is(&crd, "/spec/scope", "Cluster"))
 }
 
 /// A test of a reconciler.
@@ -87,16 +114,16 @@ where
 {
     /// Adds an object. Without a namespace, it is in the parent's.
     pub fn with(mut self, object: impl Into<Value>) -> Self {
-        let namespace = self.parent.namespace().map(str::to_owned);
+        let namespace = self.parent.metadata().namespace.clone();
         self.cluster = self.cluster.with(in_namespace(object.into(), namespace));
         self
     }
 
     /// Adds a child of the parent. Without a namespace, it is in the parent's.
     pub fn with_child(mut self, child: impl Into<Value>) -> Self {
-        let namespace = self.parent.namespace().map(str::to_owned);
+        let namespace = self.parent.metadata().namespace.clone();
         let mut child = in_namespace(child.into(), namespace);
-        let owner = serde_json::json!([{ "controller": true, "uid": self.parent.uid() }]);
+        let owner = serde_json::json!([{ "controller": true, "uid": self.parent.metadata().uid }]);
         crate::typed::fields::set_inside(&mut child, "metadata", "ownerReferences", owner);
         self.cluster = self.cluster.with(child);
         self
@@ -133,7 +160,13 @@ where
     }
 
     /// Calls [`Reconciler::finalize`].
+    ///
+    /// # Panics
+    ///
+    /// If the manifest does not say that the plugin finalizes: the host would never make this call.
+    #[track_caller]
     pub fn finalize(self) -> Answer {
+        assert!(R::manifest().finalizes, "the host does not call finalize: add `.finalizes()` to the manifest");
         let cluster = self.cluster_of_the_call();
         let teardown = self.settings_of_the_call().and_then(|settings| R::finalize(&self.parent, &settings, &cluster));
         match teardown {
@@ -143,7 +176,8 @@ where
     }
 
     fn cluster_of_the_call(&self) -> crate::cluster::Cluster {
-        let parent = serde_json::json!({ "metadata": { "namespace": self.parent.namespace(), "uid": self.parent.uid() } });
+        let Metadata { namespace, uid, .. } = self.parent.metadata();
+        let parent = serde_json::json!({ "metadata": { "namespace": namespace, "uid": uid } });
         crate::cluster::Cluster::new(Imports(Rc::new(Reads::new(&self.cluster, R::manifest(), &parent))))
     }
 

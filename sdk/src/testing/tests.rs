@@ -51,13 +51,17 @@ impl Reconciler for Reader {
                 cluster.dynamic(kind(name)).in_namespace(namespace).get(object)?.into_iter().collect()
             }
             Read::List(name, namespace, selector) => {
-                let reads = cluster.dynamic(kind(name)).labels(selector.as_deref().unwrap_or_default());
-                namespace.iter().fold(reads, |reads, namespace| reads.in_namespace(namespace)).list()?
+                let reads = cluster.dynamic(kind(name));
+                let reads = namespace.iter().fold(reads, |reads, namespace| reads.in_namespace(namespace));
+                match selector {
+                    Some(selector) => reads.list(selector)?,
+                    None => reads.list_all()?,
+                }
             }
-            Read::Clock => return Ok(Plan::unchanged().status(&json!({"found": [cluster.now().to_string()]}))),
+            Read::Clock => return Ok(Plan::unchanged().status(json!({"found": [cluster.now().to_string()]}))),
         };
         log::info("read", &[("count", &found.len().to_string())]);
-        Ok(Plan::unchanged().status(&json!({"found": found})))
+        Ok(Plan::unchanged().status(json!({"found": found})))
     }
 
     fn finalize(_: &Reading, _: &NoSettings, _: &Cluster) -> Result<Teardown> {

@@ -96,7 +96,9 @@ impl Types {
             let description = schema["description"].as_str().unwrap_or_default().to_owned();
             fields.push(Field { name: field.clone(), description, shape: self.shape(name, field, schema) });
         }
-        Object { name: name.to_owned(), description, fields }
+        let required = schema["required"].as_array().into_iter().flatten();
+        let required = required.filter_map(Value::as_str).map(str::to_owned).collect();
+        Object { name: name.to_owned(), description, fields, required }
     }
 
     fn shape(&mut self, owner: &str, field: &str, schema: &Value) -> Shape {

@@ -130,7 +130,7 @@ impl Reached<'_> {
             let description = described(schema.get("description"));
             Field { shape: self.shape(id, &field, &schema), name: field, description }
         });
-        Object { fields: fields.collect(), name: name.clone(), description }
+        Object { fields: fields.collect(), name: name.clone(), description, required: required(schema) }
     }
 
     fn shape(&mut self, owner: &str, field: &str, schema: &Value) -> Shape {
@@ -159,6 +159,7 @@ impl Reached<'_> {
                 match target(elements).map(|id| self.referred(id)) {
                     Some(Shape::Object(name)) => Shape::ObjectMap(name),
                     Some(Shape::Text) => Shape::TextMap,
+                    None if elements["format"] == "byte" => Shape::ByteMap,
                     None if elements["type"] == "string" => Shape::TextMap,
                     _ => Shape::Json,
                 }
@@ -192,6 +193,11 @@ impl Reached<'_> {
         self.choices.push(choice);
         String::new()
     }
+}
+
+fn required(schema: Option<&Map<String, Value>>) -> Vec<String> {
+    let required = schema.and_then(|schema| schema.get("required")?.as_array());
+    required.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn described(value: Option<&Value>) -> String {

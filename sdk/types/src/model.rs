@@ -32,6 +32,25 @@ pub struct Object {
     pub description: String,
     /// The fields, by name.
     pub fields: Vec<Field>,
+    /// The names of the fields that the API server requires.
+    pub required: Vec<String>,
+}
+
+impl Object {
+    /// Returns the field without which no object makes sense: the name or key that is required, or
+    /// the only field that is. A status is written by others, so that nothing of it is required.
+    pub(crate) fn key(&self) -> Option<&Field> {
+        let is_required = |name: &str| self.required.iter().any(|required| required == name);
+        let name = ["name", "key"].into_iter().find(|name| is_required(name));
+        let name = match (name, self.required.as_slice()) {
+            (Some(name), _) => name,
+            (None, [only]) if !self.name.ends_with("Status") => only.as_str(),
+            _ => return None,
+        };
+        let field = self.fields.iter().find(|field| field.name == name)?;
+        let is_scalar = matches!(field.shape, Shape::Text | Shape::Int | Shape::IntOrText | Shape::Choice(_));
+        is_scalar.then_some(field)
+    }
 }
 
 /// A field.
@@ -48,7 +67,7 @@ pub struct Field {
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A string, also a quantity or bytes in base64.
+    /// A string, also a quantity.
     Text,
     /// An integer of 32 bits.
     Int,
@@ -78,6 +97,8 @@ pub enum Shape {
     Choices(String),
     /// Strings by key.
     TextMap,
+    /// Bytes by key.
+    ByteMap,
     /// Objects of this type by key.
     ObjectMap(String),
 }

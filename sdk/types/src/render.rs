@@ -17,7 +17,7 @@ pub fn render(module: &Module, macros: &str) -> String {
         text.push_str(&block(macros, "kind", &object.description, &head, &rows(object, true)));
     }
     for object in &module.objects {
-        let head = format!("{name}, {name}View", name = object.name);
+        let head = format!("{name}{key}, {name}View", name = object.name, key = key(object));
         text.push_str(&block(macros, "object", &object.description, &head, &rows(object, false)));
     }
     for Choice { name, texts } in &module.choices {
@@ -32,12 +32,22 @@ fn block(macros: &str, name: &str, description: &str, head: &str, rows: &str) ->
     format!("\n{macros}{name}! {{\n{comment}    {head} {{\n{rows}    }}\n}}\n")
 }
 
+/// Returns the argument of `new`, with its setter and shape.
+fn key(object: &Object) -> String {
+    let Some(Field { name, shape, .. }) = object.key() else { return String::new() };
+    let (_, set) = identifiers(name, false, &mut BTreeSet::new());
+    match shape {
+        Shape::Choice(choice) => format!("(with_{set}: choice = {choice})"),
+        shape => format!("(with_{set}: {})", shape_name(shape).trim_end_matches("()")),
+    }
+}
+
 /// The methods of a view besides those of its fields.
 const OF_VIEWS: [&str; 2] = ["exists", "to_owned"];
 /// The methods of a kind besides those of its fields.
-const OF_KINDS: [&str; 6] = ["as_json", "in_namespace", "name", "named", "new", "view"];
+const OF_KINDS: [&str; 5] = ["as_json", "name", "named", "new", "view"];
 /// Setters that a kind has for its metadata.
-const METADATA: [&str; 2] = ["annotations", "labels"];
+const METADATA: [&str; 3] = ["annotations", "labels", "namespace"];
 
 fn rows(object: &Object, is_kind: bool) -> String {
     let mut rows = String::new();
@@ -82,6 +92,7 @@ fn shape_name(shape: &Shape) -> String {
         Shape::Objects(name) => with_view("objects", name),
         Shape::Choices(name) => format!("choices({name})"),
         Shape::TextMap => "text_map()".to_owned(),
+        Shape::ByteMap => "byte_map()".to_owned(),
         Shape::ObjectMap(name) => with_view("object_map", name),
     }
 }

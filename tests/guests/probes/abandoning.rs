@@ -30,7 +30,7 @@ impl Reconciler for Abandoning {
         } else {
             Plan::children([config_map(&parent.metadata.name, json!({}))])
         };
-        Ok(plan.status(&Status { made: true }))
+        Ok(plan.status(Status { made: true }))
     }
 }
 

@@ -72,7 +72,7 @@ impl Reconciler for Attacker {
                 let ticking = Condition::new("Ticking", true, "Ticks", format!("{now:?}"));
                 Ok(Plan::no_children().condition(ticking).requeue_after(Duration::from_millis(1)))
             }
-            "elsewhere" => Ok(Plan::children([ConfigMap::new(&parent.metadata.name).in_namespace("kube-system")])),
+            "elsewhere" => Ok(Plan::children([ConfigMap::new(&parent.metadata.name).with_namespace("kube-system")])),
             other => Err(Failure::terminal(format!("there is no attack {other:?}"))),
         }
     }

@@ -21,7 +21,7 @@ impl Reconciler for Bare {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
-        Ok(Plan::no_children().status(&json!({"seen": parent.spec.text})))
+        Ok(Plan::no_children().status(json!({"seen": parent.spec.text})))
     }
 }
 

@@ -49,7 +49,7 @@ fn told(found: Result<Option<ConfigMap>, ReadError>) -> String {
 }
 
 fn list(cluster: &Cluster) -> Result<String, ReadError> {
-    let found = cluster.list::<ConfigMap>()?;
+    let found = cluster.list_all::<ConfigMap>()?;
     Ok(found.iter().map(ConfigMap::name).collect::<Vec<_>>().join(" "))
 }
 

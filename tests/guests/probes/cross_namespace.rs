@@ -30,7 +30,7 @@ impl Reconciler for CrossNamespace {
         let far_name = format!("{}-{name}", parent.metadata.namespace.as_deref().unwrap_or_default());
         let mut plan = Plan::children([config_map(name, json!({}))]);
         if let Some(namespace) = &parent.spec.namespace {
-            plan = plan.apply(ConfigMap::new(&far_name).in_namespace(namespace));
+            plan = plan.apply(ConfigMap::new(&far_name).with_namespace(namespace));
         }
         if parent.spec.cluster_scoped {
             plan = plan.apply(ClusterRole::new(far_name).with_rules([]));

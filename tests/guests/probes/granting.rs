@@ -27,8 +27,8 @@ impl Reconciler for Granting {
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let (name, spec) = (&parent.metadata.name, &parent.spec);
-        let role = RoleRef::new().with_api_group(GROUP).with_kind("ClusterRole").with_name(&spec.cluster_role);
-        let account = Subject::new().with_kind("ServiceAccount").with_name("default");
+        let role = RoleRef::new(&spec.cluster_role).with_api_group(GROUP).with_kind("ClusterRole");
+        let account = Subject::new("default").with_kind("ServiceAccount");
         let account = account.with_namespace(parent.metadata.namespace.as_deref().unwrap_or_default());
         let plan = Plan::children([RoleBinding::new(name).with_role_ref(role).with_subjects([account])]);
         if spec.verbs.is_empty() {

@@ -6,10 +6,9 @@
 
 use gyre_sdk::k8s::{ConfigMap, Secret};
 use gyre_sdk::{
-    Cluster, Condition, Event, Failure, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy, log,
+    Bytes, Cluster, Condition, Event, Failure, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy, log,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 #[derive(Deserialize)]
 struct Spec {
@@ -43,11 +42,9 @@ impl Reconciler for Indiscreet {
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let name = &parent.metadata.name;
         let found = cluster.get::<Secret>(&parent.spec.secret)?;
-        let listed = cluster.list::<Secret>()?;
-        let data: Vec<Labels> = found.into_iter().chain(listed).map(|secret| secret.data()).collect();
-        let encoded: Vec<&str> = data.iter().flat_map(Labels::iter).map(|(_, value)| value).collect();
-        let values: Vec<String> = encoded.iter().map(|value| decoded(value)).collect();
-        let told = values.join(" ");
+        let mut secrets = cluster.list_all::<Secret>()?;
+        secrets.splice(0..0, found);
+        let told = secrets.iter().flat_map(texts).collect::<Vec<_>>().join(" ");
         let before = parent.status.as_ref().and_then(|status| status.told.as_deref()).unwrap_or_default();
         log::info(&told, &[("before", before)]);
         if parent.spec.refuses {
@@ -56,34 +53,19 @@ impl Reconciler for Indiscreet {
         assert!(!parent.spec.panics, "{told}");
         let backwards: String = told.chars().rev().collect();
         let config_map = ConfigMap::new(name).with_annotations([("backwards", backwards)]).with_data([("told", &told)]);
-        let secret = json!({
-            "apiVersion": Secret::KIND.api_version,
-            "kind": Secret::KIND.kind,
-            "metadata": {"name": format!("{name}-copy")},
-            "data": {"told": encoded.first()},
-        });
+        let first: Bytes = secrets.iter().flat_map(texts).take(1).map(|text| ("told", text)).collect();
+        let secret = Secret::new(format!("{name}-copy")).with_data(first);
         Ok(Plan::children([config_map])
             .apply(secret)
             .condition(Condition::new("Told", true, "Told", told.as_str()))
             .event(Event::normal("Told", told.as_str()))
-            .status(&Told { told }))
+            .status(Told { told }))
     }
 }
 
-fn decoded(value: &str) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in value.bytes() {
-        let Some(digit) = ALPHABET.iter().position(|letter| *letter == byte) else { break };
-        bits = bits << 6 | digit as u32;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Returns the texts of a Secret.
+fn texts(secret: &Secret) -> impl Iterator<Item = String> {
+    secret.data().keys().filter_map(|key| secret.data().get(key))
 }
 
 gyre_sdk::export!(Indiscreet);

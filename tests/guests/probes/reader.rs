@@ -12,7 +12,7 @@
 use gyre_guests::{config_map, read_error};
 use gyre_sdk::k8s::{ConfigMap, Secret};
 use gyre_sdk::{
-    Cluster, Labels, Manifest, NoSettings, NoStatus, Object, Plan, ReadError, ReadKind, Reconciler, Result, Strategy,
+    Cluster, LabelsView, Manifest, NoSettings, NoStatus, Object, Plan, ReadError, ReadKind, Reconciler, Result, Strategy,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -66,13 +66,14 @@ fn get(cluster: &Cluster, namespace: Option<&str>, name: &str) -> Result<String,
         Some(namespace) => cluster.in_namespace(namespace).get(name)?,
         None => cluster.get(name)?,
     };
-    Ok(found.map_or("absent".to_owned(), |found| as_json(&found.data())))
+    Ok(found.map_or("absent".to_owned(), |found| as_json(found.data())))
 }
 
 fn list(cluster: &Cluster, namespace: Option<&str>, selector: &str, copy: &str) -> Result<String, ReadError> {
-    let selected = cluster.labels(selector);
-    let selected = namespace.map_or(selected, |namespace| selected.in_namespace(namespace));
-    let found: Vec<ConfigMap> = selected.list()?;
+    let found: Vec<ConfigMap> = match namespace {
+        Some(namespace) => cluster.in_namespace(namespace).list(selector)?,
+        None => cluster.list(selector)?,
+    };
     let others = found.iter().filter(|found| found.name() != copy);
     let mut lines: Vec<String> =
         others.map(|found| format!("{}/{}", found.metadata().namespace().unwrap_or_default(), found.name())).collect();
@@ -84,11 +85,11 @@ fn secret(cluster: &Cluster, name: &str) -> Result<String, ReadError> {
     Ok(match cluster.get::<Secret>(name)? {
         None => "absent".to_owned(),
         Some(secret) if secret.as_json().get("data").is_some() => "has data".to_owned(),
-        Some(secret) => as_json(&secret.metadata().labels()),
+        Some(secret) => as_json(secret.metadata().labels()),
     })
 }
 
-fn as_json(pairs: &Labels) -> String {
+fn as_json(pairs: LabelsView<'_>) -> String {
     Value::Object(pairs.iter().map(|(key, value)| (key.to_owned(), json!(value))).collect()).to_string()
 }
 

@@ -15,7 +15,7 @@ impl Reconciler for Slim {
     }
 
     fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
-        Ok(Plan::no_children().status(&json!({"phase": "Done"})))
+        Ok(Plan::no_children().status(json!({"phase": "Done"})))
     }
 }
 

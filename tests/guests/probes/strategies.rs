@@ -39,7 +39,7 @@ impl Reconciler for Strategies {
             Plan::children([config_map(name, json!({"text": spec.text}))])
         };
         let image = spec.image.as_deref().unwrap_or("busybox:1.33.1");
-        let container = Container::new().with_name("job").with_image(image).with_command(["true"]);
+        let container = Container::new("job").with_image(image).with_command(["true"]);
         let pod = PodSpec::new().with_restart_policy(RestartPolicy::Never).with_containers([container]);
         let job = JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod));
         let secret = Secret::new(name).with_string_data([("text", &spec.text)]);

@@ -33,7 +33,7 @@ impl Reconciler for Worldwide {
         let name = &parent.metadata.name;
         let config_map = ConfigMap::new(name);
         let config_map = match &parent.spec.namespace {
-            Some(namespace) => config_map.in_namespace(namespace),
+            Some(namespace) => config_map.with_namespace(namespace),
             None => config_map,
         };
         Ok(Plan::children([config_map]).apply(ClusterRole::new(name).with_rules([])))

@@ -87,7 +87,7 @@ impl<C: Cron> Reconciler for Probe<C> {
         let requeue = due_time + Duration::from_secs(interval) - now;
         if C::FAULT == Fault::ClaimsRefused && !is_recorded && may_start {
             status.last_schedule_time = Some(due_time);
-            return Ok(Plan::unchanged().status(&status).requeue_after(requeue));
+            return Ok(Plan::unchanged().status(status).requeue_after(requeue));
         }
         let mut plan = Plan::no_children().requeue_after(requeue);
         for job in &jobs {
@@ -104,12 +104,12 @@ impl<C: Cron> Reconciler for Probe<C> {
             status.last_schedule_time = Some(due_time);
             status.last_job = (C::FAULT == Fault::ClaimsRefused).then_some(name);
         }
-        Ok(plan.status(&status))
+        Ok(plan.status(status))
     }
 }
 
 fn job(name: &str) -> Job {
-    let container = Container::new().with_name("main").with_image("busybox");
+    let container = Container::new("main").with_image("busybox");
     let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
     let template = PodTemplateSpec::new().with_spec(pod);
     Job::new(name).with_spec(JobSpec::new().with_ttl_seconds_after_finished(300).with_template(template))

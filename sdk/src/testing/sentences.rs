@@ -1,0 +1,248 @@
+//! Tests of the typed form: given a parent and objects, a plugin answers this.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gyre_sdk_derive::CustomResource;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Answer, given};
+use crate::k8s::{ConfigMap, Job, Pod, Secret};
+use crate::{
+    Cluster, ConditionStatus, CustomResource as _, Failure, Manifest, NoSettings, Object, ObservedCondition, Plan, Reconciler,
+    Result, Strategy, Teardown, Time,
+};
+
+/// What the plugin answers.
+#[derive(Clone, Copy, Deserialize)]
+enum Answers {
+    WaitsAndApplies,
+    LeavesAndKeeps,
+    Metadata,
+    Secret,
+    Pods,
+    Certificate,
+    NoCertificate,
+    NotReadyFor,
+}
+
+#[derive(Deserialize, CustomResource)]
+#[resource(group = "example.com", version = "v1", kind = "Answering")]
+struct AnsweringSpec {
+    #[schema(json = r#"{"type": "string"}"#)]
+    answers: Answers,
+}
+
+/// A kind of somebody else.
+#[derive(Deserialize, Serialize, CustomResource)]
+#[resource(group = "cert-manager.io", version = "v1", kind = "Certificate")]
+#[serde(rename_all = "camelCase")]
+struct CertificateSpec {
+    secret_name: String,
+}
+
+/// A spec that JSON cannot have, because the keys of its map are no texts.
+#[derive(Deserialize, Serialize, CustomResource)]
+#[resource(group = "example.com", version = "v1", kind = "Odd")]
+struct OddSpec {
+    #[schema(json = r#"{"type": "object"}"#)]
+    keys: BTreeMap<Vec<u8>, bool>,
+}
+
+struct Answering;
+
+impl Reconciler for Answering {
+    type Parent = Object<AnsweringSpec>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        crate::manifest!(Self::Parent).child::<ConfigMap>(Strategy::Apply).read::<Secret>().read::<Pod>()
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        match parent.spec.answers {
+            Answers::WaitsAndApplies => Ok(Plan::wait("Missing", "it is missing").apply(ConfigMap::new("one"))),
+            Answers::LeavesAndKeeps => Ok(Plan::unchanged().keep(Job::named("one"))),
+            Answers::Metadata => {
+                let metadata = &parent.metadata;
+                let told = json!({"uid": metadata.uid, "namespace": metadata.namespace, "generation": metadata.generation});
+                Ok(Plan::unchanged().status(told))
+            }
+            Answers::Secret => {
+                let secret = cluster.get::<Secret>("login")?;
+                let password = secret.as_ref().and_then(|secret| secret.data().get("password"));
+                let bytes = secret.as_ref().and_then(|secret| secret.data().bytes("key"));
+                Ok(Plan::unchanged().status(json!({"password": password, "key": bytes})))
+            }
+            Answers::Pods => {
+                let by_text = cluster.list::<Pod>("app=web")?.len();
+                let by_labels = cluster.in_namespace("default").list::<Pod>([("app", "web")])?.len();
+                let all = cluster.list_all::<Pod>()?.len();
+                Ok(Plan::unchanged().status([by_text, by_labels, all]))
+            }
+            Answers::Certificate => {
+                let certificate = Object::new("web", CertificateSpec { secret_name: "web-tls".to_owned() });
+                Ok(Plan::children([certificate.with_namespace("team-a").with_labels([("app", "web")])]))
+            }
+            Answers::NoCertificate => {
+                let keys = BTreeMap::from([(vec![1], true)]);
+                Ok(Plan::children([Object::new("odd", OddSpec { keys })]))
+            }
+            Answers::NotReadyFor => {
+                let ready = parent.condition("Ready").filter(ObservedCondition::is_false);
+                let lasts = ready.map(|ready| ready.age(cluster.now()).as_secs());
+                Ok(Plan::unchanged().status(lasts))
+            }
+        }
+    }
+}
+
+fn answering(answers: Answers) -> Object<AnsweringSpec> {
+    Object::new("it", AnsweringSpec { answers })
+}
+
+fn answer(answers: Answers) -> Answer {
+    given::<Answering>(answering(answers)).reconcile()
+}
+
+#[test]
+fn a_child_cannot_be_added_to_a_plan_that_leaves_the_children_as_they_are() {
+    for answers in [Answers::WaitsAndApplies, Answers::LeavesAndKeeps] {
+        let answer = answer(answers);
+        let Failure::Terminal(message) = answer.failure() else { panic!("{answer}") };
+        assert!(message.starts_with("a child was added to a plan that leaves the children as they are"), "{message}");
+    }
+}
+
+#[test]
+fn a_parent_has_the_metadata_that_the_test_does_not_say() {
+    let expected = json!({"uid": "uid-of-it", "namespace": "default", "generation": 1});
+    assert_eq!(answer(Answers::Metadata).status(), expected);
+    let mut parent = answering(Answers::Metadata).with_namespace("team-a");
+    parent.metadata.generation = 3;
+    let expected = json!({"uid": "uid-of-it", "namespace": "team-a", "generation": 3});
+    assert_eq!(given::<Answering>(parent).reconcile().status(), expected);
+}
+
+#[test]
+fn the_data_of_a_secret_are_read_as_texts_and_bytes() {
+    let read = |secret: Secret| given::<Answering>(answering(Answers::Secret)).with(secret).reconcile().status();
+    let expected = json!({"password": "hunter2", "key": [255, 0]});
+    let data = Secret::new("login").with_data([("password", b"hunter2".as_slice()), ("key", &[255, 0])]);
+    assert_eq!(read(data), expected);
+    let string_data = Secret::new("login").with_string_data([("password", "hunter2")]).with_data([("key", [255, 0])]);
+    assert_eq!(read(string_data), expected);
+    assert_eq!(answer(Answers::Secret).status(), json!({"password": null, "key": null}));
+}
+
+#[test]
+fn a_list_is_of_the_objects_with_these_labels() {
+    let pod = |name: &str, app: &str| Pod::new(name).with_labels([("app", app)]);
+    let test = given::<Answering>(answering(Answers::Pods));
+    let test = test.with(pod("a", "web")).with(pod("b", "api")).with(pod("c", "web").with_namespace("other"));
+    assert_eq!(test.reconcile().status(), json!([2, 1, 3]));
+}
+
+#[test]
+fn an_object_of_any_kind_is_a_child() {
+    let answer = answer(Answers::Certificate);
+    let applied = answer.plan().applied(CertificateSpec::KIND, "web").unwrap();
+    let expected = json!({
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": {"name": "web", "namespace": "team-a", "labels": {"app": "web"}},
+        "spec": {"secretName": "web-tls"},
+    });
+    assert_eq!(applied, expected);
+    assert_eq!(answer.applies::<Object<CertificateSpec>>("web").spec.secret_name, "web-tls");
+}
+
+#[test]
+fn a_child_that_cannot_be_serialised_is_a_terminal_failure() {
+    let answer = answer(Answers::NoCertificate);
+    let Failure::Terminal(message) = answer.failure() else { panic!("{answer}") };
+    assert!(message.contains("its spec cannot be serialised"), "{message}");
+}
+
+#[test]
+fn a_plugin_sees_how_long_a_condition_lasts() {
+    let since: Time = "2026-01-01T00:00:00Z".parse().unwrap();
+    let ready = |status: ConditionStatus| ObservedCondition {
+        kind: "Ready".to_owned(),
+        status,
+        reason: "Testing".to_owned(),
+        message: String::new(),
+        last_transition_time: Some(since),
+    };
+    let lasts = |conditions: Vec<ObservedCondition>| {
+        let parent = answering(Answers::NotReadyFor).with_conditions(conditions);
+        given::<Answering>(parent).at(since + Duration::from_secs(90)).reconcile().status()
+    };
+    assert_eq!(lasts(vec![ready(ConditionStatus::False)]), json!(90));
+    assert_eq!(lasts(vec![ready(ConditionStatus::True)]), Value::Null);
+    assert_eq!(lasts(Vec::new()), Value::Null);
+    assert!(ready(ConditionStatus::False).status == "False");
+}
+
+#[test]
+fn conditions_are_read_from_a_status_of_any_type() {
+    #[derive(Deserialize)]
+    struct Counted {
+        count: u32,
+    }
+    let status = json!({"count": 2, "conditions": [{"type": "Ready", "status": "Unknown"}, {"type": "no status"}, 3]});
+    let object = json!({"metadata": {"name": "it"}, "spec": {}, "status": status});
+    let object: Object<NoSettings, Counted> = serde_json::from_value(object).unwrap();
+    assert_eq!(object.status.as_ref().unwrap().count, 2);
+    let [ready] = object.conditions().try_into().unwrap();
+    assert_eq!((ready.kind.as_str(), ready.status, ready.last_transition_time), ("Ready", ConditionStatus::Unknown, None));
+    assert_eq!(object.condition("Available"), None);
+}
+
+#[test]
+#[should_panic(expected = "add `.finalizes()` to the manifest")]
+fn a_test_cannot_finalize_what_the_host_would_not() {
+    let _ = given::<Answering>(answering(Answers::Metadata)).finalize();
+}
+
+#[derive(Deserialize, CustomResource)]
+#[resource(group = "example.com", version = "v1", kind = "Everywhere", cluster_scoped)]
+struct EverywhereSpec {}
+
+struct Everywhere;
+
+impl Reconciler for Everywhere {
+    type Parent = Object<EverywhereSpec>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        crate::manifest!(Self::Parent).finalizes()
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::no_children().status(&parent.metadata.namespace))
+    }
+
+    fn finalize(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Teardown> {
+        Ok(Teardown::done())
+    }
+}
+
+#[test]
+fn a_parent_of_a_cluster_scoped_kind_has_no_namespace() {
+    let parent = || Object::new("it", EverywhereSpec {});
+    assert_eq!(given::<Everywhere>(parent()).reconcile().status(), Value::Null);
+    given::<Everywhere>(parent()).finalize().is_done();
+}
+
+#[test]
+fn the_names_of_other_frameworks_do_what_is_meant() {
+    #![expect(deprecated, reason = "these are the names")]
+    let plan = Plan::no_children().child(ConfigMap::new("one")).requeue(Duration::from_secs(300));
+    assert_eq!(plan, Plan::children([ConfigMap::new("one")]).requeue_after(Duration::from_secs(300)));
+    let manifest = |manifest: Manifest| manifest.child::<Job>(Strategy::Apply).read::<Secret>();
+    let new = || Manifest::new("it", "1", EverywhereSpec::KIND);
+    assert_eq!(new().owns::<Job>(Strategy::Apply).reads::<Secret>(), manifest(new()));
+    assert_eq!(new().owns::<Job>(Strategy::Apply).watches::<Secret>(), manifest(new()));
+}
