@@ -112,7 +112,7 @@ fn children_of_echoperator_are_adopted_and_nothing_runs_again() {
 
     let Some(mark) = cluster.audit_mark() else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["legacy"]);
-    for (name, reason) in [("ended", "JobComplete"), ("running", "JobMayBePruned"), ("expiring", "JobComplete")] {
+    for (name, reason) in [("ended", "JobComplete"), ("running", "JobMayBeDeleted"), ("expiring", "JobComplete")] {
         let echo = cluster.reason("legacy", "echo", name, "Ready", reason);
         assert_eq!(condition(&echo, "Ready").unwrap()["status"], "True");
         assert_eq!(echo["status"]["job"], name);

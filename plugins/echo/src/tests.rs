@@ -89,7 +89,7 @@ fn check(echo: Value, job: Option<Value>, expected: Expected) {
     };
     let complete = match reason.as_str() {
         "JobComplete" => condition("Complete", ConditionStatus::True, "JobComplete"),
-        "JobCreated" | "JobMayBePruned" => condition("Complete", ConditionStatus::False, "JobNotFinished"),
+        "JobCreated" | "JobMayBeDeleted" => condition("Complete", ConditionStatus::False, "JobNotFinished"),
         reason => condition("Complete", ConditionStatus::False, reason),
     };
     assert_eq!(plan.conditions, [condition("Ready", status, &reason), complete]);
@@ -111,9 +111,9 @@ fn failed(finished: Value) -> Expected {
     Expected { wish: Wish::Rest, finished, ready: ConditionStatus::False, severity: Severity::Warning, reason, message }
 }
 
-fn outdated(wish: Wish, finished: Value) -> Expected {
+fn outdated(finished: Value) -> Expected {
     let (reason, message) = ("JobOutdated", "Job hello is for an earlier message; delete it to run the present one");
-    Expected { wish, finished, ready: ConditionStatus::False, severity: Severity::Normal, reason, message }
+    Expected { wish: Wish::Rest, finished, ready: ConditionStatus::False, severity: Severity::Normal, reason, message }
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_job_that_the_cron_job_controller_may_delete_is_reported_until_it_finishes()
         finished: Value::Null,
         ready: ConditionStatus::True,
         severity,
-        reason: "JobMayBePruned",
+        reason: "JobMayBeDeleted",
         message,
     };
     check(echo(1, "Good day.", Value::Null), controlled(json!([])), expected);
@@ -198,13 +198,22 @@ fn a_status_that_was_copied_from_another_object_is_ignored() {
 
 #[test]
 fn a_change_of_the_message_leaves_the_job_alone() {
-    // While it runs, the Job is applied, but the strategy is to create only.
-    check(echo(2, "Good night.", Value::Null), Some(job("Good day.", json!([]))), outdated(Wish::Run, Value::Null));
-    assert_eq!(EchoReconciler::manifest().children[0].strategy, Strategy::CreateOnly);
+    // While it runs.
+    check(echo(2, "Good night.", Value::Null), Some(job("Good day.", json!([]))), outdated(Value::Null));
     // After it has finished, whether or not that was recorded.
     let done = || Some(job("Good day.", is_true("Complete")));
-    check(echo(2, "Good night.", Value::Null), done(), outdated(Wish::Rest, Value::Null));
-    check(echo(2, "Good night.", finished(1, "Complete")), done(), outdated(Wish::Rest, finished(1, "Complete")));
+    check(echo(2, "Good night.", Value::Null), done(), outdated(Value::Null));
+    check(echo(2, "Good night.", finished(1, "Complete")), done(), outdated(finished(1, "Complete")));
+    assert_eq!(EchoReconciler::manifest().children[0].strategy, Strategy::CreateOnly);
+}
+
+#[test]
+fn a_run_that_is_recorded_counts_whatever_job_exists() {
+    let recorded = || echo(2, "Good day.", finished(2, "Complete"));
+    for conditions in [json!([]), is_true("Failed")] {
+        check(recorded(), Some(job("Good day.", conditions.clone())), complete(finished(2, "Complete")));
+        check(recorded(), Some(job("Good night.", conditions)), complete(finished(2, "Complete")));
+    }
 }
 
 #[test]
