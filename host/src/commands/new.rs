@@ -199,7 +199,7 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
         ("{{finalizes}}", finalized(".finalizes()")),
         ("{{teardown}}", finalized(", Teardown")),
         ("{{cluster_scoped}}", scoped("", ", cluster_scoped")),
-        ("{{in_namespace}}", scoped("", ".in_namespace(name)")),
+        ("{{in_namespace}}", scoped("", ".with_namespace(name)")),
         ("{{namespace_child}}", scoped("", ".child::<Namespace>(Strategy::Apply)")),
         (
             "{{children}}",
