@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::objects::{A, config_map, data, deployment};
+use crate::suite::objects::{A, any, config_map, data, deployment, widget_crd};
 use crate::suite::probe::{JSON_PATCH, MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
@@ -289,10 +289,18 @@ async fn apply_with_a_stale_resource_version_conflicts(server: &Probe) {
 }
 
 async fn a_resource_version_in_an_apply_of_an_absent_object_is_ignored(server: &Probe) {
-    let mut body = data(json!({"k": "x"}));
-    body["metadata"]["resourceVersion"] = "1".into();
-    let answer = server.apply(A, "one", body).expect(201).await;
-    assert_ne!(answer.version(), "1");
+    server.install(widget_crd(any())).await;
+    for (path, kind, version) in [
+        (A, json!({"apiVersion": "v1", "kind": "ConfigMap"}), "1"),
+        ("coordination.k8s.io/v1/leases/a", json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}), "1000000000"),
+        ("{group}/v1/widgets/a", json!({"apiVersion": "{group}/v1", "kind": "Widget"}), "1"),
+    ] {
+        let mut body = kind;
+        body["metadata"] = json!({"name": "a", "resourceVersion": version});
+        let answer = server.apply(path, "one", body.clone()).expect(201).await;
+        assert_ne!(answer.version(), version);
+        server.apply(path, "one", body).expect(409).await;
+    }
 }
 
 async fn apply_with_a_uid_of_an_object_that_is_not_there_conflicts(server: &Probe) {
