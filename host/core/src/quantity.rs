@@ -76,6 +76,26 @@ impl Quantity {
         }
     }
 
+    /// Adds another amount. The sum has the format of the first that is not zero. If it has more
+    /// digits than are computed with, the larger amount stays.
+    pub fn add(&mut self, other: &Self) {
+        if self.mantissa == 0 {
+            self.format = other.format;
+        }
+        let exponent = self.exponent.min(other.exponent);
+        let sum = match (self.scaled(exponent), other.scaled(exponent)) {
+            (Some(left), Some(right)) if self.negative == other.negative => left.checked_add(right),
+            (Some(left), Some(right)) => Some(left.abs_diff(right)),
+            _ => None,
+        };
+        let negative = if self.magnitude(other) == Ordering::Less { other.negative } else { self.negative };
+        match sum {
+            Some(mantissa) => *self = Self { negative, mantissa, exponent, format: self.format, text: None },
+            None if *self < *other => *self = other.clone(),
+            None => {}
+        }
+    }
+
     /// Returns whether it is less than nothing.
     pub fn is_negative(&self) -> bool {
         self.negative && self.mantissa > 0
@@ -181,6 +201,12 @@ impl Quantity {
 
 fn power_of_ten(exponent: u32) -> Option<u128> {
     10_u128.checked_pow(exponent)
+}
+
+impl From<u32> for Quantity {
+    fn from(number: u32) -> Self {
+        Self { negative: false, mantissa: number.into(), exponent: 0, format: Format::Decimal, text: None }
+    }
 }
 
 impl PartialEq for Quantity {
@@ -303,6 +329,17 @@ mod tests {
         fn quantities_compare_as_what_they_amount_to((left, left_worth) in amounts(), (right, right_worth) in amounts()) {
             let compared = Quantity::parse(&left).unwrap().cmp(&Quantity::parse(&right).unwrap());
             prop_assert_eq!(compared, left_worth.cmp(&right_worth), "{} {}", left, right);
+        }
+
+        #[test]
+        fn quantities_add_up((left, left_worth) in amounts(), (right, right_worth) in amounts()) {
+            let mut sum = Quantity::parse(&left).unwrap();
+            sum.add(&Quantity::parse(&right).unwrap());
+            prop_assert_eq!(sum.is_negative(), left_worth + right_worth < 0, "{} {}", left, right);
+            let mut rest = Quantity::parse(&sum.canonical()).unwrap();
+            let negated = right.strip_prefix('-').map_or_else(|| format!("-{right}"), str::to_owned);
+            rest.add(&Quantity::parse(&negated).unwrap());
+            prop_assert_eq!(rest, Quantity::parse(&left).unwrap(), "{} {}", left, right);
         }
 
         #[test]

@@ -24,6 +24,7 @@ mod json;
 mod namespace;
 mod pod;
 mod queue;
+mod quota;
 #[cfg(test)]
 mod tests;
 mod ttl;
@@ -143,7 +144,8 @@ enum Then {
     Started(Arc<str>),
 }
 
-/// An object to sync, in this order: a Job after all its Pods, a namespace after its content.
+/// An object to sync, in this order: a Job after all its Pods, a namespace after its content, and a
+/// quota after all that it counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Pod(Key),
@@ -153,6 +155,7 @@ enum Work {
     Garbage(Resource, Key),
     Namespace(Arc<str>),
     ExpireEvent(Resource, Key),
+    Quota(Key),
 }
 
 /// An action without its cause.
@@ -246,6 +249,7 @@ pub(crate) struct Controllers {
     queue: Queue,
     seen: BTreeMap<(Resource, Key), Seen>,
     terminating: BTreeSet<Arc<str>>,
+    quotas: BTreeSet<Key>,
     /// Objects with an owner of a kind that is not served.
     unknown_kinds: BTreeSet<(Resource, Key)>,
     /// The deleted owners that are still referred to, by UID.
@@ -261,6 +265,7 @@ impl Controllers {
             queue: Queue::default(),
             seen: BTreeMap::new(),
             terminating: BTreeSet::new(),
+            quotas: BTreeSet::new(),
             unknown_kinds: BTreeSet::new(),
             absent_owners: BTreeMap::new(),
             backoffs: BTreeMap::new(),
@@ -305,6 +310,7 @@ impl Controllers {
         if self.terminating.contains(&key.namespace) {
             self.queue.add(Work::Namespace(Arc::clone(&key.namespace)));
         }
+        self.queue_quotas(&key.namespace);
         self.observe_kind(store, resource, key, object, now);
     }
 
@@ -338,8 +344,28 @@ impl Controllers {
                 for (resource, key) in std::mem::take(&mut self.unknown_kinds) {
                     self.queue.add(Work::Garbage(resource, key));
                 }
+                for quota in &self.quotas {
+                    self.queue.add(Work::Quota(quota.clone()));
+                }
+            }
+            ("", "resourcequotas") => {
+                match object {
+                    Some(_) => self.quotas.insert(key.clone()),
+                    None => self.quotas.remove(key),
+                };
+                self.queue.add(Work::Quota(key.clone()));
             }
             _ => {}
+        }
+    }
+
+    fn queue_quotas(&mut self, namespace: &str) {
+        if self.quotas.is_empty() || namespace.is_empty() {
+            return;
+        }
+        let quotas = self.quotas.range(Key::new(namespace, "")..);
+        for quota in quotas.take_while(|quota| *quota.namespace == *namespace) {
+            self.queue.add(Work::Quota(quota.clone()));
         }
     }
 
@@ -430,6 +456,7 @@ impl Controllers {
             },
             Work::Namespace(name) => namespace::sync(store, kinds, name, now),
             Work::ExpireEvent(resource, key) => event::expire(store, resource, key),
+            Work::Quota(key) => quota::sync(store, kinds, key),
         }
     }
 

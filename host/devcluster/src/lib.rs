@@ -40,6 +40,7 @@ pub mod object;
 mod openapi;
 mod partial;
 mod patch;
+mod quota;
 pub mod random;
 mod registry;
 mod render;

@@ -48,11 +48,11 @@ Examples:
   gyre dev --cluster-only --address 127.0.0.1:8001
 
 The cluster imitates kube-apiserver 1.36 with its default feature gates, in memory.
-  It runs these controllers: namespaces with their default service account, garbage collection, Jobs, CronJobs, and the expiry of finished Jobs and of
-  events. Pods succeed after --pods-run without running anything.
+  It runs these controllers: namespaces with their default service account, garbage collection, Jobs, CronJobs, the status of ResourceQuotas, and the
+  expiry of finished Jobs and of events. Pods succeed after --pods-run without running anything.
   It does not have: webhooks (admission, conversion), admission policies, aggregated API servers, authentication, authorization, nodes, logs, and other
   controllers, such as those of Deployments. It stores the objects that configure these, and warns that they have no effect.
-  It has these admission plugins: NamespaceLifecycle, ServiceAccount, Priority, DefaultTolerationSeconds, and ResourceQuota for numbers of objects.
+  It has these admission plugins: NamespaceLifecycle, ServiceAccount, Priority, DefaultTolerationSeconds, and ResourceQuota for new objects.
 
 For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 

@@ -1,13 +1,14 @@
 //! Admission of new objects, like the admission plugins of the same names that are always on.
 //!
-//! What is absent: webhooks and policies; LimitRanger; quotas of anything but numbers of objects,
-//! and quotas with scopes.
+//! What is absent: webhooks and policies; LimitRanger; quotas for changed objects.
 
-use gyre_core::quantity::Quantity;
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::builtin;
 use crate::object;
+use crate::quota::{self, Amounts, QUOTAS};
 use crate::registry::{Registry, ServiceAccounts};
 use crate::status::{Named, Status};
 use crate::store::{Key, Resource};
@@ -95,54 +96,58 @@ impl Registry {
         Ok(())
     }
 
-    /// `ResourceQuota`: the namespace may have another object of this kind.
-    pub(super) fn admit_to_quota(&self, call: &Call, named: Named<'_>) -> Result<(), Status> {
+    /// `ResourceQuota`: the namespace may have another object that uses this much.
+    pub(super) fn admit_to_quota(&self, call: &Call, named: Named<'_>, object: &Value) -> Result<(), Status> {
         if call.namespace.is_empty() {
             return Ok(());
         }
-        let quotas = Resource::new("", "resourcequotas");
-        for (_, quota) in self.store.list(&quotas, Some(&call.namespace)) {
-            let spec = quota.value.get("spec").unwrap_or(&Value::Null);
-            let hard = spec.get("hard").and_then(Value::as_object);
-            if ["scopes", "scopeSelector"].iter().any(|field| spec.get(*field).is_some()) {
-                continue;
+        let quotas = self.store.list(&QUOTAS, Some(&call.namespace)).map(|(_, stored)| &stored.value);
+        let quotas: Vec<&Value> = quotas.filter(|quota| quota::limits(quota, &call.kind, object)).collect();
+        for quota in &quotas {
+            let missing = quota::unspecified(quota, &call.kind, object);
+            if !missing.is_empty() {
+                let names = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(",");
+                let missing =
+                    missing.into_iter().map(|(resource, containers)| format!("{resource} for: {}", names(containers)));
+                let missing: Vec<String> = missing.collect();
+                let why = format!("failed quota: {}: must specify {}", object::name(quota), missing.join("; "));
+                return Err(Status::forbidden(named, &why));
             }
-            for (resource, limit) in hard.into_iter().flatten() {
-                let Some(used) = self.used(call, resource) else { continue };
-                let limit = limit.as_str().unwrap_or_default();
-                if Quantity::parse(limit)
-                    .is_ok_and(|limit| Quantity::parse(&(used + 1).to_string()).is_ok_and(|next| next > limit))
-                {
-                    let name = object::name(&quota.value);
-                    let why = format!(
-                        "exceeded quota: {name}, requested: {resource}=1, used: {resource}={used}, limited: {resource}={limit}"
-                    );
-                    return Err(Status::forbidden(named, &why));
-                }
+        }
+        for quota in quotas {
+            if let Some(why) = self.exceeded(call, quota, object) {
+                return Err(Status::forbidden(named, &why));
             }
         }
         Ok(())
     }
 
-    /// The number of objects that a resource of a quota counts; `None` if it does not count objects
-    /// of the call's kind.
-    fn used(&self, call: &Call, resource: &str) -> Option<usize> {
-        const OWN_NAMES: [&str; 7] =
-            ["configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services"];
-        let kind = &call.kind;
-        let plural = &*kind.resource.plural;
-        let is_own_name = kind.group().is_empty() && resource == plural && OWN_NAMES.contains(&plural);
-        let counted = match kind.group() {
-            "" => format!("count/{plural}"),
-            group => format!("count/{plural}.{group}"),
-        };
-        if !is_own_name && resource != counted {
+    /// Returns which resources of a quota a new object would exceed, or `None`.
+    fn exceeded(&self, call: &Call, quota: &Value, object: &Value) -> Option<String> {
+        let hard = quota::hard(quota);
+        let used = quota::used(&self.store, [&call.kind], quota);
+        let mut requested = quota::of_object(&call.kind, object);
+        requested.retain(|resource, amount| {
+            let Some(limit) = hard.get(resource) else { return false };
+            let mut total = amount.clone();
+            if let Some(used) = used.get(resource) {
+                total.add(used);
+            }
+            total > *limit
+        });
+        if requested.is_empty() {
             return None;
         }
-        let is_over =
-            |pod: &Value| matches!(pod.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
-        let stored = kind.storage();
-        let objects = self.store.list(&stored, Some(&call.namespace));
-        Some(objects.filter(|(_, object)| !(is_own_name && kind.is_pod() && is_over(&object.value))).count())
+        let show = |amounts: &Amounts| {
+            let shown = amounts.iter().filter(|(resource, _)| requested.contains_key(*resource));
+            shown.map(|(resource, amount)| format!("{resource}={}", amount.canonical())).collect::<Vec<_>>().join(",")
+        };
+        let name = object::name(quota);
+        Some(format!(
+            "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
+            show(&requested),
+            show(&used),
+            show(&hard)
+        ))
     }
 }

@@ -159,7 +159,7 @@ impl Registry {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
         call.warnings.extend(warnings::of(&kind, &value, None));
-        self.admit_to_quota(call, named)?;
+        self.admit_to_quota(call, named, &value)?;
         self.allocate(call, &mut value, None)?;
         let resource = kind.storage();
         if let Some(live) = self.store.get(&resource, &call.key()) {
