@@ -18,7 +18,8 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::commands::output::print;
-use crate::config::arguments::mounts::CodeArguments;
+use crate::config::arguments::mounts::{CodeArguments, MountArguments};
+use crate::config::values::MissingArgument;
 use crate::plugins::{open, read};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -97,6 +98,35 @@ pub(crate) fn build(directory: &Path, options: &[String]) -> anyhow::Result<Buil
         bail!("{shown} contains no project of a plugin: expected {}; `gyre new` creates one", files.join(", or "));
     };
     (language.build)(&directory, options)
+}
+
+/// The folder of sample objects in a project.
+const SAMPLES: &str = "samples";
+
+/// Builds the folders of projects among the plugins, and puts the components in their place; without
+/// any plugin, the project in the working directory. Returns the folder of the first one.
+pub(crate) fn build_projects(mount: &mut MountArguments) -> anyhow::Result<Option<PathBuf>> {
+    if mount.is_empty() && is_project(Path::new(".")) {
+        mount.named.plugins.push(PathBuf::from("."));
+    }
+    let mut first = None;
+    for plugin in mount.named.plugins.iter_mut().filter(|plugin| plugin.is_dir()) {
+        let Built { component, .. } = build(plugin, &[])?;
+        let folder = std::mem::replace(plugin, component);
+        first.get_or_insert(folder);
+    }
+    Ok(first)
+}
+
+/// Returns the files of `--filename`, or the samples of the project if there are none.
+pub(crate) fn or_samples(files: Vec<PathBuf>, project: Option<&Path>, command: &'static str) -> anyhow::Result<Vec<PathBuf>> {
+    if !files.is_empty() {
+        return Ok(files);
+    }
+    match project.map(|folder| folder.join(SAMPLES)).filter(|samples| samples.is_dir()) {
+        Some(samples) => Ok(vec![samples]),
+        None => bail!(MissingArgument { command, argument: "--filename <FILE>" }),
+    }
 }
 
 /// Writes a file at once, so that no reader gets a part of it.

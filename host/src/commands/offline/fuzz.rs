@@ -17,6 +17,7 @@ use serde_json::Value;
 
 pub(crate) use self::arguments::FuzzArguments;
 use self::reproduction::{make_folder, reproduction};
+use crate::commands::build::{build_projects, or_samples};
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::SOME_PLUGIN;
@@ -24,6 +25,7 @@ use crate::config::values::MissingArgument;
 
 const EXAMPLES: &str = "\
 Examples:
+  gyre fuzz                                             # builds the project in this folder, and uses its samples/
   gyre fuzz echo.wasm -f samples/
   gyre fuzz echo.wasm -f samples/ --cases 1000 --seed 7
   gyre fuzz cron.wasm -f samples/ --at-most-one Job    # also finds two Jobs of one parent that run at the same time
@@ -47,18 +49,15 @@ const RETRIES: u32 = 3;
 
 pub(crate) fn fuzz(arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount.clone());
+    let project = build_projects(&mut mount)?;
     if mount.is_empty() {
         bail!(MissingArgument { command: "fuzz", argument: SOME_PLUGIN });
     }
+    let files = or_samples(arguments.files.clone(), project.as_deref(), "fuzz")?;
     mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
     let programs = Source::open(&mount)?.programs().to_vec();
     let at_most_one = arguments.at_most_one.iter().map(|kind| child_kind(&programs, kind)).collect::<anyhow::Result<_>>()?;
-    let setup = CheckSetup {
-        programs,
-        at_most_one,
-        start: arguments.time.unwrap_or(START),
-        objects: manifests::read(&arguments.files)?,
-    };
+    let setup = CheckSetup { programs, at_most_one, start: arguments.time.unwrap_or(START), objects: manifests::read(&files)? };
     check_parents(&setup.programs, &setup.objects)?;
     if let Some(folder) = &arguments.keep {
         make_folder(folder)?;

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::live::LiveArguments;
 use super::time;
+use crate::commands::build::{build_projects, or_samples};
 use crate::commands::output::{ObjectFormat, ObjectsArguments, print};
 use crate::commands::threads::threads;
 use crate::config::Source;
@@ -27,6 +28,7 @@ use crate::config::values::MissingArgument;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:
+  gyre render                                                         # builds the project in this folder, and uses its samples/
   gyre render echo.wasm -f echo.yaml
   gyre render echo.wasm -f echo.yaml | kubectl diff -f -
   gyre render echo.wasm -f echo.yaml -f job-that-finished.yaml     # what follows once its Job has finished
@@ -52,8 +54,8 @@ Exit codes: 0 the output is complete, 1 it is not, because the plugin failed, so
 #[command(mut_arg("config", |config| config.conflicts_with("plugins")))]
 pub(crate) struct RenderArguments {
     /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
-    /// Can be repeated.
-    #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE", required_unless_present = "from_cluster")]
+    /// Can be repeated [default: samples in the project that is built, unless --from-cluster].
+    #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Start with a copy of the objects of a live cluster, which is only read; the files are
     /// applied to the copy.
@@ -80,10 +82,12 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let RenderArguments { files, from_cluster, secrets, cluster, time, strict, objects: output, mount } = arguments;
-    let mount = MountArguments::from(mount);
+    let mut mount = MountArguments::from(mount);
+    let project = build_projects(&mut mount)?;
     if mount.is_empty() {
         bail!(MissingArgument { command: "render", argument: SOME_MOUNT });
     }
+    let files = if from_cluster { files } else { or_samples(files, project.as_deref(), "render")? };
     if !from_cluster && !cluster.is_empty() {
         bail!(MissingArgument { command: "render", argument: "--from-cluster" });
     }

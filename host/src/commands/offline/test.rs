@@ -19,6 +19,7 @@ use gyre_offline::parallel;
 use gyre_offline::rendered::rendered;
 use serde_json::Value;
 
+use crate::commands::build::{build_projects, is_project};
 use crate::config::arguments::mounts::tools::{PluginMounts, SOME_PLUGIN};
 use crate::config::arguments::mounts::{MountArguments, SettingsCheck};
 use crate::config::values::{MissingArgument, WrongArguments};
@@ -26,6 +27,7 @@ use crate::config::{Error, Source};
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
+  gyre test                                    # builds the project in this folder, and runs the cases in cases/
   gyre test echo.wasm cases/
   gyre test echo.wasm cases/ --update          # writes what the plugin does now; review it with `git diff`
   gyre test echo.wasm cases/ --filter suspended --junit results.xml
@@ -38,7 +40,8 @@ Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
 
 #[derive(Debug, Args)]
 #[command(mut_arg("plugins", |plugins| plugins.value_name("PLUGIN|DIRECTORY").help(
-    "Plugins (.wasm), and the directory that contains a directory for each case [default: cases]"
+    "Plugins (.wasm) or folders of projects, which are built [default: the project in this folder], and the directory that contains a \
+     directory for each case [default: cases in the project]"
 )))]
 pub(crate) struct TestArguments {
     /// Run only cases whose names contain this text.
@@ -75,11 +78,13 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount);
     let (plugins, folders): (Vec<PathBuf>, Vec<PathBuf>) = mount.named.plugins.into_iter().partition(|path| is_plugin(path));
     mount.named.plugins = plugins;
+    let project = build_projects(&mut mount)?;
+    let own_cases = project.unwrap_or_default().join(CASES);
     if mount.is_empty() {
         bail!(MissingArgument { command: "test", argument: SOME_PLUGIN });
     }
     let folder: &Path = match &folders[..] {
-        [] => Path::new(CASES),
+        [] => &own_cases,
         [folder] => folder,
         _ => bail!(WrongArguments(format!(
             "there are several directories, {}: give one, which contains a directory for each case",
@@ -119,7 +124,7 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
 
 /// Tells plugins from the directory of the cases.
 fn is_plugin(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "wasm") || path.is_file()
+    path.extension().is_some_and(|extension| extension == "wasm") || path.is_file() || is_project(path)
 }
 
 fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> Outcome {

@@ -13,8 +13,8 @@ use crate::config::values::whole;
 #[derive(Debug, Args)]
 pub(crate) struct FuzzArguments {
     /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
-    /// Can be repeated.
-    #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE", required = true)]
+    /// Can be repeated [default: samples in the project that is built].
+    #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
     /// Number of specs to generate from the schema of the CRD.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole(0_u32..=100_000))]

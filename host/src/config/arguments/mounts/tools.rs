@@ -14,6 +14,7 @@ use crate::config::values::label;
 /// Of `gyre dev`, where nothing is kept from one start to the next.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("config", |config| config.conflicts_with_all(["plugins", "adopt"])))]
+#[command(mut_arg("plugins", |plugins| plugins.help(PROJECTS)))]
 pub(crate) struct DevMounts {
     #[command(flatten)]
     source: SourceArguments,
@@ -29,6 +30,7 @@ pub(crate) struct DevMounts {
 /// beside a `--config` are versions of those that the file mounts.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
+#[command(mut_arg("plugins", |plugins| plugins.help(PROJECTS)))]
 #[command(mut_arg("call_deadline", |deadline| deadline.alias("timeout")))]
 pub(crate) struct PreviewMounts {
     #[command(flatten)]
@@ -39,8 +41,13 @@ pub(crate) struct PreviewMounts {
     code: CodeArguments,
 }
 
+/// The help of plugins for commands that build projects.
+const PROJECTS: &str =
+    "Plugins: WebAssembly components (.wasm), or folders of projects, which are built [default: the project in this folder]";
+
 /// Of commands that are about a plugin, whatever a file may say of it.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("plugins", |plugins| plugins.help(PROJECTS)))]
 #[command(mut_arg("call_deadline", |deadline| deadline.alias("timeout")))]
 pub(crate) struct PluginMounts {
     #[command(flatten)]
