@@ -335,6 +335,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         if inventory.is_none() {
             info!("the deployment has no name, and so no inventory: a later start cannot clean up after mounts that are removed; see --name");
         }
+        let digest_key = source.digest_key(&host.home_namespace);
         let most_calls = source.concurrent_calls() as usize;
         let patience = source.patience();
         let (sender, programs) = watch::channel(source.programs());
@@ -361,6 +362,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             instance: instance(),
             inventory,
             patience,
+            digest_key: Some(digest_key),
             most_calls,
             recorded_secrets: if host.record_secrets { Secrets::Kept } else { Secrets::Redacted },
             tasks,
@@ -418,6 +420,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let election = arguments.election.options(Fence::Always, home, source.name(), "any")?;
     let deployment = Deployment {
         inventory: source.inventory_place(home),
+        digest_key: source.digest_key(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
         reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
         cross_namespace_children: if arguments.cross_namespace {

@@ -44,6 +44,7 @@ use gyre_core::queue::Time;
 use gyre_engine::error::error_chain;
 use gyre_engine::mounts::inventory;
 use gyre_engine::program::Program;
+use gyre_engine::values::KeySecret;
 use gyre_input::document::{Part, Source as DocumentSource};
 use gyre_input::problem::{Place, Problem, Problems};
 use gyre_sandbox::Sandbox;
@@ -254,6 +255,11 @@ impl Source {
     pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
         let name = self.shared.process.name.as_ref()?;
         Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}{}", inventory::SUFFIX) })
+    }
+
+    /// The Secret of the key of digests of generated values. Deployments without a name share one.
+    pub(crate) fn digest_key(&self, namespace: &str) -> KeySecret {
+        KeySecret::of(self.name(), namespace)
     }
 
     /// The maximum number of concurrent calls. Each takes a thread.

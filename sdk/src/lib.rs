@@ -92,6 +92,7 @@ mod failure;
 mod familiar;
 mod fields;
 mod fingerprint;
+pub mod generated;
 pub mod guide;
 mod host;
 pub mod k8s;

@@ -37,7 +37,8 @@ const IDLE_FOR: Duration = Duration::from_millis(100);
 pub(crate) const UNHURRIED: [&str; 2] = ["--call-deadline", "600s"];
 
 /// Each plugin that ships, with its folder in `plugins/`.
-pub(crate) const SHIPPED: [(&str, &str); 7] = [
+pub(crate) const SHIPPED: [(&str, &str); 8] = [
+    (gyre_artifacts::DATABASE, "database"),
     (gyre_artifacts::ECHO, "echo"),
     (gyre_artifacts::SCHEDULED_ECHO, "scheduled-echo"),
     (gyre_artifacts::GATEWAY, "gateway"),

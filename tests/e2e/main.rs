@@ -30,6 +30,7 @@ mod faults;
 mod finalize;
 mod fuzz;
 mod gateway;
+mod generated;
 mod harness;
 mod host_status;
 mod hostile;

@@ -115,7 +115,7 @@
 {{- $all | toJson -}}
 {{- end -}}
 
-{{/* The rules of the host in its own namespace: for Leases and its inventory. */}}
+{{/* The rules of the host in its own namespace: for Leases, its inventory and, if a plugin has to do with Secrets, the key of digests of generated values. */}}
 {{- define "gyre.ownRules" -}}
 {{- if eq .Values.ha.leaderElection.scope "mount" }}
 - apiGroups: [coordination.k8s.io]
@@ -137,4 +137,13 @@
   resources: [configmaps]
   resourceNames: [{{ include "gyre.deployment" . }}-inventory]
   verbs: [get, update]
+{{- if contains "\"secrets\"" (include "gyre.rules" .) }}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ include "gyre.deployment" . }}-digests]
+  verbs: [get]
+{{- end }}
 {{- end -}}

@@ -17,6 +17,7 @@ pub mod contains;
 pub mod deletion_guard;
 pub mod election;
 pub mod event_queue;
+pub mod generated;
 pub mod grants;
 pub mod managed_fields;
 pub mod manifest;

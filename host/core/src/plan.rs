@@ -19,11 +19,12 @@ mod ownership;
 mod prerequisites;
 mod refusals;
 mod to_list;
+mod values;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 pub use self::deletion::{
@@ -35,11 +36,13 @@ pub use self::ownership::{Ownership, ownership};
 pub use self::prerequisites::{Held, Holds, StepEnd};
 pub use self::refusals::{REPORTED_ONE_BY_ONE, Refusals};
 pub use self::to_list::child_list;
+pub use self::values::{Generation, given, not_made, plan_values};
 
 use self::desired::{DesiredSet, Identity, Target, identity, kind_not_granted, not_in_mount};
 use self::ownership::{Metadata, Owner};
 use self::prerequisites::comes_first;
 use crate::contains::first_difference_in;
+use crate::generated::Requests;
 use crate::grants::{Grants, Scope};
 use crate::manifest::{Propagation, Strategy};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
@@ -145,6 +148,20 @@ pub struct Desired {
     pub object: Map<String, Value>,
     /// The digest of what the plugin wants, as in the annotation.
     pub digest: String,
+    /// The values that the host makes, of a Secret. `object` does not have them.
+    #[serde(skip_serializing_if = "Requests::is_empty")]
+    pub generated: Requests,
+}
+
+impl Desired {
+    /// The object as the plugin returned it: with the requests for values in `data`.
+    pub fn with_requests(&self) -> Map<String, Value> {
+        let mut object = self.object.clone();
+        if let Some(Value::Object(data)) = object.get_mut("data") {
+            data.extend(self.generated.in_order().map(|(key, request)| (key.to_owned(), json!(request))));
+        }
+        object
+    }
 }
 
 /// Why an existing object is written.
@@ -160,6 +177,8 @@ pub enum Cause {
     },
     /// It had no owner. Either the mount allows adoption, or it has the labels of this child.
     Adopted,
+    /// A generated value is missing, is due to be renewed, or has a new epoch.
+    Generated,
 }
 
 /// Whether a replacement needs a confirmation by the API server.
@@ -301,6 +320,8 @@ pub enum RefusalReason {
     PrerequisiteRefused,
     /// Too many children would be deleted: see [`crate::deletion_guard`]. Found when applying.
     DeletionHeld,
+    /// A value of a Secret cannot be made, e.g. because its issuer is missing.
+    ValueNotMade,
 }
 
 impl RefusalReason {
@@ -321,6 +342,7 @@ impl RefusalReason {
             Self::ChildListFull => "ChildListFull",
             Self::PrerequisiteRefused => "PrerequisiteRefused",
             Self::DeletionHeld => "DeletionHeld",
+            Self::ValueNotMade => "ValueNotMade",
         }
     }
 }

@@ -131,7 +131,7 @@ mod tests {
 
     fn apply(digest: u64) -> Step {
         let object = serde_json::Map::new();
-        let desired = Desired { child: child(), object, digest: digest.to_string() };
+        let desired = Desired { child: child(), object, digest: digest.to_string(), generated: Default::default() };
         let cause = crate::plan::Cause::DesiredChanged;
         Step::Apply { desired, uid: "uid".to_owned(), cause }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Outcome, Problem, ProblemKind};
-use gyre_core::queue::{self, Next, Taken};
+use gyre_core::queue::{self, Next, Retry, Taken};
 use gyre_core::text::without_control;
 use kube::Client;
 use tokio::sync::watch;
@@ -37,6 +37,8 @@ use crate::reconcile::reconcile;
 use crate::record::Recordings;
 use crate::record::format::Secrets;
 use crate::telemetry::metrics::{Metrics, ReconcileError};
+use crate::values::digests::Digests;
+use crate::values::{KeySecret, Randomness};
 use crate::work::WorkQueue;
 use crate::writes::events::Events;
 use crate::{admin, client, shadow};
@@ -64,6 +66,11 @@ pub struct Options {
     pub inventory: Option<Place>,
     /// How long after the start a mount that is only in the inventory is left unchanged.
     pub patience: Duration,
+    /// The Secret of the key of digests of generated values; without one, the key lasts as long as
+    /// the process.
+    pub digest_key: Option<KeySecret>,
+    /// The source of generated values.
+    pub randomness: Randomness,
     /// The permission to write, if there is no election.
     pub claim: Claim,
     /// The election, if there is one.
@@ -93,6 +100,8 @@ impl Default for Options {
             instance: "gyre".to_owned(),
             inventory: None,
             patience: Duration::ZERO,
+            digest_key: None,
+            randomness: Randomness::System,
             claim: Claim::always(),
             election: None,
             clock: Clock::default(),
@@ -172,6 +181,8 @@ pub async fn run(
         events: Arc::clone(&events),
         inventory: Arc::clone(&inventory),
         metrics,
+        digests: Arc::new(Digests::new(options.digest_key, options.randomness.clone())),
+        randomness: options.randomness,
     });
     let _ = shown_services.set(Arc::clone(&services));
     let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: options.recordings });
@@ -302,7 +313,12 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     let _entered = span.enter();
     let retries = mount.retries(&context.retries);
     report(&services.metrics, &name, &outcome, &retries, failures, started.elapsed());
-    if let Next::Parked { failures } = services.queue.done(&name, &key, outcome.retry()) {
+    let retry = match outcome.retry() {
+        // A plugin that says to wait for a change does not keep certificates from being renewed.
+        Retry::Never => mount.parent_state(&key).next_renewal().map_or(Retry::Never, Retry::After),
+        retry => retry,
+    };
+    if let Next::Parked { failures } = services.queue.done(&name, &key, retry) {
         warn!(failures, "failed too often: not retried until the object changes");
     }
 }

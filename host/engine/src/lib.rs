@@ -28,6 +28,7 @@
 //! | [`mounts`] | mounts, changes and unmounts programs |
 //! | [`writes`] | writes children, statuses, finalizers and events |
 //! | [`record`] | records calls |
+//! | [`values`] | shows generated values of Secrets as placeholders, and keeps the key of their digests |
 //! | [`cluster`] | informers, caches, and what plugins may read of them |
 //! | [`client`] | clients for the API server, which send no write without the claim |
 //! | [`leadership`] | leader election: whether this host may write |
@@ -63,5 +64,6 @@ pub mod record;
 pub mod shadow;
 pub mod target;
 pub mod telemetry;
+pub mod values;
 pub mod work;
 pub mod writes;

@@ -17,6 +17,7 @@ mod guard;
 mod live;
 pub(crate) mod plan_inputs;
 mod release;
+mod renewal;
 pub mod report;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, bail};
 use futures::{StreamExt as _, TryStreamExt as _};
 use gyre_core::contains::first_difference;
+use gyre_core::generated::{DigestKey, GENERATED_ANNOTATION, Record};
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
@@ -14,6 +15,7 @@ use gyre_engine::cluster::kinds::{self, Resource};
 use gyre_engine::mounts::inventory::{self, Entry, Mounting, Recorded};
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::progress::Progress;
+use gyre_engine::values::KEY_TYPE;
 use gyre_sandbox::Plugin;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -86,6 +88,26 @@ impl LiveCluster {
         };
         Ok(self.inventories.get_or_try_init(|| read).await?)
     }
+}
+
+/// The data of the Secret with the key of digests of these Secrets with generated values; `None` if
+/// it may not be read.
+pub(crate) async fn digest_key(client: &Client, secrets: &[&Value]) -> anyhow::Result<Option<Value>> {
+    let ids: BTreeSet<String> = secrets.iter().filter_map(|secret| Some(record(secret)?.digests().to_owned())).collect();
+    let is_meant = |secret: &&Value| DigestKey::of_secret(secret).is_some_and(|key| ids.contains(&key.id()));
+    let Some(resource) = find(client, &GroupVersionKind::new("", "v1", "Secret")).await? else { return Ok(None) };
+    let of_type = ListParams::default().fields(&format!("type={KEY_TYPE}"));
+    match list(client, &resource, None, of_type, None).await {
+        Err(error) if is_forbidden(&error) => Ok(None),
+        Ok(found) => Ok(found.iter().find(is_meant).and_then(|secret| secret.get("data")).cloned()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The record of the generated values of an object, if it has some.
+pub(crate) fn record(object: &Value) -> Option<Record> {
+    let annotations = object.pointer("/metadata/annotations")?;
+    Record::parse(annotations.get(GENERATED_ANNOTATION)?.as_str()?)
 }
 
 pub(crate) fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use gyre_core::generated;
 pub use gyre_engine::difference::{Subject, Verb};
+use gyre_engine::values::Randomness;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -41,6 +43,18 @@ fn involved(event: &Value) -> Subject {
 
 fn reason(answer: &Value) -> &str {
     answer.get("reason").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns an object with placeholders, whose digests are those that plugins of a simulation see:
+/// a value that is drawn from a seed would be taken for a real one.
+pub(crate) fn without_generated_values(object: Value) -> Value {
+    let digests = Randomness::Seeded(0).digest_key().ok();
+    let Some(mut shown) = generated::shown(&object, digests.as_ref()) else { return object };
+    // It holds the body to the version whose values it keeps, and differs from run to run.
+    if let Some(metadata) = shown.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+    }
+    shown
 }
 
 impl Action {
@@ -84,7 +98,8 @@ impl Action {
             _ => return None,
         };
         let after = if is_done && verb != Verb::Delete { sent.answer.clone() } else { Value::Null };
-        Some(Self { verb, subject, object, states: [sent.before.clone(), after], refusal })
+        let states = [sent.before.clone(), after].map(without_generated_values);
+        Some(Self { verb, subject, object: without_generated_values(object), states, refusal })
     }
 
     /// As JSON.

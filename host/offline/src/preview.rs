@@ -70,13 +70,23 @@ pub fn preview(
     let copies = threads
         .block_on(live::copies(&client, programs, &previous_child_kinds, &named))
         .map_err(|error| unread(error, &url))?;
-    let Copies { objects: mut copied, absent, remarks, lacks_parents } = copies;
+    let Copies { objects: mut copied, absent, mut remarks, lacks_parents } = copies;
+    let generated: Vec<&Value> =
+        copied.iter().map(|(_, object)| object).filter(|object| live::record(object).is_some()).collect();
+    let digest_key = if generated.is_empty() { None } else { threads.block_on(live::digest_key(&client, &generated))? };
+    if digest_key.is_none() && !generated.is_empty() {
+        remarks.push(
+            "digests of generated values are others than in the cluster, because the Secret with their key could not be read"
+                .to_owned(),
+        );
+    }
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; running the host on the copy", copied.len()));
         let host_run = simulate(run_on_copy(
             programs,
             &previous_child_kinds,
+            digest_key.as_ref(),
             &copied,
             Files { objects: files, namespace: &namespace, absent: &absent },
             time,
@@ -120,6 +130,7 @@ fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &s
 async fn run_on_copy(
     programs: &[Program],
     previous_child_kinds: &PreviousChildKinds,
+    digest_key: Option<&Value>,
     copied: &[(String, Value)],
     files: Files<'_>,
     time: Timestamp,
@@ -127,6 +138,9 @@ async fn run_on_copy(
     let mut simulation = Simulation::new(programs, time, Controllers::Absent)?;
     simulation.put_all(Origin::Stored, copied.to_vec())?;
     simulation.put_inventory(programs, previous_child_kinds)?;
+    if let Some(data) = digest_key {
+        simulation.put_digest_key(data)?;
+    }
     simulation.apply_all(files.objects.to_vec(), files.namespace, files.absent).await?;
     simulation.run(programs).await
 }

@@ -20,6 +20,7 @@ use gyre_engine::mounts::inventory::{self, Place};
 use gyre_engine::program::{Policy, Program, Programs, fixed};
 use gyre_engine::reconcile::report::SLOWED_DOWN;
 use gyre_engine::record::Recordings;
+use gyre_engine::values::{KeySecret, Randomness};
 use jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, ValidationDirective};
 use kube::{Client, Discovery};
@@ -49,6 +50,8 @@ pub struct Simulation {
     clock: Clock,
     /// The inventory of the host, if it has one.
     inventory: Option<Place>,
+    /// The key of digests of generated values, if it is that of another cluster.
+    digest_key: Option<KeySecret>,
 }
 
 /// The endpoint to which an object is written.
@@ -91,7 +94,7 @@ impl Simulation {
         let options = gyre_devcluster::Options { controllers, pod_run_time, watches: Watches::Endless, ..Default::default() };
         let cluster = Cluster::new(&options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
-        let simulation = Self { cluster, journal, clock: Clock::simulated(start), inventory: None };
+        let simulation = Self { cluster, journal, clock: Clock::simulated(start), inventory: None, digest_key: None };
         simulation.put_definitions(programs)?;
         Ok(simulation)
     }
@@ -105,6 +108,15 @@ impl Simulation {
         let place = Place { namespace: "default".to_owned(), name: format!("gyre-offline{}", inventory::SUFFIX) };
         self.put(inventory::written(&place, programs, previous_child_kinds))?;
         self.inventory = Some(place);
+        Ok(())
+    }
+
+    /// Creates the key of digests of another cluster, so that placeholders are as there.
+    pub(crate) fn put_digest_key(&mut self, data: &Value) -> anyhow::Result<()> {
+        let place = KeySecret::of("gyre-offline", "default");
+        let metadata = json!({ "namespace": place.namespace, "name": place.name });
+        self.put(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data }))?;
+        self.digest_key = Some(place);
         Ok(())
     }
 
@@ -369,6 +381,9 @@ impl Simulation {
             calls: Calls::Inline,
             recordings,
             inventory: self.inventory.clone(),
+            digest_key: self.digest_key.clone(),
+            // The same for every run, so that golden files can contain digests of values.
+            randomness: Randomness::Seeded(0),
             ..Options::default()
         };
         let connection = Connection::new(self.journal.clone(), "default").over(Transport::InProcess);

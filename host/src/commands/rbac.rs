@@ -10,6 +10,7 @@
 //! | children of kinds that a plugin no longer declares, according to the inventory | `list`, `watch`, `delete` |
 //! | events | `create`, `patch` |
 //! | the host itself | its inventory; its Leases; `create` of token and access reviews |
+//! | the key of digests of generated values, if a mount has to do with Secrets | `create`, `get` |
 //!
 //! The admission plugin OwnerReferencesPermissionEnforcement checks clients that set
 //! `blockOwnerDeletion`. `get` of children is for objects that have the name of a child, and for
@@ -42,6 +43,7 @@ use gyre_engine::cluster::kinds;
 use gyre_engine::leadership::election::ElectionScope;
 use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Program, ServiceAccount};
+use gyre_engine::values::KeySecret;
 use serde_json::{Map, Value, json};
 
 use crate::known_kinds::{Known, Served, Status, writes_namespaces};
@@ -189,6 +191,7 @@ pub(crate) enum CrossNamespaceChildren {
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
     pub(crate) inventory: Option<Place>,
+    pub(crate) digest_key: KeySecret,
     pub(crate) leases: Option<Leases>,
     pub(crate) reviews: Reviews,
     pub(crate) cross_namespace_children: CrossNamespaceChildren,
@@ -198,6 +201,14 @@ pub(crate) struct Deployment {
 pub(crate) enum Reviews {
     Asked,
     Never,
+}
+
+fn has_to_do_with_secrets(program: &Program) -> bool {
+    let manifest = program.manifest();
+    let children = manifest.children.iter().map(|child| &child.kind).filter(|kind| program.grants.child(kind).is_some());
+    let reads = manifest.reads.iter().map(|read| &read.kind);
+    let mut kinds = children.chain(reads).chain([&manifest.parent]);
+    kinds.any(|kind| kind.group.is_empty() && kind.kind == "Secret")
 }
 
 impl Permissions {
@@ -210,6 +221,12 @@ impl Permissions {
         if let Some(Place { namespace, name }) = &deployment.inventory {
             permissions.add(&own(namespace), ("", "configmaps", &[]), &["create"]);
             permissions.add(&own(namespace), ("", "configmaps", &[name]), &["get", "update"]);
+        }
+        // Without Secrets, no plugin asks for generated values or sees their digests.
+        if programs.iter().any(has_to_do_with_secrets) {
+            let KeySecret { namespace, name } = &deployment.digest_key;
+            permissions.add(&own(namespace), ("", "secrets", &[]), &["create"]);
+            permissions.add(&own(namespace), ("", "secrets", &[name]), &["get"]);
         }
         let mut lease = |namespace: &str, names: &[&str], verbs: &[&'static str]| {
             permissions.add(&own(namespace), ("coordination.k8s.io", "leases", names), verbs);

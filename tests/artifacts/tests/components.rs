@@ -1,6 +1,7 @@
 //! Tests of the compiled plugins, guests and probes.
 
-const PLUGINS: [&str; 7] = [
+const PLUGINS: [&str; 8] = [
+    gyre_artifacts::DATABASE,
     gyre_artifacts::ECHO,
     gyre_artifacts::GATEWAY,
     gyre_artifacts::GREETER,

@@ -44,6 +44,8 @@ pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
 pub const VERBATIM: Kind = kind("guests.gyre.dev", "v1", "Verbatim", "verbatims");
 /// Parents of the probe `indiscreet`.
 pub const INDISCREET: Kind = kind("guests.gyre.dev", "v1", "Indiscreet", "indiscreets");
+/// Parents of the plugin `database`.
+pub const DATABASE: Kind = kind("db.gyre.dev", "v1alpha1", "Database", "databases");
 /// Parents of the plugin `xca`.
 pub const XCA: Kind = kind("apps.xca.k8s.kb.cx", "v1beta1", "Xca", "xcas");
 /// Parents of the plugin `gateway`.
@@ -65,6 +67,8 @@ pub const JOB: Kind = kind("batch", "v1", "Job", "jobs");
 /// Children.
 pub const CRON_JOB: Kind = kind("batch", "v1", "CronJob", "cronjobs");
 /// Children.
+pub const STATEFUL_SET: Kind = kind("apps", "v1", "StatefulSet", "statefulsets");
+/// Children of Websites.
 pub const DEPLOYMENT: Kind = kind("apps", "v1", "Deployment", "deployments");
 /// Children; cluster-scoped.
 pub const CLUSTER_ROLE: Kind = kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles");

@@ -14,6 +14,7 @@ use gyre_engine::leadership::claim::Claim;
 use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Programs, fixed};
 use gyre_engine::record::Recordings;
+use gyre_engine::values::{KeySecret, Randomness};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
@@ -125,6 +126,9 @@ impl World {
             clock: self.clock.clone(),
             calls: Calls::Inline,
             recordings: self.recordings.clone(),
+            digest_key: Some(KeySecret::of("gyre", "default")),
+            // Each start draws other values, so that a value that is made twice is noticed.
+            randomness: Randomness::Seeded(self.seed.wrapping_add((number as u64) << 32)),
             ..HostOptions::default()
         };
         let (stop, mut stopped) = watch::channel(false);

@@ -12,6 +12,7 @@ use super::{
     RefusalReason, cannot_refer, digest_of, is_owned,
 };
 use crate::contains::{RepeatedElement, first_repeated_element};
+use crate::generated::{GENERATED_ANNOTATION, MOST_VALUES, Requests};
 use crate::grants::{Outside, Scope, WriteNamespaces};
 use crate::manifest::{Propagation, Strategy};
 use crate::names::{is_dns_label, is_object_name};
@@ -39,6 +40,8 @@ pub(super) struct DesiredSet {
     unnamed: Unnamed,
     listed: ChildList,
     own_namespaces: BTreeSet<String>,
+    /// The number of generated values.
+    values: usize,
 }
 
 /// Children without a name. Objects that could be them are not pruned.
@@ -78,6 +81,7 @@ impl DesiredSet {
             Ok(kind) => match self.locate(input, &kind, object).and_then(|(child, scope)| {
                 first_of_its_name(&child, Seen::Applied, seen)?;
                 let target = target(input, child, scope, object)?;
+                self.add_values(&target.desired)?;
                 self.add_to_list(input, &target.desired.child)?;
                 Ok(target)
             }) {
@@ -86,6 +90,19 @@ impl DesiredSet {
             },
         };
         self.refusals.push(*refusal);
+    }
+
+    fn add_values(&mut self, desired: &Desired) -> Result<(), Box<Refusal>> {
+        let values = self.values + desired.generated.len();
+        if values <= MOST_VALUES {
+            self.values = values;
+            return Ok(());
+        }
+        let child = &desired.child;
+        let message = format!(
+            "{child} asks for generated values, which would be {values} with those of the Secrets before it, and the limit of a parent is {MOST_VALUES}: ask for fewer"
+        );
+        Err(invalid(Some(child.clone()), message))
     }
 
     fn add_to_list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
@@ -322,9 +339,30 @@ fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String
         Err(message) => return Err(invalid(Some(child), message)),
     };
     let digest = digest_of(&object);
+    let generated = match requests(&child, child_kind.strategy, &mut object) {
+        Ok(generated) => generated,
+        Err(message) => return Err(invalid(Some(child), message)),
+    };
     mark(input, &child, scope, &digest, &mut object);
-    let desired = Desired { child, object, digest };
+    let desired = Desired { child, object, digest, generated };
     Ok(Target { desired, strategy: child_kind.strategy, propagation: child_kind.propagation })
+}
+
+/// Takes the requests for values out of a Secret.
+fn requests(child: &ObjectRef, strategy: Strategy, object: &mut Map<String, Value>) -> Result<Requests, String> {
+    if !is_secret(&child.kind) || !Requests::are_in(object) {
+        return Ok(Requests::default());
+    }
+    if strategy == Strategy::Recreate {
+        return Err(format!(
+            "{child} asks for generated values, which a deletion would lose: use another strategy than recreate for it"
+        ));
+    }
+    Requests::take(object).map_err(|why| format!("{child}: {why}"))
+}
+
+fn is_secret(kind: &GroupVersionKind) -> bool {
+    kind.group.is_empty() && kind.kind == "Secret"
 }
 
 fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<String, Value>, String> {
@@ -343,7 +381,9 @@ fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<Stri
         Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
         None => metadata.remove("namespace"),
     };
-    for (field, ours) in [("labels", &[PLUGIN_LABEL, OWNER_UID_LABEL][..]), ("annotations", &[DIGEST_ANNOTATION][..])] {
+    for (field, ours) in
+        [("labels", &[PLUGIN_LABEL, OWNER_UID_LABEL][..]), ("annotations", &[DIGEST_ANNOTATION, GENERATED_ANNOTATION][..])]
+    {
         let texts = match metadata.remove(field) {
             None | Some(Value::Null) => continue,
             Some(Value::Object(texts)) => texts,
@@ -360,7 +400,7 @@ fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<Stri
             metadata.insert(field.to_owned(), Value::Object(texts));
         }
     }
-    if child.kind.group.is_empty() && child.kind.kind == "Secret" {
+    if is_secret(&child.kind) {
         store_string_data(child, &mut object)?;
     }
     Ok(object)

@@ -12,6 +12,7 @@ mod listed;
 mod marks;
 mod model;
 mod prerequisites;
+mod values;
 
 const PLUGIN: &str = "echo";
 const PARENT_UID: &str = "11111111-1111-1111-1111-111111111111";

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gyre_core::conflict::ForceApplyHistory;
 use gyre_core::object::GroupVersionKind;
@@ -11,7 +12,7 @@ use gyre_core::pace::Pace;
 use gyre_core::plan::AcceptedForm;
 use gyre_core::reads::Read;
 use gyre_core::refused::RefusedSteps;
-use gyre_core::response::Event;
+use gyre_core::response::{Child, Event};
 use tokio::time::Instant;
 
 use crate::cluster::object::{Object, SharedObject};
@@ -26,6 +27,8 @@ pub(crate) struct ParentState {
     pub(crate) inputs: Option<Inputs>,
     pub(crate) reads: BTreeSet<Read>,
     pub(crate) requeue_at: Option<Instant>,
+    /// The Secrets whose certificates have to be renewed, and when.
+    pub(crate) renewals: Option<Box<Renewals>>,
     /// The events of the last reconcile; `None` if unknown, as after a restart.
     pub(crate) events: Option<Vec<Event>>,
     /// The stored form of a child, by its UID, if the API server changed the desired one.
@@ -41,6 +44,21 @@ pub(crate) struct ParentState {
     /// The inputs of the last reconcile without its own writes, to detect changes by others;
     /// `None` if no reconcile wrote recently.
     pub(crate) trail: Option<Arc<Trail>>,
+}
+
+impl ParentState {
+    /// The time until certificates have to be renewed; zero if they are due.
+    pub(crate) fn next_renewal(&self) -> Option<Duration> {
+        self.renewals.as_ref().map(|renewals| renewals.at.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// The certificates of a parent, renewed without a call: its plugin may be in quarantine by then.
+#[derive(Clone, Debug)]
+pub(crate) struct Renewals {
+    /// The Secrets as the plugin returned them, with requests in place of values.
+    pub(crate) secrets: Arc<[Child]>,
+    pub(crate) at: Instant,
 }
 
 /// A fingerprint of everything that a reconcile depends on.

@@ -10,6 +10,8 @@ use crate::mounts::inventory::Inventory;
 use crate::mounts::release::Releaser;
 use crate::program::ServiceAccount;
 use crate::telemetry::metrics::Metrics;
+use crate::values::Randomness;
+use crate::values::digests::Digests;
 use crate::work::WorkQueue;
 use crate::writes::events::Events;
 
@@ -26,6 +28,8 @@ pub(crate) struct HostServices {
     pub(crate) events: Arc<Events>,
     pub(crate) inventory: Arc<Inventory>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) randomness: Randomness,
+    pub(crate) digests: Arc<Digests>,
 }
 
 impl HostServices {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::generated::Requests;
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Fault, Problem, ProblemKind, pause_after_fault};
 use gyre_core::quarantine::{self, CallEnd, Change};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
-use gyre_core::response::Response;
+use gyre_core::response::{Child, Response};
 use gyre_sandbox::{Bytes, Call, ClockUse, Input, Usage, call};
 use tracing::{error, info};
 
@@ -22,9 +23,10 @@ use crate::mounts::mount::Mount;
 use crate::mounts::trail::ReadPrints;
 use crate::reconcile::call_context::{CallContext, log};
 use crate::reconcile::context::Context;
-use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
+use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs, ValueInputs};
 use crate::record::{CallAnswer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
+use crate::values::shown;
 
 pub(crate) struct Called {
     pub(crate) result: Result<Answered, Problem>,
@@ -39,6 +41,8 @@ pub(crate) struct Answered {
     pub(crate) names_children: bool,
     pub(crate) response: Response,
     pub(crate) decision: Decision,
+    /// The Secrets whose values have to be renewed.
+    pub(crate) secrets: Vec<Child>,
 }
 
 /// Calls the plugin, and decides about its answer on the thread of the call.
@@ -56,7 +60,7 @@ pub(crate) async fn call(
 ) -> Result<Called, Problem> {
     let key = observed.parent.key();
     let admitted = active.call_guard.admit(&key, context.services.queue.now())?;
-    let Ended { result, usage, read_answers, reads_version } =
+    let Ended { result, usage, read_answers, reads_version, lacked_digests } =
         run(context, mount, active, observed, plan_inputs, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = read_answers.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = observed.parent.uid();
@@ -79,6 +83,11 @@ pub(crate) async fn call(
     }
     if let Some(observer) = mount.observer() {
         observer.called(&key);
+    }
+    if lacked_digests {
+        // Its answer would differ from one with digests, and so restart Pods.
+        context.services.digests.key(&active.reads).await?;
+        return Err(Problem::new(ProblemKind::Stale, "it read generated values before the key of their digests was known"));
     }
     Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }
@@ -106,6 +115,7 @@ struct Ended {
     usage: Usage,
     read_answers: BTreeMap<Read, lookup::ReadResult>,
     reads_version: u64,
+    lacked_digests: bool,
 }
 
 async fn run(
@@ -121,36 +131,47 @@ async fn run(
     let parent = observed.shown_parent(active);
     let reads = Arc::new(active.lookup.snapshot());
     let reads_version = reads.version();
-    let mut imports = Box::new(CallContext::new(reads, parent.key(), observed.shown_children(), observed.views.keys()));
+    let digests = context.services.digests.known().cloned();
+    let shown = shown(&program.manifest().parent, &parent, digests.as_ref());
+    let (parent_lacks_digests, shown) = (shown.lacks_digests, shown.json);
+    let (children, served) = (observed.shown_children(), observed.views.keys());
+    let mut imports = Box::new(CallContext::new(reads, parent.key(), children, served, digests.clone()));
     if context.recordings.wants(&mount.name) {
         imports.start_transcript();
     }
     let now = context.services.caller.clock.now().into();
     let in_progress = mount.running.register(program.policy.limits.deadline);
     let progress = in_progress.progress();
-    let shown = Arc::clone(&parent);
+    let json = Bytes::clone(&shown);
+    let seconds = context.services.caller.clock.now().as_second();
     let is_recorded = imports.transcript.is_some();
     let (deciding, plan_inputs) = (Arc::clone(active), Arc::clone(plan_inputs));
     let work = move || {
-        let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+        let input = Input { parent: &json, settings: &program.settings, seed: parent.uid(), now };
         progress.begin();
         let Call { result, usage, imports } = make(&program.plugin, ask, &input, &program.policy.limits, imports);
         progress.end();
         let recorded = is_recorded.then(|| result.clone());
-        (result.map(|response| answered(&deciding, &plan_inputs, ask, response)), recorded, usage, imports)
+        let mut imports = imports.downcast::<CallContext>().ok();
+        let decided = result.map(|response| {
+            let children = response.children.as_deref().unwrap_or_default();
+            let issuers = imports.as_mut().map(|imports| imports.issuers(children)).unwrap_or_default();
+            answered(&deciding, &plan_inputs, ask, response, &ValueInputs { issuers, digests, now: seconds })
+        });
+        (decided, recorded, usage, imports)
     };
     let called = context.services.caller.run(priority, work).await;
     drop(in_progress);
-    let (result, recorded, usage, imports) = match called {
+    let (result, recorded, usage, mut imports) = match called {
         Ok(called) => called,
         Err(error) => {
             let error = call::Error::Internal(format!("the call did not end: {error}"));
-            return Ended { result: Err(error), usage: Usage::default(), read_answers: BTreeMap::new(), reads_version };
+            let (usage, read_answers) = (Usage::default(), BTreeMap::new());
+            return Ended { result: Err(error), usage, read_answers, reads_version, lacked_digests: false };
         }
     };
     let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
     context.services.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
-    let mut imports = imports.downcast::<CallContext>().ok();
     imports.iter().for_each(|imports| log(&imports.lines));
     if let Some((imports, transcript)) =
         imports.as_mut().and_then(|imports| imports.transcript.take().map(|taken| (imports, taken)))
@@ -159,7 +180,7 @@ async fn run(
         context.recordings.take(CallRecord {
             program: Arc::clone(&active.program),
             ask,
-            parent: Bytes::from(shown.shared_json()),
+            parent: shown,
             seed: observed.parent.uid().into(),
             now,
             children: imports.shown_children(),
@@ -168,18 +189,29 @@ async fn run(
             usage: usage.clone(),
         });
     }
+    let lacked_digests = parent_lacks_digests || imports.as_ref().is_some_and(|imports| imports.lacked_digests);
     let read_answers = imports.map(|imports| imports.answers).unwrap_or_default();
-    Ended { result, usage, read_answers, reads_version }
+    Ended { result, usage, read_answers, reads_version, lacked_digests }
 }
 
 /// Decides, and drops the children: both take milliseconds for a large answer.
-fn answered(active: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
+fn answered(
+    active: &ActiveProgram,
+    plan_inputs: &PlanInputs,
+    ask: Ask,
+    mut response: Response,
+    values: &ValueInputs,
+) -> Answered {
     let decision = match ask {
-        Ask::Reconcile => Decision::Live(plan_inputs.decide_live(active, response.children.as_deref())),
-        Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(active, plan_inputs.parent(), Some(&response))),
+        Ask::Reconcile => Decision::Live(plan_inputs.decide_live(active, response.children.as_deref(), values)),
+        Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(active, plan_inputs.parent(), Some(&response), values)),
     };
-    let names_children = response.children.take().is_some();
-    Answered { names_children, response, decision }
+    let children = response.children.take();
+    let names_children = children.is_some();
+    let mut secrets = children.unwrap_or_default();
+    let is_renewed = matches!(&decision, Decision::Live(live) if live.renewal.is_some());
+    secrets.retain(|child| is_renewed && child.applied().is_some_and(Requests::are_in));
+    Answered { names_children, response, decision, secrets }
 }
 
 pub(crate) fn problem(error: call::Error) -> Problem {

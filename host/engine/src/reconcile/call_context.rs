@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use gyre_core::generated::{DigestKey, Issuers};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::reads::Read;
+use gyre_core::response::Child;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Bytes, HostImports, LogLevel, LogLine, ReadError};
 use tracing::{Level, event};
@@ -12,6 +14,8 @@ use tracing::{Level, event};
 use crate::cluster::lookup::{ReadResult, ReadSnapshot};
 use crate::cluster::object::SharedObject;
 use crate::record::{Question, Reply, Transcript};
+use crate::values::issuers::issuers;
+use crate::values::{Shown, shown};
 use gyre_core::text::without_control;
 
 /// The world of a call: children as of its start, and other objects as of `reads`.
@@ -26,6 +30,9 @@ pub(crate) struct CallContext {
     /// The answers so far: a call that reads the same twice gets the same answer.
     pub(crate) answers: BTreeMap<Read, ReadResult>,
     pub(crate) transcript: Option<Transcript>,
+    digests: Option<DigestKey>,
+    /// Whether a placeholder of a generated value lacked its digest, because the key is unknown.
+    pub(crate) lacked_digests: bool,
     /// Logged after the call by [`log`].
     pub(crate) lines: Vec<LogLine>,
 }
@@ -36,6 +43,7 @@ impl CallContext {
         parent: ObjectKey,
         children: impl Iterator<Item = &'a (GroupVersionKind, SharedObject)>,
         served: impl Iterator<Item = &'a GroupVersionKind>,
+        digests: Option<DigestKey>,
     ) -> Self {
         let mut by_kind: BTreeMap<GroupVersionKind, Vec<SharedObject>> = BTreeMap::new();
         for (kind, child) in children {
@@ -48,6 +56,8 @@ impl CallContext {
             served: served.cloned().collect(),
             answers: BTreeMap::new(),
             transcript: None,
+            digests,
+            lacked_digests: false,
             lines: Vec::new(),
         }
     }
@@ -57,7 +67,9 @@ impl CallContext {
     }
 
     pub(crate) fn shown_children(&self) -> BTreeMap<GroupVersionKind, Vec<Bytes>> {
-        let of_kind = |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(bytes).collect();
+        let bytes = |kind: &GroupVersionKind, child: &SharedObject| shown(kind, child, self.digests.as_ref()).json;
+        let of_kind =
+            |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(|child| bytes(kind, child)).collect();
         self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()
     }
 
@@ -65,6 +77,24 @@ impl CallContext {
         if let Some(transcript) = &mut self.transcript {
             transcript.read(question(), reply);
         }
+    }
+
+    /// Reads the issuers of certificates as reads of the call: their changes call the plugin again.
+    /// They are no part of its transcript, because the plugin does not see them.
+    pub(crate) fn issuers(&mut self, children: &[Child]) -> Issuers {
+        let parent_namespace = self.parent.namespace.clone();
+        issuers(children, |kind, issuer| {
+            let namespace = issuer.namespace.as_deref();
+            let question = self.reads.get_question(kind, namespace, &issuer.name, parent_namespace.as_deref());
+            self.ask(question).map(|found| found.first().cloned())
+        })
+    }
+
+    /// Returns an object as the plugin gets it.
+    fn bytes(&mut self, kind: &GroupVersionKind, object: &SharedObject) -> Bytes {
+        let Shown { json, lacks_digests } = shown(kind, object, self.digests.as_ref());
+        self.lacked_digests |= lacks_digests;
+        json
     }
 
     fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
@@ -77,22 +107,19 @@ impl CallContext {
     }
 }
 
-fn bytes(object: &SharedObject) -> Bytes {
-    Bytes::from(object.shared_json())
-}
-
 impl HostImports for CallContext {
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         if !self.served.contains(kind) {
             self.record_read(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
             return Err(ReadError::NotServed);
         }
-        Ok(self.children.get(kind).into_iter().flatten().map(bytes).collect())
+        let children = self.children.get(kind).cloned().unwrap_or_default();
+        Ok(children.iter().map(|child| self.bytes(kind, child)).collect())
     }
 
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
         let question = self.reads.get_question(kind, namespace, name, self.parent.namespace.as_deref());
-        let reply = self.ask(question).map(|found| found.first().map(bytes));
+        let reply = self.ask(question).map(|found| found.first().map(|object| self.bytes(kind, object)));
         let asked = || Question::Get { kind: kind.clone(), namespace: namespace.map(str::to_owned), name: name.to_owned() };
         self.record_read(asked, || reply.clone().map(|found| found.into_iter().collect()));
         reply
@@ -108,7 +135,7 @@ impl HostImports for CallContext {
         let reply: Reply = match selector {
             Ok(selector) => {
                 let question = self.reads.list_question(kind, namespace, selector);
-                self.ask(question).map(|found| found.iter().map(bytes).collect())
+                self.ask(question).map(|found| found.iter().map(|object| self.bytes(kind, object)).collect())
             }
             Err(error) => Err(ReadError::InvalidSelector(error.to_string())),
         };

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use gyre_core::generated::Issuers;
 use gyre_core::outcome::{Changed, Problem, ProblemKind};
 use gyre_core::plan::{ChildList, Holds, Input, Ownership, Parent, Plan, Step, StepEnd, ownership};
 use gyre_core::queue::Time;
@@ -16,7 +17,7 @@ use crate::cluster::view::Comparison;
 use crate::mounts::parent_state::ParentState;
 use crate::mounts::unreachable;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
-use crate::writes::apply::{Applier, InputObjects, StepResult, problem};
+use crate::writes::apply::{Applier, InputObjects, SecretValues, StepResult, problem};
 use crate::writes::finalizers;
 
 impl Run<'_> {
@@ -27,13 +28,14 @@ impl Run<'_> {
         plan_inputs: &PlanInputs,
         list: Option<&ChildList>,
         is_needed: bool,
+        issuers: &Issuers,
     ) -> Result<Parent, Problem> {
         let (plan, parent) = self.claim_children(plan, plan_inputs, list, is_needed).await?;
         let now = self.context.services.queue.now();
         if self.will_create(&plan, now) {
             self.check_that_parent_lives().await?;
         }
-        self.execute(plan, plan_inputs, &parent, now).await;
+        self.execute(plan, plan_inputs, &parent, now, issuers).await;
         Ok(parent)
     }
 
@@ -59,7 +61,8 @@ impl Run<'_> {
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
             let now = self.context.services.queue.now();
-            self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent(), now).await;
+            let first = Plan { steps: first, ..Plan::default() };
+            self.execute(first, plan_inputs, plan_inputs.parent(), now, &Issuers::new()).await;
             if let Some(problem) = self.report.problem.take() {
                 return Err(problem);
             }
@@ -116,7 +119,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent, now: Time) {
+    /// Carries out the steps. `issuers` are those of certificates among them.
+    pub(super) async fn execute(
+        &mut self,
+        plan: Plan,
+        plan_inputs: &PlanInputs,
+        parent: &Parent,
+        now: Time,
+        issuers: &Issuers,
+    ) {
         let Plan { steps, refusals, waiting, leaving, kept } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
         let ParentState { accepted, forced_applies, skipped, .. } = &mut self.state;
@@ -147,6 +158,14 @@ impl Run<'_> {
             refused: &mut self.state.refused,
             inputs: &inputs,
             terminating: &self.mount.terminating,
+            values: SecretValues {
+                caller: &self.context.services.caller,
+                randomness: &self.context.services.randomness,
+                digests: &self.context.services.digests,
+                client: &self.active.reads,
+                issuers,
+                cost: 0,
+            },
             now,
         };
         let mut holds = Holds::default();

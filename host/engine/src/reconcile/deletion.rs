@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::generated::Issuers;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
 use gyre_core::plan::{self, DeletionPlan, Parent, RELEASE_ANNOTATION, RefusalReason};
 use gyre_core::queue::RECHECK;
@@ -69,11 +70,11 @@ impl Run<'_> {
             Some(decision) => Ok(decision),
             None => self.decide_deletion(plan_inputs, plan_inputs.parent(), None).await,
         };
-        let DeletionDecision { leaving: DeletionPlan { plan, finalizer }, list } = match decided {
+        let DeletionDecision { leaving: DeletionPlan { plan, finalizer }, list, issuers } = match decided {
             Ok(decision) => decision,
             Err(problem) => return self.report.fail(problem),
         };
-        let parent = match self.claim_and_execute(plan, plan_inputs, list.as_ref(), true).await {
+        let parent = match self.claim_and_execute(plan, plan_inputs, list.as_ref(), true, &issuers).await {
             Ok(parent) => parent,
             Err(problem) => return self.report.fail(problem),
         };
@@ -89,7 +90,7 @@ impl Run<'_> {
                 Ok(decision) => decision.leaving,
                 Err(problem) => return self.report.fail(problem),
             };
-            self.execute(plan, plan_inputs, &parent, self.context.services.queue.now()).await;
+            self.execute(plan, plan_inputs, &parent, self.context.services.queue.now(), &issuers).await;
             finalizer
         } else {
             finalizer
@@ -113,11 +114,13 @@ impl Run<'_> {
         parent: &Parent,
         answer: Option<Response>,
     ) -> Result<DeletionDecision, Problem> {
+        // Without a call, no child asks for values.
+        let values = self.value_inputs(Issuers::new());
         if plan_inputs.children.len() <= FEW {
-            return Ok(plan_inputs.decide_deletion(self.active, parent, answer.as_ref()));
+            return Ok(plan_inputs.decide_deletion(self.active, parent, answer.as_ref(), &values));
         }
         let (active, plan_inputs, parent) = (Arc::clone(self.active), Arc::clone(plan_inputs), parent.clone());
-        let decide = move || plan_inputs.decide_deletion(&active, &parent, answer.as_ref());
+        let decide = move || plan_inputs.decide_deletion(&active, &parent, answer.as_ref(), &values);
         let decided = self.context.services.caller.run(Priority::Usual, decide).await;
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }

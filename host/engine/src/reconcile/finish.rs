@@ -39,7 +39,7 @@ impl Run<'_> {
         let has_settled = self.report.requeue.is_none();
         let asked = requeue_after(response.requeue_after, self.active.program.policy.requeue_floor);
         let Self { mount, observed, mut state, report, .. } = self;
-        let outcome = report.outcome(asked);
+        let outcome = report.outcome([asked, state.next_renewal()].into_iter().flatten().min());
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
             state.inputs = inputs;
         }

@@ -21,8 +21,12 @@ impl Run<'_> {
         let inputs = self.fingerprint(&answers);
         let due = self.state.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
         if self.state.inputs == Some(inputs) && due != Some(Duration::ZERO) {
+            if self.renewals_are_due() {
+                return self.renew_without_a_call(due).await;
+            }
             self.context.services.metrics.memo_hit(&self.mount.name);
-            return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
+            let next = [due, self.state.next_renewal()].into_iter().flatten().min();
+            return Outcome::Reconciled { changed: Changed::No, requeue_after: next };
         }
         if let Some(held) = self.slow_down(&answers) {
             return held;
@@ -32,6 +36,10 @@ impl Run<'_> {
             && !finalizers::has_finalizer(&self.observed.parent, &self.active.program.manifest().name)
             && let Err(problem) = self.add_finalizer(&ChildList::default()).await
         {
+            self.report.fail(problem);
+            return self.finish(Response::default()).await;
+        }
+        if let Err(problem) = self.load_digests().await {
             self.report.fail(problem);
             return self.finish(Response::default()).await;
         }
@@ -47,14 +55,20 @@ impl Run<'_> {
             result
         });
         let response = match result {
-            Ok(Answered { names_children, response, decision }) => {
+            Ok(Answered { names_children, response, decision, secrets }) => {
                 if let Decision::Live(living) = decision {
+                    if names_children {
+                        self.state.renewals = living.renewal.map(|at| self.renewals(secrets.into(), at));
+                    }
                     self.carry_out_live(&plan_inputs, living, names_children).await;
                 }
                 response
             }
             // The deletion guard still counts the children that the last answer left out.
             Err(problem) => {
+                if self.renewals_are_due() {
+                    self.renew(&plan_inputs).await;
+                }
                 self.report.fail(problem);
                 Response::default()
             }
@@ -64,12 +78,13 @@ impl Run<'_> {
 
     /// Carries out a plan. A step that fails does not prevent the others.
     async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
-        let LiveDecision { mut plan, needs_finalizer, list } = living;
+        let LiveDecision { mut plan, needs_finalizer, list, issuers, renewal: _ } = living;
         let prevented = self.guard_deletions(&mut plan);
         if self.would_be_forgotten(&prevented) {
             return;
         }
-        let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
+        let listed = names_children.then_some(&list);
+        let parent = match self.claim_and_execute(plan, plan_inputs, listed, needs_finalizer, &issuers).await {
             Ok(parent) => parent,
             Err(problem) => return self.report.fail(problem),
         };

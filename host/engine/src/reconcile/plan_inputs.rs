@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use gyre_core::generated::{DigestKey, Issuers};
 use gyre_core::grants::Scope;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{
-    self, AcceptedForm, ChildList, DeletionPlan, Input, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan, ownership,
+    self, AcceptedForm, ChildList, DeletionPlan, Generation, Input, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan,
+    ownership, plan_values,
 };
 use gyre_core::response::{Child, Response};
+use gyre_values::Inspector;
 
 use crate::cluster::object::{Object, SharedObject};
 use crate::cluster::view::View;
@@ -106,13 +109,29 @@ impl PlanInputs {
     }
 
     /// Decides for a parent that lives. The time grows with its desired and observed children.
-    pub(crate) fn decide_live(&self, active: &ActiveProgram, desired: Option<&[Child]>) -> LiveDecision {
+    pub(crate) fn decide_live(&self, active: &ActiveProgram, desired: Option<&[Child]>, values: &ValueInputs) -> LiveDecision {
         let observed = self.observed();
         let input = self.input(active, desired, &observed);
-        let plan = plan::plan(&input);
+        let mut plan = plan::plan(&input);
+        let renewal = plan_values(&input, &mut plan, &values.generation());
         let needs_finalizer = plan::needs_finalizer(&input, &plan, active.program.manifest().finalizes);
         let list = plan::child_list(&input, &plan);
-        LiveDecision { plan, needs_finalizer, list }
+        LiveDecision { plan, needs_finalizer, list, issuers: values.issuers.clone(), renewal }
+    }
+
+    /// Plans only the writes of Secrets that exist and whose values are due. Returns when there are
+    /// others.
+    pub(crate) fn decide_renewals(
+        &self,
+        active: &ActiveProgram,
+        secrets: &[Child],
+        values: &ValueInputs,
+    ) -> (Plan, Option<i64>) {
+        let observed = self.observed();
+        let input = self.input(active, Some(secrets), &observed);
+        let mut plan = Plan::default();
+        let renewal = plan_values(&input, &mut plan, &values.generation());
+        (plan, renewal)
     }
 
     /// Decides for a parent that is being deleted. The time grows as in [`Self::decide_live`].
@@ -121,20 +140,37 @@ impl PlanInputs {
         active: &ActiveProgram,
         parent: &Parent,
         answer: Option<&Response>,
+        values: &ValueInputs,
     ) -> DeletionDecision {
         let observed = self.observed();
         let input = Input { parent, ..self.input(active, None, &observed) };
-        let leaving = plan::plan_deletion(&input, answer);
+        let mut leaving = plan::plan_deletion(&input, answer);
+        let returned = answer.and_then(|answer| answer.children.as_deref());
+        plan_values(&Input { desired: returned, ..input }, &mut leaving.plan, &values.generation());
         let desired = answer.and_then(|answer| answer.children.as_deref());
         let is_done = answer.is_none_or(|answer| answer.done);
         let wanted = if is_done { Some(&[][..]) } else { desired };
         let list = wanted.map(|wanted| plan::child_list(&Input { desired: Some(wanted), ..input }, &leaving.plan));
-        DeletionDecision { leaving, list }
+        DeletionDecision { leaving, list, issuers: values.issuers.clone() }
     }
 
     /// The parent as it was when the children were observed.
     pub(crate) fn parent(&self) -> &Parent {
         &self.parent
+    }
+}
+
+/// The inputs of decisions about generated values.
+pub(crate) struct ValueInputs {
+    pub(crate) issuers: Issuers,
+    pub(crate) digests: Option<DigestKey>,
+    /// In seconds since 1970.
+    pub(crate) now: i64,
+}
+
+impl ValueInputs {
+    fn generation(&self) -> Generation<'_> {
+        Generation { issuers: &self.issuers, digests: self.digests.as_ref(), inspect: &Inspector, now: self.now }
     }
 }
 
@@ -148,10 +184,15 @@ pub(crate) struct LiveDecision {
     pub(crate) needs_finalizer: bool,
     /// The children that the parent must list before the plan is carried out.
     pub(crate) list: ChildList,
+    /// The issuers of certificates among the steps.
+    pub(crate) issuers: Issuers,
+    /// The time at which values have to be renewed, in seconds since 1970.
+    pub(crate) renewal: Option<i64>,
 }
 
 pub(crate) struct DeletionDecision {
     pub(crate) leaving: DeletionPlan,
     /// As [`LiveDecision::list`]; `None` if the plugin does not say which children there should be.
     pub(crate) list: Option<ChildList>,
+    pub(crate) issuers: Issuers,
 }

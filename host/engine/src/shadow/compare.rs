@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use gyre_core::generated::{self, DigestKey};
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::Problem;
 use gyre_core::plan::{self, DIGEST_ANNOTATION, DeletionPlan, Desired, Plan, Refusal, Step};
@@ -27,6 +28,7 @@ use crate::reconcile::call::problem;
 use crate::reconcile::call_context::CallContext;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
 use crate::reconcile::report::ReconcileReport;
+use crate::values::shown;
 use crate::writes::status::{decide, status_of};
 
 /// The factor of deadlines: on a busy machine, idle threads would exceed the usual ones.
@@ -57,6 +59,8 @@ pub(super) struct Pair {
     pub(super) state: ParentState,
     /// The reason why the mount's plugin is not called, if it is quarantined.
     pub(super) held: Option<Problem>,
+    /// The key of digests of generated values, if the mount needed it.
+    pub(super) digests: Option<DigestKey>,
     pub(super) mounted: Side,
     pub(super) shadow: Side,
 }
@@ -83,14 +87,14 @@ impl Pair {
         let mounted = match &self.held {
             Some(problem) => self.intent(&self.mounted, Some(Err(problem.clone()))),
             None => {
-                let asked = call_plugin(&self.mounted, self.ask, self.now);
+                let asked = call_plugin(&self.mounted, self.ask, self.now, self.digests.as_ref());
                 if call_end(asked.as_ref()) == Some(CallEnd::HostFault) {
                     return None;
                 }
                 self.intent(&self.mounted, asked.map(|asked| asked.result.map_err(problem)))
             }
         };
-        let mut asked = call_plugin(&self.shadow, self.ask, self.now);
+        let mut asked = call_plugin(&self.shadow, self.ask, self.now, self.digests.as_ref());
         let lines = asked.as_mut().map(|asked| std::mem::take(&mut asked.lines)).unwrap_or_default();
         let end = call_end(asked.as_ref());
         let is_late = asked.as_ref().is_some_and(|asked| asked.is_late);
@@ -166,17 +170,18 @@ impl Pair {
 }
 
 /// Calls the plugin of a side; `None` if it has nothing to do when a parent is finalized.
-fn call_plugin(side: &Side, ask: Ask, now: Timestamp) -> Option<Asked> {
+fn call_plugin(side: &Side, ask: Ask, now: Timestamp, digests: Option<&DigestKey>) -> Option<Asked> {
     let Side { active, observed, reads, .. } = side;
     let program = &active.program;
     if ask == Ask::Finalize && !program.manifest().finalizes {
         return None;
     }
     let parent = &observed.parent;
-    let imports = CallContext::new(Arc::clone(reads), parent.key(), observed.shown_children(), observed.views.keys());
+    let (children, served) = (observed.shown_children(), observed.views.keys());
+    let imports = CallContext::new(Arc::clone(reads), parent.key(), children, served, digests.cloned());
     let limits = Limits { deadline: program.policy.limits.deadline.saturating_mul(PATIENCE), ..program.policy.limits.clone() };
-    let shown = observed.shown_parent(active);
-    let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now: now.into() };
+    let shown = shown(&program.manifest().parent, &observed.shown_parent(active), digests).json;
+    let input = Input { parent: &shown, settings: &program.settings, seed: parent.uid(), now: now.into() };
     let Call { result, usage, imports } = make(&program.plugin, ask, &input, &limits, Box::new(imports));
     let lines = imports.downcast::<CallContext>().map(|imports| imports.lines).unwrap_or_default();
     Some(Asked { result, is_late: usage.duration > program.policy.limits.deadline, lines })
@@ -296,7 +301,7 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
         let shadow_fate = shadow_fates.get(child).copied().unwrap_or(otherwise);
         if mounted_fate.is_same(shadow_fate) {
             if let (Fate::AsIs, Some(desired)) = (mounted_fate, different_if_recreated(child, mounted, shadow)) {
-                let [before, after] = desired.map(|desired| plain(Value::Object(desired.object.clone())));
+                let [before, after] = desired.map(|desired| plain(Value::Object(desired.with_requests())));
                 changes.push(change(Verb::WouldRecreate, Subject::of(&after), before, after));
             }
             continue;
@@ -364,7 +369,7 @@ fn state(fate: Fate<'_>, child: &Identity, observed: &BTreeMap<Identity, Value>,
         Fate::AsIs => intent.desired.get(child).filter(|desired| digest_of(live) == Some(&*desired.digest)),
     };
     let Some(desired) = desired else { return plain(live.clone()) };
-    let object = plain(Value::Object(desired.object.clone()));
+    let object = plain(Value::Object(desired.with_requests()));
     let was_observed = before.get("metadata").is_some_and(|metadata| metadata.get("creationTimestamp").is_some());
     if was_observed { over(before, &object) } else { object }
 }
@@ -375,7 +380,7 @@ fn digest_of(object: &Value) -> Option<&str> {
 
 /// Removes fields that do not depend on the plugin.
 fn plain(object: Value) -> Value {
-    let mut object = without_bookkeeping(object);
+    let mut object = without_bookkeeping(generated::shown(&object, None).unwrap_or(object));
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("uid");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {

@@ -185,6 +185,7 @@ impl Shadow {
         let held = self.mounted.call_guard.holds(key, queue_now);
         Candidate::Pair(Box::new(Pair {
             held,
+            digests: services.digests.known().cloned(),
             ask,
             has_finalizer,
             now: services.caller.clock.now(),

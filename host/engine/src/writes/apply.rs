@@ -8,6 +8,7 @@
 mod create;
 mod inputs;
 mod upgrade;
+mod values;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::plan::{self, AcceptedForm, Confirm, Desired, Input, Refusal, RefusalReason, Step, marks_removed};
-use gyre_core::queue::Time;
+use gyre_core::queue::{RECHECK, Time};
 use gyre_core::refused::{Denial, RefusedSteps};
 use gyre_core::terminating::TerminatingNamespaces;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
@@ -32,6 +33,8 @@ use serde_json::{Map, Value, json};
 use tracing::{debug, info};
 
 pub(crate) use self::inputs::InputObjects;
+use self::values::Body;
+pub(crate) use self::values::SecretValues;
 use crate::client::answered;
 use crate::cluster::object::{FIELD_MANAGER_PREFIX, Object, Received, SharedObject};
 use crate::cluster::view::View;
@@ -42,6 +45,9 @@ use crate::telemetry::metrics::Metrics;
 /// The reason of the Event about a child that was applied without fields of others, and the label
 /// of its metric.
 pub(crate) const FIELDS_SKIPPED: &str = "FieldsSkipped";
+
+/// The time until the values of further Secrets of a parent are made.
+const MAKE_MORE_AFTER: Duration = Duration::from_secs(1);
 
 /// When a child's name is checked again while another object of that name is being deleted.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -84,6 +90,7 @@ pub(crate) struct Applier<'a> {
     pub(crate) refused: &'a mut RefusedSteps,
     pub(crate) inputs: &'a InputObjects<'a>,
     pub(crate) terminating: &'a Mutex<TerminatingNamespaces>,
+    pub(crate) values: SecretValues<'a>,
     pub(crate) now: Time,
 }
 
@@ -163,7 +170,21 @@ impl Applier<'_> {
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         let before = upgraded.or(known.map(Object::resource_version));
-        let (mut object, mut skipped) = (Cow::Borrowed(&desired.object), Vec::new());
+        if known.is_none() && !desired.generated.is_empty() {
+            // Its values would be made again.
+            return Err(Problem::new(ProblemKind::Stale, format!("{child} is not in the cache")));
+        }
+        let mut object = match self.body(desired, known).await? {
+            Ok(object) => object,
+            Err(result) => return Ok(result),
+        };
+        if !desired.generated.is_empty()
+            && let (Some(version), Some(Value::Object(metadata))) = (before, object.to_mut().get_mut("metadata"))
+        {
+            // The body has values of this version, and a person may have changed them since.
+            metadata.insert("resourceVersion".to_owned(), Value::String(version.to_string()));
+        }
+        let mut skipped = Vec::new();
         let mut params = self.patch_params();
         let answer = loop {
             self.metrics.wrote(self.mount, "apply");
@@ -193,6 +214,20 @@ impl Applier<'_> {
         }
         self.settle(desired, &answer, object.uid());
         Ok(if before == Some(object.resource_version()) { StepResult::Nothing } else { StepResult::Wrote })
+    }
+
+    /// Returns the body of a write, or the result of the step if there is none.
+    async fn body<'b>(
+        &mut self,
+        desired: &'b Desired,
+        live: Option<&Object>,
+    ) -> Result<Result<Cow<'b, Map<String, Value>>, StepResult>, Problem> {
+        Ok(match self.values.body(desired, live).await? {
+            Body::Ready(object) => Ok(object),
+            // It is attempted again when the issuer changes, of which refused steps know nothing.
+            Body::Refused(refusal) => Err(StepResult::RefusedFor(RECHECK, refusal)),
+            Body::Later(message) => Err(StepResult::Requeue(MAKE_MORE_AFTER, message)),
+        })
     }
 
     async fn upgrade_if_needed(&self, child: &ObjectRef, uid: &str, known: Option<&Object>) -> Result<Option<u64>, Problem> {

@@ -9,6 +9,7 @@ mod claims;
 mod crashes;
 mod events;
 mod faults;
+mod generated;
 mod lag;
 mod names;
 mod namespaces;

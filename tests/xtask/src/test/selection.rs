@@ -116,6 +116,8 @@ const QUICK: &[Quick] = &[
     Quick::whole("greeter"),
     Quick::whole("pod-log"),
     Quick::whole("scheduled-echo"),
+    Quick::whole("database"),
+    Quick::whole("gyre-values"),
     Quick::whole("website"),
     Quick::whole("xca"),
     Quick::whole("gyre-devcluster"),

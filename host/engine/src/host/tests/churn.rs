@@ -159,6 +159,8 @@ impl Replica {
             queue: Arc::clone(&queue),
             inventory: Arc::new(Inventory::new(client.clone(), None)),
             metrics,
+            randomness: Randomness::Seeded(0),
+            digests: Arc::new(Digests::new(None, Randomness::Seeded(0))),
         });
         let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
         let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: Recordings::default() });

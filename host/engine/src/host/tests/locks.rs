@@ -20,7 +20,7 @@ fn a_call_takes_no_lock_for_which_an_informer_waits() {
         let active = world.replica.mount.active().unwrap();
         let parent = active.parents.list(None).remove(0);
         let reads = Arc::new(active.lookup.snapshot());
-        let mut context = CallContext::new(reads, parent.key(), [].iter(), [].iter());
+        let mut context = CallContext::new(reads, parent.key(), [].iter(), [].iter(), None);
         let informers = world.replica.services.informers.running();
         let _stores: Vec<_> = informers.iter().map(|informer| informer.store().block()).collect();
         let _readers = world.replica.mount.block_readers();

@@ -6,6 +6,7 @@ use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason, ma
 use kube::Api;
 use kube::api::PostParams;
 use kube::core::{Request, Status};
+use serde_json::{Map, Value};
 
 use super::{Applier, LOOK_AGAIN_AFTER, StepResult, field_manager, namespace_terminates, parsed, problem, refusal};
 use crate::client::answered;
@@ -24,8 +25,12 @@ impl Applier<'_> {
         }
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(namespace));
+        let object = match self.body(desired, None).await? {
+            Ok(object) => object,
+            Err(result) => return Ok(result),
+        };
         self.metrics.wrote(self.mount, "create");
-        let answer = match self.post(&self.api(child)?, desired).await {
+        let answer = match self.post(&self.api(child)?, &object).await {
             Ok(answer) => answer,
             // A 409 alone could be a quota that changed meanwhile, or a webhook's.
             Err(kube::Error::Api(status)) if status.is_already_exists() && !is_denied_by_admission(&status.message) => {
@@ -64,8 +69,8 @@ impl Applier<'_> {
         Ok(StepResult::Wrote)
     }
 
-    async fn post(&self, api: &Api<Received>, desired: &Desired) -> Result<Received, kube::Error> {
-        let body = serde_json::to_vec(&desired.object).map_err(kube::Error::SerdeError)?;
+    async fn post(&self, api: &Api<Received>, object: &Map<String, Value>) -> Result<Received, kube::Error> {
+        let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
         let params = PostParams { field_manager: Some(field_manager(self.plugin)), ..PostParams::default() };
         let mut request = Request::new(api.resource_url()).create(&params, body).map_err(kube::Error::BuildRequest)?;
         // Without it the API server drops unknown fields.

@@ -1,0 +1,178 @@
+//! Generated values of Secrets are made once, whatever happens to hosts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gyre_core::grants::Adoption;
+use gyre_devcluster::faults::Plan;
+use gyre_devcluster::random::Random;
+use gyre_engine::leadership::claim::Claim;
+use gyre_engine::program::fixed;
+use gyre_sim::kinds::{self, Name};
+use gyre_sim::script;
+use gyre_sim::{Action, Plugins, World, simulate};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::faults::{QUIET, late_caches};
+use crate::seeds::{Tried, try_each, try_seeds};
+
+const DAY: u64 = 86_400;
+
+fn plugins() -> Plugins {
+    Plugins::one(gyre_artifacts::DATABASE)
+}
+
+fn parent() -> Name {
+    Name::new(kinds::DATABASE, "default", "db-0")
+}
+
+fn secret() -> Name {
+    Name::new(kinds::SECRET, "default", "db-0")
+}
+
+fn database(epoch: u64) -> Action {
+    Action::Put(parent(), json!({ "spec": { "name": "app", "passwordEpoch": epoch } }))
+}
+
+async fn started(seed: u64, plan: Plan) -> World {
+    let world = World::new(&plugins(), seed, plan).await;
+    for action in script::set_up() {
+        world.people.act(&action).await;
+    }
+    world
+}
+
+async fn values(world: &World) -> BTreeMap<String, Value> {
+    let secret = world.people.get(&secret()).await;
+    let data = secret.as_ref().and_then(|secret| secret.get("data")?.as_object());
+    data.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The values that differ between a moment and a later one, except those that were missing.
+fn lost(what: &str, before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Vec<String> {
+    let differs = |(key, value): &(&String, &Value)| after.get(*key) != Some(*value);
+    before.iter().filter(differs).map(|(key, _)| format!("{what}: {key} was made twice")).collect()
+}
+
+#[test]
+fn a_host_that_is_killed_after_any_of_its_writes_makes_no_value_twice() {
+    try_each("killed after each write", 1..=12, |write| {
+        simulate(async {
+            let world = started(write, Plan::default()).await;
+            let programs = fixed(plugins().programs().to_vec());
+            let first = world.host_with(programs, Claim::always(), Some(write));
+            world.people.act(&database(0)).await;
+            // Fewer writes than this may be all.
+            let _ = tokio::time::timeout(Duration::from_secs(60), first.killed()).await;
+            let before = values(&world).await;
+            drop(world.host(&plugins()));
+            world.rest(QUIET).await;
+            let after = values(&world).await;
+            let mut wrongs = lost("after the host was killed", &before, &after);
+            if after.len() != 7 {
+                wrongs.push(format!("the Secret has {} values", after.len()));
+            }
+            world.people.act(&database(1)).await;
+            world.rest(QUIET).await;
+            let last = values(&world).await;
+            let changed: Vec<&String> =
+                last.iter().filter(|(key, value)| after.get(*key) != Some(*value)).map(|(key, _)| key).collect();
+            if changed != ["password", "password.scram", "url"] {
+                wrongs.push(format!("another epoch changed {changed:?}"));
+            }
+            Tried { wrongs, counts: vec![("values before the kill", before.len() as u64)] }
+        })
+    });
+}
+
+/// The worst case: both write, with caches that are late.
+#[test]
+fn of_two_hosts_that_both_create_a_secret_one_wins_and_the_values_stay() {
+    try_seeds("two writers", 60, |seed| {
+        simulate(async {
+            let plan = if seed.is_multiple_of(2) { late_caches() } else { Plan::default() };
+            let world = started(seed, plan).await;
+            let mut random = Random::new(seed);
+            let _hosts = [world.host(&plugins()), world.host(&plugins())];
+            sleep(Duration::from_millis(random.below(3_000))).await;
+            world.people.act(&database(0)).await;
+            let mut first = BTreeMap::new();
+            let mut wrongs = Vec::new();
+            for _ in 0..40 {
+                sleep(Duration::from_millis(random.below(2_000))).await;
+                let now = values(&world).await;
+                wrongs.extend(lost("with two writers", &first, &now));
+                first = now;
+            }
+            world.calm_down();
+            world.rest(QUIET).await;
+            wrongs.extend(lost("in the end", &first, &values(&world).await));
+            Tried { wrongs, counts: vec![("values", first.len() as u64)] }
+        })
+    });
+}
+
+#[test]
+fn certificates_are_renewed_in_time_without_a_call_and_nothing_else_changes() {
+    simulate(async {
+        let world = started(0, Plan::default()).await;
+        let host = world.host(&plugins());
+        world.people.act(&database(0)).await;
+        world.rest(QUIET).await;
+        let mut before = values(&world).await;
+        let mut renewals = 0;
+        for _ in 0..200 {
+            let writes = host.writes();
+            sleep(Duration::from_secs(DAY)).await;
+            let now = values(&world).await;
+            let changed: Vec<&String> =
+                now.iter().filter(|(key, value)| before.get(*key) != Some(*value)).map(|(key, _)| key).collect();
+            if changed.is_empty() {
+                assert_eq!(host.writes(), writes, "nothing is written when nothing differs");
+            } else {
+                assert_eq!(changed, ["tls.crt", "tls.key"]);
+                renewals += 1;
+            }
+            before = now;
+        }
+        // 90 days, renewed when 30 are left.
+        assert_eq!(renewals, 3);
+        host.kill().await;
+    });
+}
+
+#[test]
+fn values_survive_a_restore_from_yesterdays_backup_and_a_move_to_another_cluster() {
+    simulate(async {
+        let world = started(0, Plan::default()).await;
+        let host = world.host(&plugins());
+        world.people.act(&database(0)).await;
+        world.rest(QUIET).await;
+        let first = values(&world).await;
+        let backup = world.cluster().with_server(|server| server.backup());
+        world.people.act(&database(1)).await;
+        world.rest(QUIET).await;
+        assert_ne!(values(&world).await, first);
+        world.cluster().with_server(|server| server.restore_backup(&backup));
+        sleep(Duration::from_secs(400)).await;
+        world.rest(QUIET).await;
+        assert_eq!(lost("after the restore", &first, &values(&world).await), [""; 0]);
+        let stored = world.people.get(&secret()).await.expect("a Secret");
+        host.kill().await;
+
+        // Another cluster has another key of digests, and other UIDs.
+        let other = started(1, Plan::default()).await;
+        let metadata = json!({ "annotations": stored["metadata"]["annotations"], "labels": stored["metadata"]["labels"] });
+        other.people.create_in(&secret(), &json!({ "metadata": metadata, "data": stored["data"] })).await;
+        let mut adopting = plugins().programs().to_vec();
+        for program in &mut adopting {
+            program.grants = program.grants.clone().with_adoption(Adoption::Allowed);
+        }
+        drop(other.host_with(fixed(adopting), Claim::always(), None));
+        other.people.act(&database(0)).await;
+        other.rest(QUIET).await;
+        assert_eq!(values(&other).await, first);
+        assert!(other.people.get(&Name::new(kinds::STATEFUL_SET, "default", "db-0")).await.is_some(), "it runs with them");
+    });
+}
