@@ -132,13 +132,13 @@ fn no_generated_value_leaves_its_secret() {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     };
     let from = host.url();
-    run(&["record", "database", "--from", &from, "-o", &file, "--again", "--calls", "1", "--secrets"]);
+    run(&["record", "database", "--from", &from, "--to", &file, "--all", "--calls", "1", "--secrets"]);
     let kubeconfig = cluster.kubeconfig().display().to_string();
     let live = ["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE];
     let parent = folder.put("database.json", database(NAMESPACE, 1));
     let mut texts = vec![
         ("recording", fs::read_to_string(&file).expect("a recording")),
-        ("replay", run(&["replay", &file, gyre_artifacts::DATABASE])),
+        ("replay", run(&["replay", gyre_artifacts::DATABASE, &file])),
         ("diff", run(&[&["diff", gyre_artifacts::DATABASE, "--secrets"], &live[..]].concat())),
         ("render", run(&[&["render", gyre_artifacts::DATABASE, "--from-cluster", "--secrets"], &live[..]].concat())),
         (

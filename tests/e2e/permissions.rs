@@ -271,7 +271,7 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
 fn the_rules_of_a_plugin_with_generated_values_permit_its_requests() {
     let Some(cluster) = Cluster::for_test("making", &["making", "making-home"]) else { return };
     cluster.install_crds(&[gyre_artifacts::DATABASE]);
-    let arguments = ["--plugin", gyre_artifacts::DATABASE, "--namespace", "making", "--home-namespace", "making-home"];
+    let arguments = [gyre_artifacts::DATABASE, "--namespace", "making", "--home-namespace", "making-home"];
     let permitted = permissions(&arguments);
     let Some(mark) = cluster.audit_mark() else { return };
     let host = cluster.host_with(&[gyre_artifacts::DATABASE], &["making"], &["--home-namespace", "making-home"]);
@@ -284,7 +284,7 @@ fn the_rules_of_a_plugin_with_generated_values_permit_its_requests() {
     cluster.settled(&host);
     let unused = unused(&permitted, &cluster.requests(mark));
     assert!(!unused.contains("create secrets"), "neither the one of the key nor that of the child: {unused:?}");
-    let echo = permissions(&["--plugin", gyre_artifacts::ECHO, "--home-namespace", "making-home"]);
+    let echo = permissions(&[gyre_artifacts::ECHO, "--home-namespace", "making-home"]);
     assert!(!echo.iter().any(|permission| permission.resource == "secrets"), "a plugin without Secrets needs none");
 }
 
