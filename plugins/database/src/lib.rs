@@ -88,14 +88,12 @@ fn secret(database: &Object<DatabaseSpec>, name: &str) -> Secret {
 }
 
 fn stateful_set(database: &Object<DatabaseSpec>, name: &str, digest: &str) -> StatefulSet {
-    let of_secret = SecretKeySelector::new().with_name(name).with_key("password");
-    let password =
-        EnvVar::new().with_name("POSTGRES_PASSWORD").with_value_from(EnvVarSource::new().with_secret_key_ref(of_secret));
-    let user = EnvVar::new().with_name("POSTGRES_USER").with_value(&database.spec.name);
-    let port = ContainerPort::new().with_name("postgresql").with_container_port(5432);
-    let mount = VolumeMount::new().with_name("tls").with_mount_path("/tls").with_read_only(true);
-    let container = Container::new()
-        .with_name("postgres")
+    let of_secret = SecretKeySelector::new("password").with_name(name);
+    let password = EnvVar::new("POSTGRES_PASSWORD").with_value_from(EnvVarSource::new().with_secret_key_ref(of_secret));
+    let user = EnvVar::new("POSTGRES_USER").with_value(&database.spec.name);
+    let port = ContainerPort::new(5432).with_name("postgresql");
+    let mount = VolumeMount::new("tls").with_mount_path("/tls").with_read_only(true);
+    let container = Container::new("postgres")
         .with_image(IMAGE)
         .with_args(["-c", "ssl=on", "-c", "ssl_cert_file=/tls/tls.crt", "-c", "ssl_key_file=/tls/tls.key"])
         .with_env([user, password])
@@ -103,7 +101,7 @@ fn stateful_set(database: &Object<DatabaseSpec>, name: &str, digest: &str) -> St
         .with_volume_mounts([mount]);
     // PostgreSQL refuses a key that others may read.
     let tls = SecretVolumeSource::new().with_secret_name(name).with_default_mode(0o640);
-    let pod = PodSpec::new().with_containers([container]).with_volumes([Volume::new().with_name("tls").with_secret(tls)]);
+    let pod = PodSpec::new().with_containers([container]).with_volumes([Volume::new("tls").with_secret(tls)]);
     let metadata = ObjectMeta::new().with_labels(labels(name)).with_annotations([("db.gyre.dev/secret", digest)]);
     let spec = StatefulSetSpec::new()
         .with_replicas(1)
@@ -114,7 +112,7 @@ fn stateful_set(database: &Object<DatabaseSpec>, name: &str, digest: &str) -> St
 }
 
 fn service(name: &str) -> Service {
-    let port = ServicePort::new().with_name("postgresql").with_port(5432).with_target_port("postgresql");
+    let port = ServicePort::new(5432).with_name("postgresql").with_target_port("postgresql");
     Service::new(name).with_spec(ServiceSpec::new().with_selector(labels(name)).with_ports([port]))
 }
 
