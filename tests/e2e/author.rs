@@ -35,8 +35,13 @@ pub(crate) fn create_project(folder: &Path) -> PathBuf {
     if !folder.join("gyre").exists() {
         std::os::unix::fs::symlink(workspace, folder.join("gyre")).unwrap();
     }
-    run(folder, "gyre new greeter --kind Greeting --sdk gyre/sdk");
-    let project = folder.join("greeter");
+    create(folder, "gyre new greeter --kind Greeting", "greeter")
+}
+
+fn create(folder: &Path, command: &str, project: &str) -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    run(folder, command);
+    let project = folder.join(project);
     // The versions of the workspace, which are cached.
     fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     fs::create_dir_all(target()).unwrap();
@@ -86,7 +91,7 @@ fn a_new_author_gets_a_running_plugin_by_the_guide() {
     let project = folder.path().join("greeter");
     for command in &shown {
         match *command {
-            "gyre new greeter --kind Greeting --sdk gyre/sdk" => {
+            "gyre new greeter --kind Greeting" => {
                 create_project(folder.path());
             }
             "cd greeter" => {}
@@ -119,6 +124,22 @@ fn a_new_author_gets_a_running_plugin_by_the_guide() {
         others.is_empty() && !commands(&readme).is_empty(),
         "the project's README shows what the guide does not: {others:?}"
     );
+}
+
+#[test]
+fn a_project_for_a_cluster_scoped_kind_with_a_finalizer_passes_its_tests() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let sdk = workspace.join("sdk");
+    let command = format!("gyre new operators/tenant --scope cluster --finalizer --version v1 --sdk {}", sdk.display());
+    let project = create(folder.path(), &command, "operators/tenant");
+    run(&project, "cargo test");
+    let rendered = run(&project, "gyre render");
+    for expected in ["kind: Namespace", "namespace: hello", "example.com/v1"] {
+        assert!(rendered.contains(expected), "{expected}: {rendered}");
+    }
+    let described = run(&project, "gyre build && gyre inspect tenant.wasm -o json");
+    assert!(described.contains("\"finalizes\": true"), "{described}");
 }
 
 #[test]

@@ -160,23 +160,26 @@ fn sdk(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     found.ok_or_else(|| anyhow!("cannot find the SDK around {}, or where gyre was compiled: {remedy}", here.display()))
 }
 
+/// The path without links of a folder that is to be created.
+fn resolved(folder: &Path) -> anyhow::Result<PathBuf> {
+    let folder = std::path::absolute(folder).context("cannot determine the working directory")?;
+    for existing in folder.ancestors() {
+        if let (Ok(found), Ok(rest)) = (fs::canonicalize(existing), folder.strip_prefix(existing)) {
+            return Ok(found.join(rest));
+        }
+    }
+    Ok(folder)
+}
+
 /// The path of the SDK for the project: relative if both are in one folder below the root, so that
 /// they can be moved together.
-fn path_of_sdk(project: &Path, sdk: &Path) -> anyhow::Result<PathBuf> {
-    let has_dots = |path: &Path| path.components().any(|part| matches!(part, Component::ParentDir));
-    // A link in the path stays as it is, unless the path leads out of it again.
-    let sdk = if has_dots(sdk) {
-        fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?
-    } else {
-        sdk.to_owned()
-    };
-    let project = std::path::absolute(project).context("cannot determine the working directory")?;
+fn path_of_sdk(project: &Path, sdk: &Path) -> PathBuf {
     let common = sdk.components().zip(project.components()).take_while(|(one, other)| one == other).count();
-    if common < 2 || has_dots(&project) {
-        return Ok(sdk);
+    if common < 2 {
+        return sdk.to_owned();
     }
     let up = project.components().skip(common).map(|_| Component::ParentDir);
-    Ok(up.chain(sdk.components().skip(common)).collect())
+    up.chain(sdk.components().skip(common)).collect()
 }
 
 pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
@@ -187,7 +190,7 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     if folder.exists() {
         bail!("{} already exists: choose another name or --path", folder.display());
     }
-    let sdk = path_of_sdk(&folder, &sdk(given_sdk.as_deref())?)?;
+    let sdk = path_of_sdk(&resolved(&folder)?, &resolved(&sdk(given_sdk.as_deref())?)?);
     let parent = variable(&kind);
     let article = if kind.starts_with(['A', 'E', 'I', 'O']) { "An" } else { "A" };
     let scoped =
@@ -353,7 +356,7 @@ mod tests {
 
     #[test]
     fn the_path_of_the_sdk_is_relative_below_a_common_folder() {
-        let path = |project: &str, sdk: &str| path_of_sdk(Path::new(project), Path::new(sdk)).unwrap();
+        let path = |project: &str, sdk: &str| path_of_sdk(Path::new(project), Path::new(sdk));
         assert_eq!(path("/home/it/greeter", "/home/it/gyre/sdk"), Path::new("../gyre/sdk"));
         assert_eq!(path("/home/it/gyre/plugins/greeter", "/home/it/gyre/sdk"), Path::new("../../sdk"));
         assert_eq!(path("/tmp/greeter", "/home/it/gyre/sdk"), Path::new("/home/it/gyre/sdk"));
