@@ -41,7 +41,7 @@ pub(crate) fn whole(plan: Plan) -> Result<Plan, Failure> {
     if let Some(Err(error)) = &plan.status {
         return Err(Failure::terminal(format_args!("the status cannot be serialised: {error}")));
     }
-    if plan.children.iter().flatten().any(|child| matches!(child, Child::Apply(Value::Null))) {
+    if plan.children.iter().flatten().any(|child| matches!(child, Child::Apply(child) if child.object.is_null())) {
         return Err(Failure::terminal(
             "a child is null: its spec cannot be serialised, e.g. because a map has keys that are no texts",
         ));

@@ -12,14 +12,19 @@ macro_rules! conversions {
             $types::$kind { group: kind.group().into(), version: kind.version().into(), kind: kind.kind.into() }
         }
 
+        fn strategy(strategy: $crate::Strategy) -> $types::Strategy {
+            match strategy {
+                $crate::Strategy::Apply => $types::Strategy::Apply,
+                $crate::Strategy::Recreate => $types::Strategy::Recreate,
+                $crate::Strategy::CreateOnly => $types::Strategy::CreateOnly,
+            }
+        }
+
         pub(super) fn manifest(manifest: $crate::Manifest) -> $types::Manifest {
             let child = |child: $crate::ChildKind| $types::ChildKind {
                 kind: kind(child.kind),
-                strategy: match child.strategy {
-                    $crate::Strategy::Apply => $types::Strategy::Apply,
-                    $crate::Strategy::Recreate => $types::Strategy::Recreate,
-                    $crate::Strategy::CreateOnly => $types::Strategy::CreateOnly,
-                },
+                strategy: strategy(child.strategy),
+                strongest_strategy: child.strongest_strategy.map(strategy),
                 propagation: match child.propagation {
                     $crate::Propagation::Background => $types::Propagation::Background,
                     $crate::Propagation::Foreground => $types::Propagation::Foreground,
@@ -48,12 +53,15 @@ macro_rules! conversions {
         /// Not inlined, so that a component contains it only once.
         #[inline(never)]
         pub(super) fn response(plan: $crate::Plan) -> $types::Response {
+            let apply = |object, strategy| $types::Child::Apply($types::DesiredChild { object, strategy });
             let child = |child: $crate::Child| match child {
-                $crate::Child::Apply(object) => $types::Child::Apply($crate::typed::fields::to_json(&object)),
+                $crate::Child::Apply($crate::DesiredChild { object, strategy: named }) => {
+                    apply($crate::typed::fields::to_json(&object), named.map(strategy))
+                }
                 $crate::Child::Keep($crate::ObjectRef { kind: kept, namespace, name }) => {
                     $types::Child::Keep($types::ObjectRef { kind: kind(kept), namespace, name })
                 }
-                $crate::Child::Bytes(bytes) => $types::Child::Apply(bytes),
+                $crate::Child::Bytes(bytes) => apply(bytes, None),
             };
             let condition = |condition: $crate::Condition| $types::Condition {
                 type_: condition.kind,

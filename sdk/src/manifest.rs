@@ -3,7 +3,8 @@
 use crate::kind::Kind;
 use crate::resource::Resource;
 
-/// The way in which the host changes an existing child to the desired one.
+/// The way in which the host changes an existing child to the desired one. From weak to strong:
+/// `CreateOnly`, `Apply`, `Recreate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// It is changed in place with server-side apply. A condition of the parent reports a change
@@ -34,6 +35,8 @@ pub struct ChildKind {
     pub kind: Kind,
     /// The way in which the host changes its objects.
     pub strategy: Strategy,
+    /// The strongest strategy that a single child may have. `None` is that of the kind.
+    pub strongest_strategy: Option<Strategy>,
     /// The way in which the host deletes its objects.
     pub propagation: Propagation,
 }
@@ -41,7 +44,20 @@ pub struct ChildKind {
 impl ChildKind {
     /// Returns a declaration of children whose own objects are deleted after them.
     pub const fn new(kind: Kind, strategy: Strategy) -> Self {
-        Self { kind, strategy, propagation: Propagation::Background }
+        Self { kind, strategy, strongest_strategy: None, propagation: Propagation::Background }
+    }
+
+    /// Allows single children to have a stronger strategy than the kind, up to this one: see
+    /// [`Child::strategy`](crate::Child::strategy). A weaker one needs no declaration.
+    pub const fn up_to(mut self, strongest: Strategy) -> Self {
+        self.strongest_strategy = Some(strongest);
+        self
+    }
+
+    /// Sets the way in which the host deletes what its objects own.
+    pub const fn propagation(mut self, propagation: Propagation) -> Self {
+        self.propagation = propagation;
+        self
     }
 }
 

@@ -7,12 +7,22 @@ use serde_json::Value;
 
 use crate::dynamic::DynamicObject;
 use crate::kind::ObjectRef;
+use crate::manifest::Strategy;
+
+/// A child that should exist.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesiredChild {
+    /// The object, with these fields. Other fields belong to other managers.
+    pub object: Value,
+    /// The strategy of this child. `None` is that of its kind.
+    pub strategy: Option<Strategy>,
+}
 
 /// The desired state of one child.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Child {
-    /// This object should exist with these fields. Other fields belong to other managers.
-    Apply(Value),
+    /// It should exist.
+    Apply(DesiredChild),
     /// If it exists, it stays as it is; if not, it is not created.
     Keep(ObjectRef),
     /// Bytes in place of an object, for tests of how the host takes invalid ones.
@@ -25,7 +35,28 @@ pub enum Child {
 /// reference and its labels.
 impl<T: Into<Value>> From<T> for Child {
     fn from(object: T) -> Self {
-        Self::Apply(object.into())
+        Self::Apply(DesiredChild { object: object.into(), strategy: None })
+    }
+}
+
+impl Child {
+    /// Sets the strategy of this child, where it differs from that of its kind. The manifest must
+    /// declare a stronger one than that of the kind: [`ChildKind::up_to`](crate::ChildKind::up_to).
+    /// It has no effect on a child that is kept.
+    ///
+    /// ```
+    /// use gyre_sdk::k8s::Job;
+    /// use gyre_sdk::{ChildKind, Child, Strategy};
+    ///
+    /// let jobs = ChildKind::new(Job::KIND, Strategy::CreateOnly).up_to(Strategy::Recreate);
+    /// let migration: Child = Job::new("migration").strategy(Strategy::Recreate);
+    /// # let _ = (jobs, migration);
+    /// ```
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        if let Self::Apply(child) = &mut self {
+            child.strategy = Some(strategy);
+        }
+        self
     }
 }
 

@@ -162,7 +162,7 @@ impl Plan {
         let children = self.children.iter().flatten();
         children
             .filter_map(|child| match child {
-                Child::Apply(object) => Some(object.clone()),
+                Child::Apply(child) => Some(child.object.clone()),
                 Child::Keep(_) | Child::Bytes(_) => None,
             })
             .collect()

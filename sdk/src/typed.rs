@@ -229,6 +229,12 @@ macro_rules! kind {
                 self
             }
 
+            /// Returns it as a child with a strategy other than that of its kind: see
+            /// [`Child::strategy`]($crate::Child::strategy).
+            pub fn strategy(self, strategy: $crate::Strategy) -> $crate::Child {
+                $crate::Child::from(self).strategy(strategy)
+            }
+
             /// Sets the labels. The host adds its own.
             pub fn with_labels(mut self, labels: impl Into<$crate::Labels>) -> Self {
                 let labels = $crate::typed::fields::text_map(&labels.into());

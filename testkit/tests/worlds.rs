@@ -262,7 +262,7 @@ fn a_native_manifest_is_converted_completely() {
         type Settings = Settings;
 
         fn manifest() -> Manifest {
-            let child = |kind, strategy, propagation| ChildKind { kind: Kind::new("v1", kind), strategy, propagation };
+            let child = |kind, strategy, propagation| ChildKind::new(Kind::new("v1", kind), strategy).propagation(propagation);
             manifest("0.1.0")
                 .child_kind(child("Secret", Strategy::Apply, Propagation::Orphan))
                 .child_kind(child("Pod", Strategy::Recreate, Propagation::Foreground))

@@ -443,6 +443,46 @@ fn each_strategy_brings_its_children_to_the_desired_state() {
 }
 
 #[test]
+fn a_child_may_have_a_strategy_of_its_own() {
+    let Some(cluster) = Cluster::for_test("own-strategy", &["own-strategy"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::STRATEGIES], &["own-strategy"]);
+    let parent = |text: &str, recreate: &[&str]| {
+        let spec = json!({ "text": text, "recreate": recreate });
+        cluster.apply(&guest("Strategies", "own-strategy", "it", spec).to_string());
+    };
+    let child = |kind: &str| cluster.get("own-strategy", kind, "it");
+    let text = |map: &Value, text: &str| map["data"]["text"] == text;
+    parent("first", &[]);
+    cluster.ready("own-strategy", "strategies", "it");
+    let first = child("configmap").unwrap();
+
+    parent("second", &["ConfigMap"]);
+    let second = cluster.eventually("another ConfigMap", || child("configmap").filter(|map| text(map, "second")));
+    assert_ne!(uid(&second), uid(&first), "it is made again");
+
+    // Another strategy alone writes nothing.
+    for recreate in [&[][..], &["ConfigMap"], &[]] {
+        parent("second", recreate);
+        cluster.ready("own-strategy", "strategies", "it");
+    }
+    cluster.settled(&host);
+    assert_eq!(child("configmap").unwrap(), second);
+    parent("third", &[]);
+    let third = cluster.eventually("a change in place", || child("configmap").filter(|map| text(map, "third")));
+    assert_eq!(uid(&third), uid(&second));
+
+    // The manifest declares nothing stronger for Secrets: the refused child stays as it is.
+    let secret = child("secret").unwrap();
+    parent("fourth", &["Secret"]);
+    let refused = cluster.reason("own-strategy", "strategies", "it", "Ready", "UndeclaredStrategy");
+    let message = &condition(&refused, "Ready").unwrap()["message"];
+    assert!(message.as_str().unwrap().contains("names the strategy recreate"), "{refused}");
+    cluster.eventually("the ConfigMap", || child("configmap").filter(|map| text(map, "fourth")));
+    cluster.settled(&host);
+    assert_eq!(child("secret").unwrap(), secret);
+}
+
+#[test]
 fn dependents_of_children_are_deleted_as_the_manifest_says() {
     let Some(cluster) = Cluster::for_test("propagate", &["propagate"]) else { return };
     let _host = cluster.host(&[gyre_artifacts::probes::PROPAGATING], &["propagate"]);

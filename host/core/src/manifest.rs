@@ -2,22 +2,33 @@
 
 mod validate;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::validate::{Error, Violation};
 use crate::object::GroupVersionKind;
 
-/// How an existing child is changed to the desired state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+/// How an existing child is changed to the desired state. The order is from weak to strong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
+    /// Never: it is created once.
+    CreateOnly,
     /// Server-side apply.
     Apply,
     /// Deletion and creation if it differs from what is desired.
     Recreate,
-    /// Never: it is created once.
-    CreateOnly,
+}
+
+impl Strategy {
+    /// The name in the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CreateOnly => "create-only",
+            Self::Apply => "apply",
+            Self::Recreate => "recreate",
+        }
+    }
 }
 
 /// The deletion of the objects that a deleted child owns.
@@ -38,8 +49,25 @@ pub struct ChildKind {
     pub kind: GroupVersionKind,
     /// How its objects are changed.
     pub strategy: Strategy,
+    /// The strongest strategy that a single child may name; `None` is that of the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strongest_strategy: Option<Strategy>,
     /// How its objects are deleted.
     pub propagation: Propagation,
+}
+
+impl ChildKind {
+    /// A kind of which no child has a stronger strategy, and whose objects' dependents are deleted
+    /// after them.
+    pub fn new(kind: GroupVersionKind, strategy: Strategy) -> Self {
+        Self { kind, strategy, strongest_strategy: None, propagation: Propagation::Background }
+    }
+
+    /// Returns whether a child of this kind may have this strategy. Every weaker one is allowed,
+    /// because the host then does less to an object that exists.
+    pub fn allows(&self, strategy: Strategy) -> bool {
+        strategy <= self.strongest_strategy.unwrap_or(self.strategy)
+    }
 }
 
 /// A kind that the plugin may read.
@@ -76,4 +104,21 @@ pub struct Manifest {
     pub settings_schema: Option<Value>,
     /// The CustomResourceDefinitions of the plugin.
     pub crds: Vec<Value>,
+}
+
+impl Manifest {
+    /// A manifest without children, reads and settings.
+    pub fn new(name: impl Into<String>, version: impl Into<String>, parent: GroupVersionKind) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            description: String::new(),
+            parent,
+            children: Vec::new(),
+            reads: Vec::new(),
+            finalizes: false,
+            settings_schema: None,
+            crds: Vec::new(),
+        }
+    }
 }

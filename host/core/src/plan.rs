@@ -146,8 +146,11 @@ pub struct Desired {
     pub child: ObjectRef,
     /// The complete body for a POST or a server-side apply.
     pub object: Map<String, Value>,
-    /// The digest of what the plugin wants, as in the annotation.
+    /// The digest of what the plugin wants, as in the annotation. The strategy is not part of it,
+    /// so another strategy alone writes nothing.
     pub digest: String,
+    /// How it is changed if it exists.
+    pub strategy: Strategy,
     /// The values that the host makes, of a Secret. `object` does not have them.
     #[serde(skip_serializing_if = "Requests::is_empty")]
     pub generated: Requests,
@@ -293,6 +296,8 @@ impl Step {
 pub enum RefusalReason {
     /// The manifest does not declare the kind.
     UndeclaredKind,
+    /// The child names a stronger strategy than the manifest declares for its kind.
+    UndeclaredStrategy,
     /// The operator's configuration does not grant the kind.
     KindNotGranted,
     /// The operator's configuration does not grant the namespace.
@@ -329,6 +334,7 @@ impl RefusalReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UndeclaredKind => "UndeclaredKind",
+            Self::UndeclaredStrategy => "UndeclaredStrategy",
             Self::KindNotGranted => "KindNotGranted",
             Self::NamespaceNotGranted => "NamespaceNotGranted",
             Self::NotServed => "NotServed",
@@ -434,6 +440,8 @@ pub enum Existing {
 /// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that
 ///   is the parent's, or is created by an earlier step: see [`Holds`].
 /// - A child with [`PRUNE_ANNOTATION`] is not pruned.
+/// - A child is replaced only if the manifest declares the strategy `recreate` for its kind, as the
+///   strategy of the kind or as the strongest one.
 ///
 /// # Assumptions
 ///
@@ -637,8 +645,8 @@ fn step_for_existing(
     if metadata.deletion_timestamp.is_some() {
         return ChildAction::Wait;
     }
-    let Target { desired, strategy, propagation } = target;
-    let is_replaced = match strategy {
+    let Target { desired, propagation } = target;
+    let is_replaced = match desired.strategy {
         Strategy::Apply => false,
         Strategy::Recreate => true,
         Strategy::CreateOnly => return ChildAction::Nothing,

@@ -131,7 +131,8 @@ mod tests {
 
     fn apply(digest: u64) -> Step {
         let object = serde_json::Map::new();
-        let desired = Desired { child: child(), object, digest: digest.to_string(), generated: Default::default() };
+        let (digest, strategy) = (digest.to_string(), crate::manifest::Strategy::Apply);
+        let desired = Desired { child: child(), object, digest, strategy, generated: Default::default() };
         let cause = crate::plan::Cause::DesiredChanged;
         Step::Apply { desired, uid: "uid".to_owned(), cause }
     }

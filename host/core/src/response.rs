@@ -8,23 +8,49 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::manifest::Strategy;
 use crate::object::{ObjectRef, flat_reference};
+
+/// A child that should exist.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DesiredChild<Json = Map<String, Value>> {
+    /// The object, with these fields.
+    pub object: Json,
+    /// The strategy of this child; `None` is that of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+}
+
+/// A child with the strategy of its kind.
+impl<Json> From<Json> for DesiredChild<Json> {
+    fn from(object: Json) -> Self {
+        Self { object, strategy: None }
+    }
+}
 
 /// One child in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Child<Json = Map<String, Value>> {
-    /// The object should exist with these fields.
-    Apply(Json),
+    /// It should exist.
+    Apply(DesiredChild<Json>),
     /// Leave the object if it exists. The namespace defaults to the parent's.
     Keep(#[serde(with = "flat_reference")] ObjectRef),
 }
 
+/// A child that should exist, with the strategy of its kind.
+impl<Json> From<Json> for Child<Json> {
+    fn from(object: Json) -> Self {
+        Self::Apply(object.into())
+    }
+}
+
 impl<Json> Child<Json> {
-    /// The object to apply, if it is one.
-    pub fn applied(&self) -> Option<&Json> {
+    /// The child that should exist, if it is one.
+    pub fn applied(&self) -> Option<&DesiredChild<Json>> {
         match self {
-            Self::Apply(object) => Some(object),
+            Self::Apply(child) => Some(child),
             Self::Keep(_) => None,
         }
     }

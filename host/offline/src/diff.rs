@@ -15,6 +15,7 @@ use crate::selection::selects;
 
 const PLANNED: &[RefusalReason] = &[
     RefusalReason::UndeclaredKind,
+    RefusalReason::UndeclaredStrategy,
     RefusalReason::KindNotGranted,
     RefusalReason::NamespaceNotGranted,
     RefusalReason::NotServed,

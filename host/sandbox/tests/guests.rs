@@ -191,7 +191,7 @@ fn restless_status() {
 #[test]
 fn undeclared_kind() {
     let children = check_answer(gyre_artifacts::guests::UNDECLARED_KIND).children.unwrap();
-    assert!(matches!(children.as_slice(), [Child::Apply(object)] if object["kind"] == "ConfigMap"));
+    assert!(matches!(children.as_slice(), [Child::Apply(child)] if child.object["kind"] == "ConfigMap"));
 }
 
 #[test]

@@ -100,10 +100,11 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
     line("code", &format!("{}, in {}", source(plugin), Took(plugin.compile().duration)));
     line("reconciles", &kind(&manifest.parent));
     for child in &manifest.children {
-        let how = serde_json::to_value(child.strategy).unwrap_or_default();
         let deleted = serde_json::to_value(child.propagation).unwrap_or_default();
-        let (how, deleted) = (how.as_str().unwrap_or_default(), deleted.as_str().unwrap_or_default());
-        line("creates", &format!("{}, with strategy {how} and {deleted} deletion", kind(&child.kind)));
+        let (how, deleted) = (child.strategy.as_str(), deleted.as_str().unwrap_or_default());
+        let strongest = child.strongest_strategy.filter(|strongest| *strongest != child.strategy);
+        let up_to = strongest.map(|strongest| format!(" (single objects: up to {})", strongest.as_str())).unwrap_or_default();
+        line("creates", &format!("{}, with strategy {how}{up_to} and {deleted} deletion", kind(&child.kind)));
     }
     if !manifest.children.is_empty() {
         let known = Known::new(manifest.crds.iter());

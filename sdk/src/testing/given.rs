@@ -12,9 +12,9 @@ use crate::call;
 use crate::failure::Failure;
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Strategy};
 use crate::object::{Metadata, Object};
-use crate::plan::{Child, Condition, ConditionStatus, Plan, Teardown};
+use crate::plan::{Child, Condition, ConditionStatus, DesiredChild, Plan, Teardown};
 use crate::reconciler::Reconciler;
 use crate::resource::Resource;
 use crate::time::Time;
@@ -240,6 +240,25 @@ impl Answer {
         serde_json::from_value(object).unwrap_or_else(|error| panic!("{} {name}: {error}\n{self}", T::KIND))
     }
 
+    /// Asserts that the applied child of this type and name has this strategy, other than that of
+    /// its kind.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such child, or it has another strategy.
+    #[track_caller]
+    pub fn applies_with<T: Resource>(&self, name: &str, strategy: Strategy) -> &Self {
+        self.applies::<T>(name);
+        let mut children = self.plan().children.iter().flatten();
+        let is_named = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str) == Some(name);
+        let has = children.any(|child| {
+            kind_of(child).as_deref() == Some(&T::KIND.to_string())
+                && matches!(child, Child::Apply(child) if is_named(&child.object) && child.strategy == Some(strategy))
+        });
+        assert!(has, "{} {name} is not applied with {strategy:?}\n{self}", T::KIND);
+        self
+    }
+
     /// Asserts that this child is kept.
     ///
     /// # Panics
@@ -361,7 +380,7 @@ fn kind_of(child: &Child) -> Option<String> {
     match child {
         Child::Keep(ObjectRef { kind, .. }) => Some(kind.to_string()),
         Child::Bytes(_) => None,
-        Child::Apply(object) => {
+        Child::Apply(DesiredChild { object, .. }) => {
             let text = |field: &str| object.get(field).and_then(Value::as_str);
             let (version, kind) = (text("apiVersion")?, text("kind")?);
             let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -385,7 +404,10 @@ impl fmt::Display for Answer {
                 for child in children {
                     match child {
                         Child::Keep(ObjectRef { kind, name, .. }) => writeln!(formatter, "  keep {kind} {name}")?,
-                        Child::Apply(object) => writeln!(formatter, "  apply {object:#}")?,
+                        Child::Apply(DesiredChild { object, strategy: None }) => writeln!(formatter, "  apply {object:#}")?,
+                        Child::Apply(DesiredChild { object, strategy: Some(strategy) }) => {
+                            writeln!(formatter, "  apply with {strategy:?} {object:#}")?;
+                        }
                         Child::Bytes(bytes) => writeln!(formatter, "  apply {}", String::from_utf8_lossy(bytes))?,
                     }
                 }

@@ -74,8 +74,8 @@ fn called_natively(native: &Native<EchoReconciler>, parent: &[u8]) -> anyhow::Re
     let plan = native.reconcile(black_box(parent), b"{}").map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
     let mut fields = 0;
     for child in plan.children.iter().flatten() {
-        if let Child::Apply(object) = child {
-            fields += object.as_object().map_or(0, Map::len);
+        if let Child::Apply(child) = child {
+            fields += child.object.as_object().map_or(0, Map::len);
         }
     }
     if let Some(Ok(status)) = &plan.status {
@@ -89,9 +89,7 @@ fn called(plugin: &Plugin, parent: &[u8], uid: &str, limits: &Limits) -> anyhow:
     let response = plugin.reconcile(&input, limits, Box::new(Empty)).result?;
     let mut fields = 0;
     for child in response.children.iter().flatten() {
-        if let gyre_core::response::Child::Apply(object) = child {
-            fields += object.len();
-        }
+        fields += child.applied().map_or(0, |child| child.object.len());
     }
     fields += response.status.as_ref().map_or(0, Map::len);
     Ok(fields + response.conditions.len() + response.events.len())

@@ -27,7 +27,7 @@ impl Reconciler for Propagating {
 
     fn manifest() -> Manifest {
         let declare = |manifest: Manifest, (kind, propagation)| {
-            manifest.child_kind(ChildKind { kind, strategy: Strategy::Apply, propagation })
+            manifest.child_kind(ChildKind::new(kind, Strategy::Apply).propagation(propagation))
         };
         CHILDREN.into_iter().fold(gyre_guests::probe("Propagating"), declare)
     }

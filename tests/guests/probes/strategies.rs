@@ -1,11 +1,14 @@
 //! Creates a ConfigMap (apply), a Job (recreate) and a Secret (create-only), all `<name>`.
 //!
 //! `spec.text` is in the ConfigMap and the Secret, and `spec.image` is the Job's. With `spec.keep`,
-//! the ConfigMap is kept: neither created nor changed.
+//! the ConfigMap is kept: neither created nor changed. `spec.recreate` lists the kinds of children
+//! that name the strategy recreate; the manifest declares it for ConfigMaps.
 
 use gyre_guests::config_map;
 use gyre_sdk::k8s::{ConfigMap, Container, Job, JobSpec, PodSpec, PodTemplateSpec, RestartPolicy, Secret};
-use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
+use gyre_sdk::{
+    Child, ChildKind, Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Resource, Result, Strategy,
+};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -16,6 +19,15 @@ struct Spec {
     image: Option<String>,
     #[serde(default)]
     keep: bool,
+    #[serde(default)]
+    recreate: Vec<String>,
+}
+
+impl Spec {
+    fn with_strategy<T: Resource>(&self, child: impl Into<Child>) -> Child {
+        let child = child.into();
+        if self.recreate.iter().any(|kind| kind == T::KIND.kind) { child.strategy(Strategy::Recreate) } else { child }
+    }
 }
 
 struct Strategies;
@@ -26,7 +38,7 @@ impl Reconciler for Strategies {
 
     fn manifest() -> Manifest {
         gyre_guests::probe("Strategies")
-            .child::<ConfigMap>(Strategy::Apply)
+            .child_kind(ChildKind::new(ConfigMap::KIND, Strategy::Apply).up_to(Strategy::Recreate))
             .child::<Job>(Strategy::Recreate)
             .child::<Secret>(Strategy::CreateOnly)
     }
@@ -36,14 +48,14 @@ impl Reconciler for Strategies {
         let plan = if spec.keep {
             Plan::no_children().keep(ConfigMap::named(name))
         } else {
-            Plan::children([config_map(name, json!({"text": spec.text}))])
+            Plan::children([spec.with_strategy::<ConfigMap>(config_map(name, json!({"text": spec.text})))])
         };
         let image = spec.image.as_deref().unwrap_or("busybox:1.33.1");
         let container = Container::new("job").with_image(image).with_command(["true"]);
         let pod = PodSpec::new().with_restart_policy(RestartPolicy::Never).with_containers([container]);
         let job = JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod));
         let secret = Secret::new(name).with_string_data([("text", &spec.text)]);
-        Ok(plan.apply(Job::new(name).with_spec(job)).apply(secret))
+        Ok(plan.apply(Job::new(name).with_spec(job)).apply(spec.with_strategy::<Secret>(secret)))
     }
 }
 

@@ -60,6 +60,18 @@ pub enum Violation {
     /// Two child kinds are the same, perhaps in two versions.
     #[error("{0} is declared as a child kind twice, and an object is the same in all versions: declare it once")]
     ChildTwice(GroupVersionKind),
+    /// The strongest strategy of a child kind is weaker than the one that its children have anyway.
+    #[error(
+        "{kind} has the strategy {strategy} and, as the strongest of its children, {strongest}, which is weaker: name a stronger one, or none"
+    )]
+    WeakStrongestStrategy {
+        /// The child kind.
+        kind: GroupVersionKind,
+        /// The strategy of the kind.
+        strategy: &'static str,
+        /// The strongest strategy as given.
+        strongest: &'static str,
+    },
     /// The parent kind is among the children.
     #[error("{0} is both the parent and a child kind, and parents that create parents never end: remove it from the children")]
     ParentAsChild(GroupVersionKind),
@@ -161,6 +173,10 @@ impl Manifest {
         for child in &self.children {
             if !seen.insert((&child.kind.group, &child.kind.kind)) {
                 problems.push(Violation::ChildTwice(child.kind.clone()));
+            }
+            if let Some(strongest) = child.strongest_strategy.filter(|strongest| *strongest < child.strategy) {
+                let (strategy, strongest) = (child.strategy.as_str(), strongest.as_str());
+                problems.push(Violation::WeakStrongestStrategy { kind: child.kind.clone(), strategy, strongest });
             }
             if is_same(&child.kind, &self.parent) {
                 problems.push(Violation::ParentAsChild(child.kind.clone()));

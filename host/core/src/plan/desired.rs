@@ -14,10 +14,10 @@ use super::{
 use crate::contains::{RepeatedElement, first_repeated_element};
 use crate::generated::{GENERATED_ANNOTATION, MOST_VALUES, Requests};
 use crate::grants::{Outside, Scope, WriteNamespaces};
-use crate::manifest::{Propagation, Strategy};
+use crate::manifest::{ChildKind, Propagation, Strategy};
 use crate::names::{is_dns_label, is_object_name};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
-use crate::response::Child;
+use crate::response::{Child, DesiredChild};
 
 /// Names an object by group, kind, namespace and name: it is the same in all versions.
 pub(super) type Identity = (String, String, Option<String>, String);
@@ -28,7 +28,6 @@ pub(super) fn identity(kind: &GroupVersionKind, namespace: Option<&str>, name: &
 
 pub(super) struct Target {
     pub(super) desired: Desired,
-    pub(super) strategy: Strategy,
     pub(super) propagation: Propagation,
 }
 
@@ -59,7 +58,7 @@ impl DesiredSet {
         let mut seen = HashMap::with_capacity(children.len());
         for child in children {
             match child {
-                Child::Apply(object) => wanted.apply_child(input, object, &mut seen),
+                Child::Apply(child) => wanted.apply_child(input, child, &mut seen),
                 Child::Keep(reference) => wanted.keep_child(input, reference, &mut seen),
             }
         }
@@ -72,7 +71,8 @@ impl DesiredSet {
             || self.retained.contains(&identity(kind, key.namespace.as_deref(), &key.name))
     }
 
-    fn apply_child(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut HashMap<Identity, Seen>) {
+    fn apply_child(&mut self, input: &Input<'_>, child: &DesiredChild, seen: &mut HashMap<Identity, Seen>) {
+        let DesiredChild { object, strategy } = child;
         let refusal = match kind_of(object) {
             Err(message) => {
                 self.unnamed.any = true;
@@ -80,7 +80,7 @@ impl DesiredSet {
             }
             Ok(kind) => match self.locate(input, &kind, object).and_then(|(child, scope)| {
                 first_of_its_name(&child, Seen::Applied, seen)?;
-                let target = target(input, child, scope, object)?;
+                let target = target(input, child, scope, object, *strategy)?;
                 self.add_values(&target.desired)?;
                 self.add_to_list(input, &target.desired.child)?;
                 Ok(target)
@@ -205,7 +205,7 @@ fn own_namespaces(input: &Input<'_>, children: &[Child]) -> BTreeSet<String> {
         return BTreeSet::new();
     }
     let desired = children.iter().filter_map(|child| {
-        let Child::Apply(object) = child else { return None };
+        let object = &child.applied()?.object;
         kind_of(object).ok().filter(|kind| kind.is_namespace() && input.grants.child(kind).is_some())?;
         object.get("metadata")?.get("name")?.as_str()
     });
@@ -324,12 +324,23 @@ const SERVER_FIELDS: &[&str] = &[
     "uid",
 ];
 
-fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String, Value>) -> Result<Target, Box<Refusal>> {
+fn target(
+    input: &Input<'_>,
+    child: ObjectRef,
+    scope: Scope,
+    object: &Map<String, Value>,
+    strategy: Option<Strategy>,
+) -> Result<Target, Box<Refusal>> {
     let Some(child_kind) = input.grants.child(&child.kind) else {
         let message = kind_not_granted(&child.kind);
         return Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message }));
     };
-    let checked = normalised(&child, object).and_then(|object| match child_kind.strategy {
+    let strategy = strategy.unwrap_or(child_kind.strategy);
+    if !child_kind.allows(strategy) {
+        let message = undeclared_strategy(&child, strategy, child_kind);
+        return Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::UndeclaredStrategy, message }));
+    }
+    let checked = normalised(&child, object).and_then(|object| match strategy {
         // It is never applied.
         Strategy::CreateOnly => Ok(object),
         Strategy::Apply | Strategy::Recreate => check_keys(&child, &object).map(|()| object),
@@ -339,13 +350,24 @@ fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String
         Err(message) => return Err(invalid(Some(child), message)),
     };
     let digest = digest_of(&object);
-    let generated = match requests(&child, child_kind.strategy, &mut object) {
+    let generated = match requests(&child, strategy, &mut object) {
         Ok(generated) => generated,
         Err(message) => return Err(invalid(Some(child), message)),
     };
     mark(input, &child, scope, &digest, &mut object);
-    let desired = Desired { child, object, digest, generated };
-    Ok(Target { desired, strategy: child_kind.strategy, propagation: child_kind.propagation })
+    let desired = Desired { child, object, digest, strategy, generated };
+    Ok(Target { desired, propagation: child_kind.propagation })
+}
+
+/// The refusal of a replacement that the manifest does not announce: neither the deletion guard nor
+/// the annotation against pruning holds it up.
+fn undeclared_strategy(child: &ObjectRef, strategy: Strategy, child_kind: &ChildKind) -> String {
+    let declared = child_kind.strongest_strategy.unwrap_or(child_kind.strategy);
+    format!(
+        "{child} names the strategy {}, and the manifest declares no stronger one than {} for its kind: declare it there, or name a weaker one",
+        strategy.as_str(),
+        declared.as_str()
+    )
 }
 
 /// Takes the requests for values out of a Secret.

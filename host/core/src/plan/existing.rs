@@ -37,12 +37,11 @@ pub(super) fn decide(
     }
     let hand_over = "delete it, or give the child another name";
     match metadata.owner(input, &child.kind, &child.key) {
-        Owner::Us if child_kind.strategy == Strategy::CreateOnly && !metadata.is_labelled(input) => {
+        Owner::Us if desired.strategy == Strategy::CreateOnly && !metadata.is_labelled(input) => {
             Existing::Step(label(input, child, uid, None))
         }
         owner @ (Owner::Us | Owner::Labelled) => {
-            let target =
-                Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };
+            let target = Target { desired: desired.clone(), propagation: child_kind.propagation };
             let action = step_for_existing(&target, &metadata, uid, Some(live), None);
             match if matches!(owner, Owner::Us) { action } else { action.adopting() } {
                 ChildAction::Nothing => Existing::Nothing,
@@ -58,12 +57,12 @@ pub(super) fn decide(
             RefusalReason::ForeignObject,
             format!("{child} exists and is controlled by {} {}: {hand_over}", controller.owner_kind(), controller.name),
         ),
-        Owner::Nobody | Owner::Labels { uid: None, .. } if unmarked == Some(uid) => match child_kind.strategy {
+        Owner::Nobody | Owner::Labels { uid: None, .. } if unmarked == Some(uid) => match desired.strategy {
             Strategy::CreateOnly => Existing::Step(label(input, child, uid, references(desired, live))),
             Strategy::Apply | Strategy::Recreate => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
         Owner::Labels { plugin: Some(plugin), uid: Some(owner) } if plugin == input.plugin && !parent_exists(owner) => {
-            match (input.grants.adoption(), child_kind.strategy) {
+            match (input.grants.adoption(), desired.strategy) {
                 (Adoption::Refused, _) => refuse(
                     RefusalReason::ForeignObject,
                     format!(
@@ -88,7 +87,7 @@ pub(super) fn decide(
                 uid.unwrap_or("none"),
             ),
         ),
-        Owner::Nobody => match (input.grants.adoption(), child_kind.strategy) {
+        Owner::Nobody => match (input.grants.adoption(), desired.strategy) {
             (Adoption::Refused, _) => refuse(
                 RefusalReason::ForeignObject,
                 format!(

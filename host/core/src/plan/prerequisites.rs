@@ -18,7 +18,7 @@ use super::desired::kind_of;
 use super::ownership::Metadata;
 use super::{ByIdentity, Cause, Input, Plan, Refusal, RefusalReason, Step, Waiting, is_owned, ours_if_wanted};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
-use crate::response::Child;
+use crate::response::{Child, DesiredChild};
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +185,7 @@ fn provided(kind: &GroupVersionKind, name: &str, object: Option<&Map<String, Val
 /// The prerequisite that a child is, whether or not it is refused.
 fn named(child: &Child) -> Option<(Prerequisite, ObjectRef)> {
     let (kind, name, object) = match child {
-        Child::Apply(object) => {
+        Child::Apply(DesiredChild { object, .. }) => {
             let kind = kind_of(object).ok().filter(comes_first)?;
             let name = object.get("metadata")?.get("name")?.as_str()?;
             (kind, name, Some(object))

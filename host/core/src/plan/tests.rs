@@ -2,7 +2,8 @@ use serde_json::json;
 
 use super::*;
 use crate::grants::{Adoption, Kinds, Namespaces, WriteNamespaces};
-use crate::manifest::{ChildKind, Manifest};
+use crate::manifest::{self, ChildKind, Manifest};
+use crate::response::DesiredChild;
 
 mod cases;
 mod convergence;
@@ -12,6 +13,7 @@ mod listed;
 mod marks;
 mod model;
 mod prerequisites;
+mod strategies;
 mod values;
 
 const PLUGIN: &str = "echo";
@@ -73,26 +75,23 @@ impl Live {
 }
 
 fn manifest() -> Manifest {
-    let child = |kind: &str, strategy: Strategy, propagation: Propagation| ChildKind { kind: gvk(kind), strategy, propagation };
+    let child = |kind: &str, strategy: Strategy, propagation: Propagation| ChildKind {
+        propagation,
+        ..ChildKind::new(gvk(kind), strategy)
+    };
+    let up_to = |strongest: Strategy, child: ChildKind| ChildKind { strongest_strategy: Some(strongest), ..child };
     Manifest {
-        name: PLUGIN.to_owned(),
-        version: "0.1.0".to_owned(),
-        description: String::new(),
-        parent: gvk("example.com/v1/Echo"),
         children: vec![
-            child("v1/ConfigMap", Strategy::Apply, Propagation::Foreground),
+            up_to(Strategy::Recreate, child("v1/ConfigMap", Strategy::Apply, Propagation::Foreground)),
             child("batch/v1/Job", Strategy::Recreate, Propagation::Background),
-            child("v1/Secret", Strategy::CreateOnly, Propagation::Background),
+            up_to(Strategy::Apply, child("v1/Secret", Strategy::CreateOnly, Propagation::Background)),
             child("rbac.authorization.k8s.io/v1/ClusterRole", Strategy::Apply, Propagation::Background),
             child("example.com/v1/Widget", Strategy::Apply, Propagation::Background),
             child("v1/Namespace", Strategy::Apply, Propagation::Background),
             child("apiextensions.k8s.io/v1/CustomResourceDefinition", Strategy::Apply, Propagation::Background),
             child("example.com/v1/Gadget", Strategy::Apply, Propagation::Background),
         ],
-        reads: Vec::new(),
-        finalizes: false,
-        settings_schema: None,
-        crds: Vec::new(),
+        ..Manifest::new(PLUGIN, "0.1.0", gvk("example.com/v1/Echo"))
     }
 }
 
@@ -155,7 +154,7 @@ impl World {
     }
 
     fn wants(mut self, children: impl IntoIterator<Item = Value>) -> Self {
-        let apply = |child: Value| Child::Apply(child.as_object().expect("an object").clone());
+        let apply = |child: Value| Child::from(child.as_object().expect("an object").clone());
         self.desired = Some(children.into_iter().map(apply).collect());
         self
     }

@@ -166,17 +166,7 @@ mod tests {
     use super::*;
 
     fn manifest(group: &str, crds: Vec<Value>) -> Manifest {
-        Manifest {
-            name: "echo".to_owned(),
-            version: "1".to_owned(),
-            description: String::new(),
-            parent: GroupVersionKind::new(group, "v1", "Echo"),
-            children: Vec::new(),
-            reads: Vec::new(),
-            finalizes: false,
-            settings_schema: None,
-            crds,
-        }
+        Manifest { crds, ..Manifest::new("echo", "1", GroupVersionKind::new(group, "v1", "Echo")) }
     }
 
     fn definition(schema: &Value) -> Value {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use gyre_core::response::{Child, Response};
+use gyre_core::response::{Child, DesiredChild, Response};
 use gyre_sandbox::{Bytes, ClockUse, Limits, Reuse, call};
 use jiff::Timestamp;
 
@@ -141,7 +141,9 @@ fn with_texts(response: &Response, texts: &[Vec<u8>]) -> Response<Text> {
     let mut next = || texts.next().unwrap_or_else(|| text(&[]));
     let Response { children, status, conditions, events, requeue_after, done } = response;
     let mut child = |child: &Child| match child {
-        Child::Apply(_) => Child::Apply(next()),
+        Child::Apply(DesiredChild { object: _, strategy }) => {
+            Child::Apply(DesiredChild { object: next(), strategy: *strategy })
+        }
         Child::Keep(reference) => Child::Keep(reference.clone()),
     };
     let children = children.as_ref().map(|children| children.iter().map(&mut child).collect());

@@ -211,7 +211,7 @@ mod tests {
             program.to_owned(),
             program.replace(r#""reuse":null"#, r#""reuse":3"#),
             call(
-                r#"{"response":{"children":[{"apply":{"c" : 1}},{"apply":"{"},{"keep":{"kind":"Job.v1.batch","namespace":"default","name":"x"}}],"status":{"d":2},"conditions":[{"type":"Ready","status":"Unknown","reason":"R","message":"m"}],"events":[{"type":"Warning","reason":"R","message":"m"}],"requeueAfterMs":1500,"done":true}}"#,
+                r#"{"response":{"children":[{"apply":{"object":{"c" : 1}}},{"apply":{"object":"{","strategy":"create-only"}},{"keep":{"kind":"Job.v1.batch","namespace":"default","name":"x"}}],"status":{"d":2},"conditions":[{"type":"Ready","status":"Unknown","reason":"R","message":"m"}],"events":[{"type":"Warning","reason":"R","message":"m"}],"requeueAfterMs":1500,"done":true}}"#,
             ),
             call(
                 r#"{"response":{"children":null,"status":null,"conditions":[],"events":[],"requeueAfterMs":null,"done":false}}"#,

@@ -22,7 +22,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gyre_core::object::GroupVersionKind;
-use gyre_core::response::{Child, Response};
+use gyre_core::response::{Child, DesiredChild, Response};
 use gyre_sandbox::{Bytes, Digest};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -279,7 +279,7 @@ impl Redaction {
             // Without `..`, so that each new field needs a decision here.
             ResultLine::Response(Response { children, status, conditions, events, requeue_after: _, done: _ }) => {
                 let applied = children.iter_mut().flatten().filter_map(|child| match child {
-                    Child::Apply(text) => Some(text),
+                    Child::Apply(DesiredChild { object, strategy: _ }) => Some(object),
                     Child::Keep(_) => None,
                 });
                 applied.chain(status).for_each(|text| self.text(text));

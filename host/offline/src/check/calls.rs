@@ -65,14 +65,18 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
         });
     }
     for wanted in wanted(call) {
-        let Child::Apply(object) = wanted else { continue };
-        let kind = kind_of(object);
-        if !manifest.children.iter().any(|declared| declared.kind == kind) {
-            remarks.push(Remark {
-                flaw: Flaw::OutsideManifest,
-                what: format!("The plugin returns a child of the kind {kind}, which its manifest does not declare."),
-            });
-        }
+        let Some(child) = wanted.applied() else { continue };
+        let kind = kind_of(&child.object);
+        let declared = manifest.children.iter().find(|declared| declared.kind == kind);
+        let what = match (declared, child.strategy) {
+            (None, _) => format!("The plugin returns a child of the kind {kind}, which its manifest does not declare."),
+            (Some(declared), Some(strategy)) if !declared.allows(strategy) => format!(
+                "The plugin returns a child of the kind {kind} with the strategy {}, which its manifest does not declare.",
+                strategy.as_str()
+            ),
+            (Some(_), _) => continue,
+        };
+        remarks.push(Remark { flaw: Flaw::OutsideManifest, what });
     }
     remarks
 }

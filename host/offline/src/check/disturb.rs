@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use gyre_core::plan::finalizer;
-use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
 
@@ -289,8 +288,8 @@ impl CheckSetup {
         }
         for (subject, call) in last(&calls) {
             for child in wanted(call) {
-                let Child::Apply(desired) = child else { continue };
-                let there = find(&owned, &Value::Object(desired.clone()), &subject);
+                let Some(desired) = child.applied() else { continue };
+                let there = find(&owned, &Value::Object(desired.object.clone()), &subject);
                 if let Some((there, _)) = there.filter(|(there, _)| !before.children.iter().any(|made| made.subject == **there))
                 {
                     lines.push(format!("{there} did not exist before."));

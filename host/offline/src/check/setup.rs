@@ -159,9 +159,9 @@ impl CheckSetup {
             for child in wanted(call) {
                 let parent = parent_of(call);
                 let (named, wanted) = match child {
-                    Child::Apply(desired) => {
-                        let desired = Value::Object(desired.clone());
-                        let Some(strategy) = self.strategy(&desired) else { continue };
+                    Child::Apply(child) => {
+                        let desired = Value::Object(child.object.clone());
+                        let Some(strategy) = child.strategy.or_else(|| self.strategy(&desired)) else { continue };
                         (desired.clone(), Wanted::Applied { strategy, desired })
                     }
                     Child::Keep(kept) => (reference(kept), Wanted::Kept),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use gyre_core::response::Child;
+use gyre_core::response::{Child, DesiredChild};
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
@@ -181,7 +181,8 @@ impl CheckSetup {
 
 fn child_json(child: &Child) -> Value {
     match child {
-        Child::Apply(object) => Value::Object(object.clone()),
+        Child::Apply(DesiredChild { object, strategy: None }) => Value::Object(object.clone()),
+        Child::Apply(DesiredChild { object, strategy }) => json!({ "object": object, "strategy": strategy }),
         Child::Keep(kept) => json!({ "keep": kept.key.to_string() }),
     }
 }

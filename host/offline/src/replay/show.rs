@@ -79,7 +79,7 @@ fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
 
 fn child_name(index: usize, child: &Child<Text>) -> String {
     match child {
-        Child::Apply(text) => name_of(text).unwrap_or_else(|| format!("children[{index}]")),
+        Child::Apply(child) => name_of(&child.object).unwrap_or_else(|| format!("children[{index}]")),
         Child::Keep(reference) => format!("{} {}", reference.kind.kind, reference.key),
     }
 }
@@ -108,7 +108,7 @@ pub fn yaml(answer: &AnswerLine) -> String {
 fn written(answer: &AnswerLine) -> String {
     let mut output = String::new();
     if let ResultLine::Response(Response { children, status, .. }) = &answer.result {
-        let applied = children.iter().flatten().filter_map(Child::applied);
+        let applied = children.iter().flatten().filter_map(Child::applied).map(|child| &child.object);
         for text in applied.chain(status) {
             // Writing to a string does not fail.
             let _ = writeln!(output, "{text:?}");

@@ -27,6 +27,30 @@ mod bindings {
     });
 }
 
+/// A response that changes nothing.
+impl Default for types::Response {
+    fn default() -> Self {
+        Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms: None }
+    }
+}
+
+impl types::Manifest {
+    /// A manifest without children, reads and settings, for native plugins.
+    pub fn new(name: &str, parent: types::GroupVersionKind) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: "0.1.0".to_owned(),
+            description: String::new(),
+            parent,
+            children: Vec::new(),
+            reads: Vec::new(),
+            finalizes: false,
+            settings_schema: None,
+            crds: Vec::new(),
+        }
+    }
+}
+
 pub(crate) const VERSION: &str = "0.1.0";
 
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
@@ -225,16 +249,21 @@ pub(crate) fn manifest(raw: types::Manifest, limits: &Limits) -> Result<core_man
 fn child_kind(raw: types::ChildKind) -> core_manifest::ChildKind {
     core_manifest::ChildKind {
         kind: core_kind(raw.kind),
-        strategy: match raw.strategy {
-            types::Strategy::Apply => core_manifest::Strategy::Apply,
-            types::Strategy::Recreate => core_manifest::Strategy::Recreate,
-            types::Strategy::CreateOnly => core_manifest::Strategy::CreateOnly,
-        },
+        strategy: strategy(raw.strategy),
+        strongest_strategy: raw.strongest_strategy.map(strategy),
         propagation: match raw.propagation {
             types::Propagation::Background => core_manifest::Propagation::Background,
             types::Propagation::Foreground => core_manifest::Propagation::Foreground,
             types::Propagation::Orphan => core_manifest::Propagation::Orphan,
         },
+    }
+}
+
+fn strategy(raw: types::Strategy) -> core_manifest::Strategy {
+    match raw {
+        types::Strategy::Apply => core_manifest::Strategy::Apply,
+        types::Strategy::Recreate => core_manifest::Strategy::Recreate,
+        types::Strategy::CreateOnly => core_manifest::Strategy::CreateOnly,
     }
 }
 
@@ -249,7 +278,7 @@ fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
 
 fn texts(raw: &types::Response) -> Vec<&[u8]> {
     let applied = raw.children.iter().flatten().filter_map(|child| match child {
-        types::Child::Apply(bytes) => Some(bytes.as_slice()),
+        types::Child::Apply(child) => Some(child.object.as_slice()),
         types::Child::Keep(_) => None,
     });
     applied.chain(raw.status.as_deref()).collect()
@@ -268,7 +297,7 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
     }
     // Counts all JSON before any is parsed.
     let objects = raw.children.iter().flatten().map(|child| match child {
-        types::Child::Apply(bytes) => bytes.len(),
+        types::Child::Apply(child) => child.object.len(),
         types::Child::Keep(reference) => {
             let kind = &reference.kind;
             let namespace = reference.namespace.as_ref().map_or(0, String::len);
@@ -292,7 +321,11 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
 
 fn child(answer: &Answer, index: usize, raw: types::Child) -> Result<core_response::Child, Error> {
     match raw {
-        types::Child::Apply(bytes) => answer.json(&bytes, || format!("children[{index}]")).map(core_response::Child::Apply),
+        types::Child::Apply(raw) => {
+            let object = answer.json(&raw.object, || format!("children[{index}]"))?;
+            let strategy = raw.strategy.map(strategy);
+            Ok(core_response::Child::Apply(core_response::DesiredChild { object, strategy }))
+        }
         types::Child::Keep(reference) => Ok(core_response::Child::Keep(core_object::ObjectRef {
             kind: core_kind(reference.kind),
             key: core_object::ObjectKey { namespace: reference.namespace, name: reference.name },

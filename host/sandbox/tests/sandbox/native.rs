@@ -26,20 +26,13 @@ struct Code<F>(F);
 impl<F: Fn(&Imports) -> Answer + Send + Sync + 'static> Native for Code<F> {
     fn describe(&self) -> types::Manifest {
         types::Manifest {
-            name: "code".to_owned(),
-            version: "0.1.0".to_owned(),
-            description: String::new(),
-            parent: kind(["example.com", "v1", "Thing"]),
-            children: Vec::new(),
             reads: vec![types::ReadKind {
                 kind: kind(CONFIG_MAP),
                 namespace: None,
                 label_selector: None,
                 metadata_only: false,
             }],
-            finalizes: false,
-            settings_schema: None,
-            crds: Vec::new(),
+            ..types::Manifest::new("code", kind(["example.com", "v1", "Thing"]))
         }
     }
 
@@ -57,7 +50,7 @@ impl<F: Fn(&Imports) -> Answer + Send + Sync + 'static> Native for Code<F> {
 }
 
 fn empty() -> types::Response {
-    types::Response { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms: None }
+    types::Response::default()
 }
 
 fn called(limits: &Limits, code: impl Fn(&Imports) -> Answer + Send + Sync + 'static) -> Call<Response> {

@@ -82,7 +82,10 @@ fn check_response(response: &Response, raw: &types::Response, limits: &Limits) -
     law(bytes <= limits.text_bytes && longest.unwrap_or(0) <= TEXT, || format!("{bytes} bytes of text, {longest:?} in one"))?;
     for (child, raw) in response.children.iter().flatten().zip(raw.children.iter().flatten()) {
         let is_same = match (child, raw) {
-            (Child::Apply(object), types::Child::Apply(text)) => reads_as(object, text, limits),
+            (Child::Apply(child), types::Child::Apply(raw)) => {
+                child.strategy.map(|strategy| strategy.as_str()) == raw.strategy.map(strategy_name)
+                    && reads_as(&child.object, &raw.object, limits)
+            }
             (Child::Keep(reference), types::Child::Keep(raw)) => {
                 reference.key.name == raw.name
                     && reference.key.namespace == raw.namespace
@@ -98,6 +101,14 @@ fn check_response(response: &Response, raw: &types::Response, limits: &Limits) -
         _ => false,
     };
     law(is_same, || format!("the status reads as {:?}", response.status))
+}
+
+fn strategy_name(strategy: types::Strategy) -> &'static str {
+    match strategy {
+        types::Strategy::CreateOnly => "create-only",
+        types::Strategy::Apply => "apply",
+        types::Strategy::Recreate => "recreate",
+    }
 }
 
 fn reads_as(object: &Map<String, Value>, text: &[u8], limits: &Limits) -> bool {
@@ -136,7 +147,7 @@ fn describe(answer: &Answer) -> String {
                 .iter()
                 .flatten()
                 .map(|child| match child {
-                    types::Child::Apply(text) => format!("apply {}", lossy(text)),
+                    types::Child::Apply(child) => format!("apply {:?} {}", child.strategy, lossy(&child.object)),
                     types::Child::Keep(reference) => format!("keep {reference:?}"),
                 })
                 .collect();

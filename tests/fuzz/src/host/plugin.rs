@@ -82,7 +82,7 @@ pub(crate) struct Script {
 impl Script {
     /// Returns a plugin that wants nothing.
     pub(crate) fn new(name: &'static str, parent: &'static str) -> Self {
-        Self { name, parent, settings_schema: None, crds: Vec::new(), answer: Box::new(|_| Ok(empty())) }
+        Self { name, parent, settings_schema: None, crds: Vec::new(), answer: Box::new(|_| Ok(types::Response::default())) }
     }
 
     pub(crate) fn plugin(self, identity: &str) -> Result<Plugin, Failure> {
@@ -90,22 +90,16 @@ impl Script {
     }
 }
 
-fn empty() -> types::Response {
-    types::Response { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms: None }
-}
-
 impl Native for Script {
     fn describe(&self) -> types::Manifest {
         let child = |child: &ChildKind| types::ChildKind {
             kind: raw(kind(child.kind)),
             strategy: child.strategy,
+            // The API server is asked to replace only the kinds that are replaced anyway.
+            strongest_strategy: None,
             propagation: child.propagation,
         };
         types::Manifest {
-            name: self.name.to_owned(),
-            version: "1.0.0".to_owned(),
-            description: String::new(),
-            parent: raw(kind(self.parent)),
             children: CHILDREN.iter().map(child).collect(),
             reads: vec![types::ReadKind {
                 kind: raw(kind("v1/ConfigMap")),
@@ -113,9 +107,9 @@ impl Native for Script {
                 label_selector: None,
                 metadata_only: false,
             }],
-            finalizes: false,
             settings_schema: self.settings_schema.as_ref().map(|schema| schema.to_string().into_bytes()),
             crds: self.crds.iter().map(|crd| crd.to_string().into_bytes()).collect(),
+            ..types::Manifest::new(self.name, raw(kind(self.parent)))
         }
     }
 
@@ -255,7 +249,9 @@ fn child(random: &mut Random, is_clean: bool) -> types::Child {
         return types::Child::Keep(types::ObjectRef { kind, namespace: namespace(random), name: name(random) });
     }
     let object = object(random);
-    types::Child::Apply(text(random, &object, is_clean))
+    let strategies = [types::Strategy::CreateOnly, types::Strategy::Apply, types::Strategy::Recreate];
+    let strategy = random.chance(0.2).then(|| *random.pick(&strategies));
+    types::Child::Apply(types::DesiredChild { object: text(random, &object, is_clean), strategy })
 }
 
 fn word(random: &mut Random) -> String {

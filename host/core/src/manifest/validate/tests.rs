@@ -1,11 +1,11 @@
 use serde_json::json;
 
 use super::*;
-use crate::manifest::{ChildKind, Propagation, ReadKind, Strategy};
+use crate::manifest::{ChildKind, ReadKind, Strategy};
 
 fn child(group: &str, version: &str, kind: &str) -> ChildKind {
     let kind = GroupVersionKind::new(group, version, kind);
-    ChildKind { kind, strategy: Strategy::Apply, propagation: Propagation::Background }
+    ChildKind::new(kind, Strategy::Apply)
 }
 
 fn read(kind: &str, namespace: Option<&str>) -> ReadKind {
@@ -29,15 +29,11 @@ fn crd(name: &str, group: &str, kind: &str, served: bool) -> Value {
 
 fn manifest() -> Manifest {
     Manifest {
-        name: "echo".to_owned(),
-        version: "0.1.0".to_owned(),
-        description: String::new(),
-        parent: GroupVersionKind::new("example.com", "v1alpha1", "Echo"),
         children: vec![child("batch", "v1", "Job"), child("", "v1", "ConfigMap")],
         reads: vec![read("Secret", None), read("Secret", Some("kube-system"))],
-        finalizes: false,
         settings_schema: Some(json!({"type": "object"})),
         crds: vec![crd("echoes.example.com", "example.com", "Echo", true)],
+        ..Manifest::new("echo", "0.1.0", GroupVersionKind::new("example.com", "v1alpha1", "Echo"))
     }
 }
 
@@ -52,6 +48,24 @@ fn check(change: impl FnOnce(&mut Manifest), expected: &[&str]) {
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (found, expected) in found.iter().zip(expected) {
         assert!(found.contains(expected), "{found:?} should contain {expected:?}");
+    }
+}
+
+#[test]
+fn the_strongest_strategy_is_not_weaker_than_that_of_the_kind() {
+    for (strategy, strongest, problems) in [
+        (Strategy::Apply, Some(Strategy::Recreate), &[][..]),
+        (Strategy::Apply, Some(Strategy::Apply), &[]),
+        (Strategy::Recreate, Some(Strategy::CreateOnly), &["Job.v1.batch has the strategy recreate"]),
+        (Strategy::Apply, Some(Strategy::CreateOnly), &["create-only, which is weaker: name a stronger one"]),
+    ] {
+        check(
+            |manifest| {
+                manifest.children[0].strategy = strategy;
+                manifest.children[0].strongest_strategy = strongest;
+            },
+            problems,
+        );
     }
 }
 

@@ -41,8 +41,8 @@ fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
             Child::Keep(reference) => {
                 (Some(reference.kind.clone()), reference.key.namespace.clone(), Some(reference.key.name.clone()))
             }
-            Child::Apply(object) => {
-                let object = Value::Object(object.clone());
+            Child::Apply(child) => {
+                let object = Value::Object(child.object.clone());
                 let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
                 let kind = text("/apiVersion").zip(text("/kind"));
                 let kind = kind.map(|(api_version, kind)| GroupVersionKind::from_api_version(&api_version, &kind));
@@ -187,7 +187,7 @@ fn wait(message: &str) -> FinalizerAction {
 }
 
 fn apply(object: Value) -> Child {
-    Child::Apply(object.as_object().expect("an object").clone())
+    Child::from(object.as_object().expect("an object").clone())
 }
 
 #[test]

@@ -44,10 +44,16 @@ fn data() -> impl Strategy<Value = Value> {
     ])
 }
 
+pub(super) fn strategies() -> impl Strategy<Value = Option<manifest::Strategy>> {
+    use manifest::Strategy::{Apply, CreateOnly, Recreate};
+    select(vec![None, None, None, Some(CreateOnly), Some(Apply), Some(Recreate)])
+}
+
 pub(super) fn children() -> impl Strategy<Value = Child> {
     let labels = select(vec![json!(null), json!({"app": "x"}), json!({"app": 1}), json!({PLUGIN_LABEL: "forged"})]);
+    let child = (kinds(), names(), namespaces(), data(), labels, strategies());
     prop_oneof![
-        5 => (kinds(), names(), namespaces(), data(), labels).prop_map(|(kind, name, namespace, data, labels)| {
+        5 => child.prop_map(|(kind, name, namespace, data, labels, strategy)| {
             let kind = gvk(kind);
             let mut object = json!({
                 "apiVersion": kind.api_version(), "kind": kind.kind, "data": data,
@@ -57,12 +63,12 @@ pub(super) fn children() -> impl Strategy<Value = Child> {
             if let Some(namespace) = namespace {
                 object["metadata"]["namespace"] = json!(namespace);
             }
-            Child::Apply(object.as_object().expect("an object").clone())
+            Child::Apply(DesiredChild { object: object.as_object().expect("an object").clone(), strategy })
         }),
         1 => (kinds(), names(), namespaces())
             .prop_map(|(kind, name, namespace)| Child::Keep(ObjectRef { kind: gvk(kind), key: ObjectKey::new(namespace, name) })),
         1 => select(vec![json!({}), json!({"kind": "Job"}), json!({"apiVersion": "v1", "kind": "ConfigMap"})])
-            .prop_map(|object| Child::Apply(object.as_object().expect("an object").clone())),
+            .prop_map(|object| Child::from(object.as_object().expect("an object").clone())),
     ]
 }
 
@@ -119,7 +125,7 @@ pub(super) fn is_in_granted_namespace(world: &World, children: Option<&[Child]>,
 }
 
 fn names_namespace(child: &Child, name: &str) -> bool {
-    let Child::Apply(object) = child else { return false };
+    let Child::Apply(DesiredChild { object, .. }) = child else { return false };
     object["apiVersion"] == "v1" && object["kind"] == "Namespace" && object["metadata"]["name"] == name
 }
 
@@ -280,7 +286,7 @@ proptest! {
         let plan = world.plan();
         world.execute(&plan);
         for child in world.desired.iter().flatten() {
-            let Child::Apply(object) = child else { continue };
+            let Child::Apply(DesiredChild { object, .. }) = child else { continue };
             let object = Value::Object(object.clone());
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
             let refusals = |named: &dyn Fn(&ObjectRef) -> bool| {
@@ -364,14 +370,14 @@ proptest! {
             for wanted in world.desired.iter().flatten() {
                 let (kind, name) = match wanted {
                     Child::Keep(reference) => (reference.kind.kind.as_str(), reference.key.name.as_str()),
-                    Child::Apply(object) => (
+                    Child::Apply(DesiredChild { object, .. }) => (
                         object.get("kind").and_then(Value::as_str).unwrap_or_default(),
                         object.get("metadata").and_then(|metadata| metadata["name"].as_str()).unwrap_or_default(),
                     ),
                 };
                 let namespace = match wanted {
                     Child::Keep(reference) => reference.key.namespace.as_deref(),
-                    Child::Apply(object) => object.get("metadata").and_then(|metadata| metadata["namespace"].as_str()),
+                    Child::Apply(DesiredChild { object, .. }) => object.get("metadata").and_then(|metadata| metadata["namespace"].as_str()),
                 };
                 let in_other_namespace = namespace
                     .or(world.parent.key.namespace.as_deref())

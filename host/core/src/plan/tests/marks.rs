@@ -17,7 +17,9 @@ fn child() -> Desired {
     });
     let child =
         ObjectRef { kind: GroupVersionKind::from_api_version("v1", "Secret"), key: ObjectKey::new(Some("default"), "it") };
-    Desired { child, object: object.as_object().unwrap().clone(), digest: "digest".to_owned(), generated: Default::default() }
+    let object = object.as_object().unwrap().clone();
+    let (digest, strategy) = ("digest".to_owned(), manifest::Strategy::Apply);
+    Desired { child, object, digest, strategy, generated: Default::default() }
 }
 
 /// As webhooks do, either removes a mark or sets another value.

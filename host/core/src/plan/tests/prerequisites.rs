@@ -45,7 +45,7 @@ fn needs(object: &Value, other: &Value) -> bool {
 
 fn named(world: &World) -> Vec<Value> {
     let children = world.desired.iter().flatten().map(|child| match child {
-        Child::Apply(object) => Value::Object(object.clone()),
+        Child::Apply(child) => Value::Object(child.object.clone()),
         Child::Keep(reference) => json!({
             "apiVersion": reference.kind.api_version(), "kind": reference.kind.kind, "metadata": {"name": reference.key.name},
         }),

@@ -51,20 +51,13 @@ fn kind(kind: &str) -> types::GroupVersionKind {
 
 fn manifest(name: &str) -> types::Manifest {
     types::Manifest {
-        name: name.to_owned(),
-        version: "0.1.0".to_owned(),
-        description: String::new(),
-        parent: kind("ConfigMap"),
-        children: Vec::new(),
         reads: vec![types::ReadKind { kind: kind("Secret"), namespace: None, label_selector: None, metadata_only: false }],
-        finalizes: false,
-        settings_schema: None,
-        crds: Vec::new(),
+        ..types::Manifest::new(name, kind("ConfigMap"))
     }
 }
 
 fn response(requeue_after_ms: Option<u64>) -> types::Response {
-    types::Response { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms }
+    types::Response { requeue_after_ms, ..types::Response::default() }
 }
 
 impl Native for Reader {

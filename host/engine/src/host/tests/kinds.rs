@@ -29,15 +29,8 @@ fn kind(kind: &str) -> types::GroupVersionKind {
 impl Native for Looking {
     fn describe(&self) -> types::Manifest {
         types::Manifest {
-            name: "looking".to_owned(),
-            version: "0.1.0".to_owned(),
-            description: String::new(),
-            parent: kind("Thing"),
-            children: Vec::new(),
             reads: vec![types::ReadKind { kind: kind("Other"), namespace: None, label_selector: None, metadata_only: false }],
-            finalizes: false,
-            settings_schema: None,
-            crds: Vec::new(),
+            ..types::Manifest::new("looking", kind("Thing"))
         }
     }
 
@@ -53,7 +46,7 @@ impl Native for Looking {
             Err(_) => "an error",
         };
         let status = Some(json!({ "seen": seen }).to_string().into_bytes());
-        Ok(types::Response { children: None, status, conditions: Vec::new(), events: Vec::new(), requeue_after_ms: None })
+        Ok(types::Response { status, ..types::Response::default() })
     }
 
     fn finalize(&self, _: types::Request<'_>, _: &Imports) -> Result<types::Teardown, types::Failure> {

@@ -233,7 +233,7 @@ fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
     };
     let results = [
         ResultLine::Response(Response {
-            children: Some(vec![Child::Apply(text(&copy)), Child::Apply(text(&secret))]),
+            children: Some(vec![Child::from(text(&copy)), Child::from(text(&secret))]),
             status: Some(text(&json!({ "seen": telling() }))),
             conditions: vec![Condition {
                 kind: "Ready".to_owned(),

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use gyre_core::grants::{Grants, Kinds, Namespaces, Scope};
-use gyre_core::manifest::{ChildKind, Manifest, Propagation, Strategy};
+use gyre_core::manifest::{ChildKind, Manifest, Strategy};
 use gyre_core::outcome::ProblemKind;
 use gyre_core::plan::{Observed, Parent};
 use gyre_core::response::Child;
@@ -14,22 +14,15 @@ fn kind() -> GroupVersionKind {
 
 fn manifest(strategy: Strategy) -> Manifest {
     Manifest {
-        name: "site".to_owned(),
-        version: "1".to_owned(),
-        description: String::new(),
-        parent: GroupVersionKind::new("example.com", "v1", "Site"),
-        children: vec![ChildKind { kind: kind(), strategy, propagation: Propagation::Background }],
-        reads: Vec::new(),
-        finalizes: false,
-        settings_schema: None,
-        crds: Vec::new(),
+        children: vec![ChildKind::new(kind(), strategy)],
+        ..Manifest::new("site", "1", GroupVersionKind::new("example.com", "v1", "Site"))
     }
 }
 
 fn wanted(text: Option<&str>) -> Vec<Child> {
     let object = text
         .map(|text| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" }, "data": { "text": text } }));
-    object.iter().filter_map(|object| object.as_object().cloned()).map(Child::Apply).collect()
+    object.iter().filter_map(|object| object.as_object().cloned()).map(Child::from).collect()
 }
 
 fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent {

@@ -259,7 +259,7 @@ fn is_orphaned(object: &Value) -> bool {
 
 /// Checks that a written object names its owner, and has no fields of the API server.
 fn check_marks(world: &World, desired: &Desired, uid: Option<&str>) -> Result<(), Failure> {
-    let Desired { child, object, digest, generated: _ } = desired;
+    let Desired { child, object, digest, strategy: _, generated: _ } = desired;
     let metadata = &object["metadata"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
     law(metadata["labels"][PLUGIN_LABEL] == PLUGIN, || "no label of the plugin".to_owned())?;
