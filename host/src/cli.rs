@@ -484,8 +484,9 @@ fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
         bail!(WrongArguments("there is no code cache to compile into: name a directory with --code-cache".to_owned()));
     };
     for path in &arguments.plugins {
-        let plugin = open(&sandbox, path)?;
-        if plugin.compile().source == CodeSource::Compiled && !sandbox.is_compiled(&read(path)?) {
+        let plugins = open(&sandbox, path)?;
+        let is_compiled = plugins.iter().any(|plugin| plugin.compile().source == CodeSource::Compiled);
+        if is_compiled && !sandbox.is_compiled(&read(path)?) {
             // A host that compiles in another process relies on this exit code: `NOT_KEPT`.
             bail!(WrongArguments(format!(
                 "cannot keep the code of {} in {}: name a directory with --code-cache that only you, or root, may write to",
@@ -502,7 +503,13 @@ fn crds(arguments: &CrdsArguments) -> anyhow::Result<()> {
     let sandbox = code.sandbox()?;
     let mut crds = Vec::new();
     for path in plugins {
-        crds.extend_from_slice(&open(&sandbox, path)?.manifest().crds);
+        let plugins = open(&sandbox, path)?;
+        // Reconcilers of a plugin may contain the same definition.
+        for crd in plugins.iter().flat_map(|plugin| plugin.manifest().crds.clone()) {
+            if !crds.contains(&crd) {
+                crds.push(crd);
+            }
+        }
     }
     match objects.format {
         ObjectFormat::Yaml => print_documents(crds.iter().map(serde_saphyr::to_string)),

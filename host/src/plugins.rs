@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use gyre_engine::error::error_chain;
-use gyre_sandbox::{Plugin, Sandbox};
+use gyre_sandbox::{Reconcilers, Sandbox};
 use tracing::info;
 
 use crate::plugins::apart::{Compiled, Compiler};
@@ -38,7 +38,12 @@ impl Error {
 
 /// Loads a plugin. If there is a compiler, it compiles in another process, because the compiler
 /// takes tens of megabytes that this process would keep, and hundreds for some plugins.
-pub(crate) fn load_file(sandbox: &Sandbox, path: &Path, bytes: &[u8], compiler: Option<&Compiler>) -> Result<Plugin, Error> {
+pub(crate) fn load_file(
+    sandbox: &Sandbox,
+    path: &Path,
+    bytes: &[u8],
+    compiler: Option<&Compiler>,
+) -> Result<Reconcilers, Error> {
     let _shown = compiling::announce(sandbox, path, bytes);
     if let Some(compiler) = compiler.filter(|_| !sandbox.is_compiled(bytes)) {
         match compiler.compile(path) {
@@ -54,7 +59,7 @@ pub(crate) fn load_file(sandbox: &Sandbox, path: &Path, bytes: &[u8], compiler: 
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
 
 /// Reads, compiles and loads a plugin, for commands.
-pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
+pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Reconcilers> {
     let bytes = read(path)?;
     let _shown = compiling::announce(sandbox, path, &bytes);
     load(sandbox, &bytes).map_err(|error| {
@@ -70,12 +75,14 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Loads a plugin, and compiles it if its code is not in the cache.
-pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Plugin, gyre_sandbox::load::Error> {
-    let plugin = sandbox.load(bytes)?;
-    let manifest = plugin.manifest();
-    info!(
-        plugin = manifest.name, version = manifest.version, digest = %plugin.digest(),
-        compiled = ?plugin.compile().source, took = ?plugin.compile().duration, "loaded"
-    );
-    Ok(plugin)
+pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Reconcilers, gyre_sandbox::load::Error> {
+    let plugins = sandbox.load_all(bytes)?;
+    for plugin in plugins.iter() {
+        let manifest = plugin.manifest();
+        info!(
+            plugin = manifest.name, version = manifest.version, digest = %plugin.digest(),
+            compiled = ?plugin.compile().source, took = ?plugin.compile().duration, "loaded"
+        );
+    }
+    Ok(plugins)
 }

@@ -1,6 +1,6 @@
 //! Converts JSON to the author's types, for components and for native tests.
 
-use serde_json::{Value, from_slice};
+use serde_json::from_slice;
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;

@@ -240,21 +240,31 @@ pub use gyre_sdk_derive::Schema;
 /// ```
 pub use gyre_sdk_derive::Settings;
 
-/// Exports a [`Reconciler`] from the component of this crate.
+/// Exports the [`Reconciler`]s of a component: `export!(Orders)`, or `export!(Orders, Invoices)`.
+///
+/// Each is mounted by itself, with its own settings, grants and workers. Their manifests have
+/// different names: see [`Manifest::named`].
 ///
 /// For other targets than Wasm it exports nothing, so that the crate also builds natively for its
-/// tests. A component can have only one reconciler, counting all crates that are linked into it.
+/// tests. A component can have only one `export!`, counting all crates that are linked into it.
 #[macro_export]
 macro_rules! export {
-    ($reconciler:ty) => {
+    ($($reconciler:ty),+ $(,)?) => {
         const _: () = {
             #[cfg(target_family = "wasm")]
-            type Exported = $crate::component::Component<$reconciler>;
+            struct Reconcilers;
+            #[cfg(target_family = "wasm")]
+            impl $crate::component::Reconcilers for Reconcilers {
+                const ALL: &'static [$crate::component::Exported] =
+                    &[$($crate::component::Exported::of::<$reconciler>()),+];
+            }
+            #[cfg(target_family = "wasm")]
+            type Exported = $crate::component::Component<Reconcilers>;
             #[cfg(target_family = "wasm")]
     $crate::bindings::export!(Exported with_types_in $crate::bindings);
 
             const fn is_a_reconciler<R: $crate::Reconciler>() {}
-            is_a_reconciler::<$reconciler>();
+            $(is_a_reconciler::<$reconciler>();)+
         };
     };
 }

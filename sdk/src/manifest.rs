@@ -145,6 +145,13 @@ impl Manifest {
         }
     }
 
+    /// Sets the name, e.g. that of the second reconciler of a crate: `manifest!` gives it the name
+    /// of the package.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// Sets the description, one sentence for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();

@@ -8,7 +8,7 @@ use gyre_core::grants::Namespaces;
 use gyre_core::manifest::Manifest;
 use gyre_engine::program::Program;
 use gyre_input::settings;
-use gyre_sandbox::{Digest, Sandbox};
+use gyre_sandbox::{Digest, Reconcilers, Sandbox};
 use gyre_sdk::Reconciler;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -40,16 +40,28 @@ impl Plugin {
         }
     }
 
-    /// Loads a component from a file.
+    /// Loads a component with one reconciler from a file.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is no plugin.
+    /// If it cannot be read, is no plugin, or has several reconcilers.
     pub fn wasm(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Self::open(path.as_ref(), None)
+    }
+
+    /// Loads the reconciler of this name from a component with several.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, is no plugin, or has no such reconciler.
+    pub fn wasm_reconciler(path: impl AsRef<Path>, name: &str) -> Result<Self> {
+        Self::open(path.as_ref(), Some(name))
+    }
+
+    fn open(path: &Path, reconciler: Option<&str>) -> Result<Self> {
         let wrong = |error: anyhow::Error| Error::new(format!("the plugin {}: {error:#}", path.display()));
         let bytes = std::fs::read(path).map_err(|error| wrong(anyhow::Error::new(error).context("cannot read it")))?;
-        load(&bytes).map_err(wrong)
+        load(&bytes, reconciler).map_err(wrong)
     }
 
     /// Loads a component.
@@ -58,7 +70,7 @@ impl Plugin {
     ///
     /// If it is no plugin.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Ok(load(bytes)?)
+        Ok(load(bytes, None)?)
     }
 
     /// Returns a mount with these settings and all grants that the manifest declares.
@@ -80,14 +92,14 @@ impl Plugin {
 }
 
 /// Compiles each component once in a process.
-fn load(bytes: &[u8]) -> anyhow::Result<Plugin> {
+fn load(bytes: &[u8], reconciler: Option<&str>) -> anyhow::Result<Plugin> {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
+    static LOADED: Mutex<Vec<(Digest, Reconcilers)>> = Mutex::new(Vec::new());
     let digest = Digest::of(bytes);
     // One at a time, because parallel tests often load the same component.
     let mut loaded = LOADED.lock();
-    if let Some(plugin) = loaded.iter().find(|plugin| *plugin.0.digest() == digest) {
-        return Ok(plugin.clone());
+    if let Some((_, plugins)) = loaded.iter().find(|(known, _)| *known == digest) {
+        return Ok(Plugin(plugins.select(reconciler)?));
     }
     let sandbox = match SANDBOX.get() {
         Some(sandbox) => sandbox,
@@ -96,7 +108,7 @@ fn load(bytes: &[u8]) -> anyhow::Result<Plugin> {
             SANDBOX.get_or_init(|| sandbox)
         }
     };
-    let plugin = Plugin(sandbox.load(bytes)?);
-    loaded.push(plugin.clone());
-    Ok(plugin)
+    let plugins = sandbox.load_all(bytes)?;
+    loaded.push((digest, plugins.clone()));
+    Ok(Plugin(plugins.select(reconciler)?))
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use gyre_artifacts::probes::{CHOOSY, FINALIZING, STRATEGIES, VERSIONED};
+use gyre_artifacts::probes::{CHOOSY, FINALIZING, STRATEGIES, TWOFOLD, VERSIONED};
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
@@ -60,6 +60,57 @@ fn assert_exist(cluster: &Cluster, namespace: &str, names: &[&str]) {
     for name in names {
         assert!(cluster.get(namespace, "configmap", name).is_some(), "{namespace}/{name} is gone");
     }
+}
+
+#[test]
+fn each_reconciler_of_a_plugin_is_a_mount_of_its_own() {
+    let name = "reconcilers";
+    let Some(cluster) = Cluster::for_test(name, &[name]) else { return };
+    let folder = Folder::new();
+    let config = |grants: &str| {
+        format!(
+            "
+            defaults: {{namespaces: [{name}], quarantineAfter: 1}}
+            mounts:
+              - {{plugin: {TWOFOLD}, reconciler: twofold, workers: 2, settings: {{prefix: 'to '}}}}
+              - {{plugin: {TWOFOLD}, reconciler: backward, workers: 3{grants}}}
+            "
+        )
+    };
+    let host = host(&cluster, &folder, name, &config(""));
+    let parent = |kind: &str, text: &str| guest(kind, name, &kind.to_lowercase(), json!({ "text": text }));
+    cluster.apply_all(&[parent("Twofold", "one"), parent("Backward", "one")]);
+    await_data(&cluster, name, "twofold", "text", "to one");
+    await_data(&cluster, name, "backward", "text", "eno");
+    let workers = |mount: &str| host.metric("controller_runtime_max_concurrent_reconciles", &[&format!("\"{mount}\"")]);
+    assert_eq!(["twofold", "backward"].map(workers), [2.0, 3.0]);
+    let owner = |child: &str| cluster.get(name, "configmap", child).unwrap()["metadata"]["labels"]["gyre.dev/plugin"].clone();
+    assert_eq!(["twofold", "backward"].map(owner), ["twofold", "backward"]);
+
+    // The faults of one do not stop the other.
+    cluster.apply(&parent("Backward", "trap").to_string());
+    cluster.reason(name, "backward", "backward", "Ready", "Trapped");
+    cluster.eventually("a quarantine", || Some(()).filter(|()| host.state_of("backward")["quarantine"] != Value::Null));
+    assert_eq!(host.state_of("twofold")["quarantine"], Value::Null);
+    cluster.apply(&parent("Twofold", "two").to_string());
+    await_data(&cluster, name, "twofold", "text", "to two");
+
+    // Nor do the grants of one concern the other.
+    folder.put(CONFIG, config(", grants: {children: []}"));
+    cluster.apply(&parent("Backward", "two").to_string());
+    cluster.reason(name, "backward", "backward", "Ready", "KindNotGranted");
+    cluster.apply(&parent("Twofold", "three").to_string());
+    await_data(&cluster, name, "twofold", "text", "to three");
+
+    // A reconciler that is no longer mounted.
+    let only = format!("mounts:\n- {{plugin: {TWOFOLD}, reconciler: backward, namespaces: [{name}]}}\n");
+    folder.put(CONFIG, only);
+    cluster.eventually("one to be unmounted", || host.find_state_of("twofold").is_none().then_some(()));
+    await_data(&cluster, name, "backward", "text", "owt");
+    let problems = refused_problems(&cluster, &host, || {
+        folder.put(CONFIG, format!("mounts:\n- {{plugin: {TWOFOLD}}}\n"));
+    });
+    assert!(problems.contains("has several reconcilers: twofold and backward; name one of them"), "{problems}");
 }
 
 #[test]

@@ -314,7 +314,54 @@ fn a_plugin_is_inspected() {
     let (code, said) = gyre(&["inspect", gyre_artifacts::ECHO, "-o", "json"]);
     assert_eq!(code, Some(0), "{said}");
     let inspected: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(inspected["manifest"]["parent"]["kind"], "Echo");
+    assert_eq!(inspected["manifests"][0]["parent"]["kind"], "Echo");
     assert_eq!(inspected["bytes"], fs::metadata(gyre_artifacts::ECHO).unwrap().len());
     assert_eq!(inspected["defaultGrants"]["writeNamespaces"], "parent");
+}
+
+#[test]
+fn commands_take_the_reconciler_that_fits_the_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    let parent = |kind: &str| {
+        format!("apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it, namespace: default}}\nspec: {{text: one}}\n")
+    };
+    let (twofold, backward) = (put("twofold.yaml", &parent("Twofold")), put("backward.yaml", &parent("Backward")));
+    let plugin = gyre_artifacts::probes::TWOFOLD;
+
+    let (code, said) = gyre(&["render", plugin, "-f", &twofold]);
+    assert_eq!((code, said.contains("text: one"), said.contains("text: eno")), (Some(0), true, false), "{said}");
+    let (code, said) = gyre(&["render", plugin, "-f", &backward]);
+    assert_eq!((code, said.contains("text: one"), said.contains("text: eno")), (Some(0), false, true), "{said}");
+    let (code, said) = gyre(&["render", plugin, "--reconciler", "backward", "-f", &twofold]);
+    assert!(code != Some(0) && said.contains("nothing for the plugin to reconcile"), "{said}");
+    let (code, said) = gyre(&["render", plugin, "--reconciler", "forward", "-f", &twofold]);
+    assert!(code != Some(0) && said.contains("no reconciler forward, only twofold and backward"), "{said}");
+
+    let (_, said) = gyre(&["inspect", plugin]);
+    for line in ["plugin       twofold", "reconciles   Twofold of", "plugin       backward", "reconciles   Backward of"] {
+        assert!(said.lines().any(|said| said.starts_with(line)), "{said}");
+    }
+    let (_, said) = gyre(&["crds", plugin]);
+    assert_eq!(said.matches("kind: CustomResourceDefinition").count(), 2, "{said}");
+    let (_, said) = gyre(&["rbac", "--plugin", plugin]);
+    assert!(said.contains("twofolds") && said.contains("backwards"), "{said}");
+
+    // The settings of a case are those of the reconciler of its object.
+    put("cases/one/object.yaml", &parent("Twofold"));
+    put("cases/one/settings.yaml", "prefix: 'to '\n");
+    put("cases/other/object.yaml", &parent("Backward"));
+    let cases = folder.path().join("cases").display().to_string();
+    let (code, said) = gyre(&["test", plugin, &cases, "--update"]);
+    assert_eq!(code, Some(0), "{said}");
+    let expected = |case: &str| fs::read_to_string(folder.path().join("cases").join(case).join("expected.yaml")).unwrap();
+    assert!(expected("one").contains("text: to one"), "{}", expected("one"));
+    assert!(expected("other").contains("text: eno"), "{}", expected("other"));
+    let (code, said) = gyre(&["check", plugin, "-f", &backward, "--cases", "3"]);
+    assert_eq!(code, Some(0), "{said}");
 }

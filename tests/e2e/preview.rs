@@ -339,7 +339,7 @@ fn compare_with_host(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
 fn mount(plugin: &str) -> String {
     let output = Command::new(GYRE).args(["inspect", plugin, "-o", "json"]).output().expect("gyre runs");
     let inspected: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    inspected["manifest"]["name"].as_str().expect("a name").to_owned()
+    inspected["manifests"][0]["name"].as_str().expect("a name").to_owned()
 }
 
 #[test]

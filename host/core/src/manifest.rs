@@ -5,7 +5,7 @@ mod validate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::validate::{Error, Violation};
+pub use self::validate::{Error, Violation, validate_all};
 use crate::object::GroupVersionKind;
 
 /// How an existing child is changed to the desired state. The order is from weak to strong.

@@ -173,7 +173,7 @@ impl Program {
         }
     }
 
-    /// Returns whether plugin (by digest), configuration and shadow are the same.
+    /// Returns whether reconciler (by digest and name), configuration and shadow are the same.
     pub fn is_same(&self, other: &Self) -> bool {
         let has_same_shadow = match (&self.shadow, &other.shadow) {
             (None, None) => true,
@@ -183,11 +183,11 @@ impl Program {
         has_same_shadow && self.same_except_shadow(other)
     }
 
-    /// Returns whether plugin (by digest) and configuration are the same.
+    /// Returns whether reconciler (by digest and name) and configuration are the same.
     pub fn same_except_shadow(&self, other: &Self) -> bool {
         // Destructured, so that no new field is forgotten.
         let Self { name, plugin, settings, policy, namespaces, selector, grants, reads, impersonate, shadow: _ } = self;
-        plugin.digest() == other.plugin.digest()
+        plugin.is_same(&other.plugin)
             && *name == other.name
             && *settings == other.settings
             && *policy == other.policy

@@ -36,6 +36,11 @@ impl Drop for Linked {
 }
 
 impl Linked {
+    /// The same component with another identity, so with other instances.
+    pub(crate) fn with_id(&self, id: u64) -> Self {
+        Self { id, digest: self.digest, prepared: self.prepared.clone(), shared: Arc::clone(&self.shared) }
+    }
+
     pub(crate) fn run<T>(
         &self,
         context: Context<'_>,

@@ -1,7 +1,7 @@
 //! Runs plugins: WebAssembly components, each call in its own sandbox and within limits.
 //!
 //! ```text
-//!   bytes ──▶ load ──▶ cache ──▶ compile ──▶ link ──▶ describe ──▶ Plugin
+//!   bytes ──▶ load ──▶ cache ──▶ compile ──▶ link ──▶ describe ──▶ Reconcilers ──▶ Plugin, …
 //!
 //!   Input ──▶ gate ──▶ instance, fresh or idle ──▶ plugin ──▶ answer ──▶ Call
 //!               │            │      │                 │  ▲        │
@@ -10,7 +10,7 @@
 //!                                                HostImports, console
 //! ```
 //!
-//! A [`Sandbox`] turns bytes into a [`Plugin`]. A [`Plugin`] turns an [`Input`] into a [`Call`]:
+//! A [`Sandbox`] turns bytes into [`Reconcilers`], each a [`Plugin`]. A [`Plugin`] turns an [`Input`] into a [`Call`]:
 //! the answer or a [`call::Error`], the usage, and the host's [`HostImports`], which recorded the
 //! reads and the log. Functions are synchronous: call them from threads that may block.
 //!
@@ -74,5 +74,5 @@ pub use gate::TICK;
 pub use host_imports::{Bytes, HostImports, LogLevel, LogLine, LogSource, ReadError};
 pub use limits::{Limits, Reuse};
 pub use options::{Error, Options};
-pub use plugin::{CodeSource, CompileReport, Plugin};
+pub use plugin::{CodeSource, CompileReport, Plugin, Reconcilers};
 pub use sandbox::Sandbox;

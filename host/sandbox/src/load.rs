@@ -1,6 +1,6 @@
 //! Turns bytes into a plugin, or explains why they are none.
 
-use gyre_core::text::displayed;
+use gyre_core::text::{displayed, list};
 use wasmtime::component::{Component, Linker};
 
 use crate::call;
@@ -55,6 +55,23 @@ pub enum Error {
     /// `describe` did not answer.
     #[error("the plugin's function `describe` failed")]
     Describe(#[source] call::Error),
+    /// `describe` returned no manifest.
+    #[error("the plugin has no reconciler: its function `describe` returned no manifest")]
+    NoReconciler,
+    /// The plugin has several reconcilers, and none is named.
+    #[error("the plugin has several reconcilers: {}", list(reconcilers))]
+    ReconcilerNotNamed {
+        /// Their names.
+        reconcilers: Vec<String>,
+    },
+    /// The plugin has no reconciler of that name.
+    #[error("the plugin has no reconciler {name}, only {}", list(reconcilers))]
+    NoSuchReconciler {
+        /// The name.
+        name: String,
+        /// The names of its reconcilers.
+        reconcilers: Vec<String>,
+    },
     /// The manifest violates the contract.
     #[error("the plugin's manifest is not valid")]
     Manifest(#[source] gyre_core::manifest::Error),
@@ -75,6 +92,9 @@ impl Error {
             Self::NotAPlugin { .. } => "NotAPlugin",
             Self::TooLarge { .. } => "PluginTooLarge",
             Self::Describe(_) => "DescribeFailed",
+            Self::NoReconciler => "NoReconciler",
+            Self::ReconcilerNotNamed { .. } => "ReconcilerNotNamed",
+            Self::NoSuchReconciler { .. } => "NoSuchReconciler",
             Self::Manifest(_) => "InvalidManifest",
             Self::Internal(_) => "SandboxFailed",
         }
@@ -91,7 +111,8 @@ impl Error {
             Self::UnknownImport { .. } => "build it for wasm32-wasip2, with no imports but those of the contract and WASI",
             Self::NotAPlugin { .. } => "give a component of the world gyre:plugin/plugin, such as gyre_sdk::export! defines",
             Self::TooLarge { .. } => "make it smaller, or allow its mount more memory",
-            Self::Describe(_) => "correct its function `describe`",
+            Self::Describe(_) | Self::NoReconciler => "correct its function `describe`",
+            Self::ReconcilerNotNamed { .. } | Self::NoSuchReconciler { .. } => "name one of them",
             Self::Manifest(_) => "correct it, and build the plugin again",
             Self::Internal(_) => "start gyre again; if that does not help, it is a defect of gyre",
         }

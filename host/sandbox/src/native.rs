@@ -35,7 +35,8 @@ use crate::state::{Access, CallState};
 use crate::wit::latest;
 pub use crate::wit::latest::types;
 
-/// The exports of a component, as native code. A panic ends the call like a trap.
+/// The exports of a component with one reconciler, as native code. A panic ends the call like a
+/// trap.
 pub trait Native: Send + Sync + 'static {
     /// Like `describe`.
     fn describe(&self) -> types::Manifest;
@@ -123,8 +124,9 @@ impl Code {
     pub(crate) fn describe(&self) -> Result<Manifest, load::Error> {
         let limits = Limits::default();
         let described =
-            self.run(closed(), &limits, |native, _| native.describe(), |_, raw, limits| latest::manifest(raw, limits));
-        let manifest = described.result.map_err(load::Error::Describe)?;
+            self.run(closed(), &limits, |native, _| native.describe(), |_, raw, limits| latest::manifests(vec![raw], limits));
+        let manifests = described.result.map_err(load::Error::Describe)?;
+        let manifest = manifests.into_iter().next().ok_or(load::Error::NoReconciler)?;
         manifest.validate().map_err(load::Error::Manifest)?;
         Ok(manifest)
     }

@@ -1,4 +1,4 @@
-//! A loaded plugin, and its calls.
+//! The reconcilers of a loaded plugin, and their calls.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -38,15 +38,27 @@ pub struct CompileReport {
     pub duration: Duration,
 }
 
-/// A component, or native code in tests, that is loaded and described. Cheap to clone.
+/// A reconciler of a component, or native code in tests, that is loaded and described. Cheap to
+/// clone.
 #[derive(Clone)]
-pub struct Plugin(Arc<Inner>);
+pub struct Plugin {
+    reconciler: Arc<Reconciler>,
+    component: Arc<Loaded>,
+}
 
-struct Inner {
-    code: Code,
-    manifest: Arc<Manifest>,
+/// All reconcilers of a component: at least one, each with a name of its own. Cheap to clone.
+#[derive(Clone)]
+pub struct Reconcilers(Arc<Loaded>);
+
+struct Loaded {
+    reconcilers: Vec<Arc<Reconciler>>,
     imports: Vec<String>,
     compile: CompileReport,
+}
+
+struct Reconciler {
+    code: Code,
+    manifest: Arc<Manifest>,
 }
 
 enum Code {
@@ -54,11 +66,51 @@ enum Code {
     Native(native::Code),
 }
 
-impl Plugin {
-    pub(crate) fn new(linked: Linked, manifest: Manifest, imports: Vec<String>, compile: CompileReport) -> Self {
-        let code = Code::Component(linked);
-        Self(Arc::new(Inner { code, manifest: Arc::new(manifest), imports, compile }))
+impl Reconcilers {
+    pub(crate) fn new(
+        described: Vec<(Linked, Manifest)>,
+        imports: Vec<String>,
+        compile: CompileReport,
+    ) -> Result<Self, load::Error> {
+        if described.is_empty() {
+            return Err(load::Error::NoReconciler);
+        }
+        let reconciler = |(linked, manifest): (Linked, Manifest)| {
+            Arc::new(Reconciler { code: Code::Component(linked), manifest: Arc::new(manifest) })
+        };
+        let reconcilers = described.into_iter().map(reconciler).collect();
+        Ok(Self(Arc::new(Loaded { reconcilers, imports, compile })))
     }
+
+    /// Each of them, in the order of `describe`.
+    pub fn iter(&self) -> impl Iterator<Item = Plugin> {
+        let component = &self.0;
+        component
+            .reconcilers
+            .iter()
+            .map(|reconciler| Plugin { reconciler: Arc::clone(reconciler), component: Arc::clone(component) })
+    }
+
+    /// The reconciler of this name, or the only one.
+    ///
+    /// # Errors
+    /// The names that could be given.
+    pub fn select(&self, name: Option<&str>) -> Result<Plugin, load::Error> {
+        let reconcilers = || self.iter().map(|plugin| plugin.manifest().name.clone()).collect();
+        let mut all = self.iter();
+        match (name, all.next(), all.next()) {
+            (Some(name), ..) => self
+                .iter()
+                .find(|plugin| plugin.manifest().name == name)
+                .ok_or_else(|| load::Error::NoSuchReconciler { name: name.to_owned(), reconcilers: reconcilers() }),
+            (None, Some(only), None) => Ok(only),
+            (None, Some(_), Some(_)) => Err(load::Error::ReconcilerNotNamed { reconcilers: reconcilers() }),
+            (None, None, _) => Err(load::Error::NoReconciler),
+        }
+    }
+}
+
+impl Plugin {
 
     /// Makes a plugin of native code, for tests. `identity` distinguishes it from other versions.
     ///
@@ -69,12 +121,24 @@ impl Plugin {
         let code = native::Code::new(identity, native);
         let manifest = Arc::new(code.describe()?);
         let compile = CompileReport { source: CodeSource::Native, duration: started.elapsed() };
-        Ok(Self(Arc::new(Inner { code: Code::Native(code), manifest, imports: Vec::new(), compile })))
+        let reconciler = Arc::new(Reconciler { code: Code::Native(code), manifest });
+        let component = Loaded { reconcilers: vec![Arc::clone(&reconciler)], imports: Vec::new(), compile };
+        Ok(Self { reconciler, component: Arc::new(component) })
+    }
+
+    /// All reconcilers of its component.
+    pub fn siblings(&self) -> Reconcilers {
+        Reconcilers(Arc::clone(&self.component))
+    }
+
+    /// Returns whether both are the same reconciler of the same bytes.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.digest() == other.digest() && self.manifest().name == other.manifest().name
     }
 
     /// The identity of the plugin.
     pub fn digest(&self) -> &Digest {
-        match &self.0.code {
+        match &self.reconciler.code {
             Code::Component(linked) => &linked.digest,
             Code::Native(code) => &code.digest,
         }
@@ -82,7 +146,7 @@ impl Plugin {
 
     /// The manifest, which is valid.
     pub fn manifest(&self) -> &Manifest {
-        &self.0.manifest
+        &self.reconciler.manifest
     }
 
     /// The version of the contract (`gyre:plugin`) that it was built for.
@@ -92,17 +156,17 @@ impl Plugin {
 
     /// The names and versions of the imported interfaces, in order; empty for native code.
     pub fn imports(&self) -> &[String] {
-        &self.0.imports
+        &self.component.imports
     }
 
     /// The source of its machine code, and the time that it took.
     pub fn compile(&self) -> CompileReport {
-        self.0.compile
+        self.component.compile
     }
 
     /// The number of its idle instances.
     pub fn idle_instances(&self) -> usize {
-        match &self.0.code {
+        match &self.reconciler.code {
             Code::Component(linked) => linked.shared.idle.count(linked.id),
             Code::Native(_) => 0,
         }
@@ -114,10 +178,11 @@ impl Plugin {
     /// # Errors
     /// The plugin's objection, or the reason why it gave no answer.
     pub fn validate_settings(&self, settings: &[u8], limits: &Limits) -> Result<(), settings::Error> {
-        let result = match &self.0.code {
+        let result = match &self.reconciler.code {
             Code::Component(linked) => {
                 let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
-                linked.run(context, limits, |instance, store| instance.validate_settings(store, settings)).result
+                let name = &self.manifest().name;
+                linked.run(context, limits, |instance, store| instance.validate_settings(store, name, settings)).result
             }
             Code::Native(code) => code.validate_settings(settings, limits),
         };
@@ -136,14 +201,13 @@ impl Plugin {
     /// The result depends only on `input`, `limits` and the answers of `imports`, unless instances
     /// are reused and the plugin keeps state.
     pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
-        let Input { parent, settings, .. } = *input;
+        let request = self.request(input);
         let context = self.context(input, imports);
-        let outcome = match &self.0.code {
+        let outcome = match &self.reconciler.code {
             Code::Component(linked) => {
-                linked.run(context, limits, |instance, store| instance.reconcile(store, parent, settings, limits))
+                linked.run(context, limits, |instance, store| instance.reconcile(store, request, limits))
             }
             Code::Native(code) => {
-                let request = types::Request { parent, settings };
                 code.run(context, limits, |native, imports| native.reconcile(request, imports), latest::reconciled)
             }
         };
@@ -152,22 +216,26 @@ impl Plugin {
 
     /// Asks for the desired children of a parent that is being deleted. Like [`Plugin::reconcile`].
     pub fn finalize(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
-        let Input { parent, settings, .. } = *input;
+        let request = self.request(input);
         let context = self.context(input, imports);
-        let outcome = match &self.0.code {
+        let outcome = match &self.reconciler.code {
             Code::Component(linked) => {
-                linked.run(context, limits, |instance, store| instance.finalize(store, parent, settings, limits))
+                linked.run(context, limits, |instance, store| instance.finalize(store, request, limits))
             }
             Code::Native(code) => {
-                let request = types::Request { parent, settings };
                 code.run(context, limits, |native, imports| native.finalize(request, imports), latest::finalized)
             }
         };
         outcome.into_call()
     }
 
+    fn request<'a>(&'a self, input: &Input<'a>) -> types::Request<'a> {
+        let Input { parent, settings, .. } = *input;
+        types::Request { reconciler: &self.manifest().name, parent, settings }
+    }
+
     fn context<'a>(&self, input: &Input<'a>, imports: Box<dyn HostImports>) -> Context<'a> {
-        let access = Access::Open { imports, manifest: Arc::clone(&self.0.manifest) };
+        let access = Access::Open { imports, manifest: Arc::clone(&self.reconciler.manifest) };
         Context { seed: input.seed, now: input.now, access }
     }
 }

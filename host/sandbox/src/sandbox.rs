@@ -16,7 +16,7 @@ use crate::idle::Idle;
 use crate::limits::Limits;
 use crate::load;
 use crate::options::{Error, Options};
-use crate::plugin::{CodeSource, CompileReport, Plugin};
+use crate::plugin::{CodeSource, CompileReport, Plugin, Reconcilers};
 use crate::shared::Shared;
 use crate::state::{Access, CallState};
 use crate::wasi;
@@ -50,12 +50,20 @@ impl Sandbox {
         Ok(Self { shared: Arc::new(shared), linker, cache: options.cache_dir.map(Cache::new), compiled })
     }
 
+    /// Loads a component that has one reconciler: see [`Sandbox::load_all`].
+    ///
+    /// # Errors
+    /// The defect of the bytes, or the names of the reconcilers if there are several.
+    pub fn load(&self, bytes: &[u8]) -> Result<Plugin, load::Error> {
+        self.load_all(bytes)?.select(None)
+    }
+
     /// Compiles a component, or loads it from the cache, and calls `describe`. Blocks the thread:
     /// compiling takes about 100 ms for a plugin in Rust, and seconds for JavaScript or Python.
     ///
     /// # Errors
     /// The defect of the bytes.
-    pub fn load(&self, bytes: &[u8]) -> Result<Plugin, load::Error> {
+    pub fn load_all(&self, bytes: &[u8]) -> Result<Reconcilers, load::Error> {
         load::check_header(bytes)?;
         let digest = Digest::of(bytes);
         let started = Instant::now();
@@ -68,9 +76,11 @@ impl Sandbox {
         let limits = Limits { memory_bytes: self.shared.max_memory_bytes, ..Limits::default() };
         let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
         let outcome = linked.run(context, &limits, |instance, store| instance.describe(store, &limits));
-        let manifest = outcome.result.map_err(load::Error::Describe)?;
-        manifest.validate().map_err(load::Error::Manifest)?;
-        Ok(Plugin::new(linked, manifest, imports, compile))
+        let manifests = outcome.result.map_err(load::Error::Describe)?;
+        validate_all(&manifests).map_err(load::Error::Manifest)?;
+        // Reconcilers do not share instances: each has an identity of its own.
+        let described = manifests.into_iter().map(|manifest| (linked.with_id(next_id()), manifest)).collect();
+        Reconcilers::new(described, imports, compile)
     }
 
     /// Returns whether [`Sandbox::load`] would find this component on disk.

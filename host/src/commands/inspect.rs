@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::Scope;
+use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_engine::telemetry::time::Took;
 use gyre_sandbox::{CodeSource, Plugin};
@@ -19,7 +20,7 @@ use crate::plugins::open;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   gyre inspect echo.wasm
-  gyre inspect echo.wasm -o json | jq .manifest.children";
+  gyre inspect echo.wasm -o json | jq '.manifests[].children'";
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
@@ -34,10 +35,11 @@ pub(crate) struct InspectArguments {
 }
 
 pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
-    let plugin = open(&arguments.code.sandbox()?, &arguments.plugin)?;
+    let plugins: Vec<Plugin> = open(&arguments.code.sandbox()?, &arguments.plugin)?.iter().collect();
     let path = &arguments.plugin;
     let bytes = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-    arguments.report.format.print(|| Ok(as_text(&plugin, bytes)), || as_json(&plugin, bytes))
+    let texts = || plugins.iter().map(|plugin| as_text(plugin, bytes)).collect::<Vec<_>>().join("\n");
+    arguments.report.format.print(|| Ok(texts()), || as_json(&plugins, bytes))
 }
 
 fn allows(import: &str) -> &'static str {
@@ -72,7 +74,10 @@ fn source(plugin: &Plugin) -> &'static str {
     }
 }
 
-fn as_json(plugin: &Plugin, bytes: u64) -> Value {
+/// The component is the same for all its reconcilers.
+fn as_json(plugins: &[Plugin], bytes: u64) -> Value {
+    let Some(plugin) = plugins.first() else { return Value::Null };
+    let manifests: Vec<&Manifest> = plugins.iter().map(Plugin::manifest).collect();
     let imports: Vec<Value> = plugin.imports().iter().map(|name| json!({ "name": name, "allows": allows(name) })).collect();
     json!({
         "digest": plugin.digest().to_string(),
@@ -80,7 +85,7 @@ fn as_json(plugin: &Plugin, bytes: u64) -> Value {
         "contract": plugin.contract(),
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
-        "manifest": plugin.manifest(),
+        "manifests": manifests,
         "defaultGrants": { "readNamespaces": "parent", "writeNamespaces": "parent" },
     })
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use gyre_core::text::list;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::bounds;
 use gyre_engine::record::format::{CallLine, EndLine, HeadLine, ProgramLine, Secrets};
 use gyre_engine::record::{Ending, Reader};
 use gyre_engine::telemetry::progress::Progress;
 use gyre_offline::replay::{Replayed, Verdict, replay, show};
-use gyre_sandbox::{Plugin, Reuse, Sandbox};
+use gyre_sandbox::{Plugin, Reconcilers, Reuse, Sandbox};
 use serde_json::{Value, json};
 
 use crate::commands::output::{Format, ReportArguments};
@@ -60,11 +61,11 @@ pub(crate) fn run(mut arguments: ReplayArguments) -> anyhow::Result<ExitCode> {
         std::mem::swap(&mut arguments.file, &mut arguments.plugin);
     }
     let arguments = &arguments;
-    let plugin = plugin(arguments)?;
+    let plugins = plugins(arguments)?;
     let name = arguments.file.display().to_string();
     let input: Box<dyn BufRead> =
         if name == "-" { Box::new(BufReader::new(std::io::stdin())) } else { Box::new(BufReader::new(file(&arguments.file)?)) };
-    replay_all(arguments, input, &plugin, &mut std::io::stdout().lock()).with_context(|| format!("cannot replay {name}"))
+    replay_all(arguments, input, &plugins, &mut std::io::stdout().lock()).with_context(|| format!("cannot replay {name}"))
 }
 
 fn file(path: &Path) -> anyhow::Result<File> {
@@ -80,17 +81,17 @@ fn file(path: &Path) -> anyhow::Result<File> {
 fn replay_all(
     arguments: &ReplayArguments,
     input: impl BufRead,
-    plugin: &Plugin,
+    plugins: &Reconcilers,
     output: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
     let reader = Reader::open(input)?;
-    let mut report = Report::new(arguments, reader.head().clone(), plugin);
-    compare(reader, plugin, &mut report, output)?;
-    report.finish(plugin, output)?;
+    let mut report = Report::new(arguments, reader.head().clone(), plugins);
+    compare(reader, plugins, &mut report, output)?;
+    report.finish(plugins, output)?;
     Ok(if report.differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn plugin(arguments: &ReplayArguments) -> anyhow::Result<Plugin> {
+fn plugins(arguments: &ReplayArguments) -> anyhow::Result<Reconcilers> {
     // The recorded mount may have had any memory limit.
     let max_memory_bytes = usize::try_from(*bounds::MEMORY.end())?;
     let options = gyre_sandbox::Options { concurrent_calls: 1, max_memory_bytes, ..arguments.code.options() };
@@ -100,11 +101,10 @@ fn plugin(arguments: &ReplayArguments) -> anyhow::Result<Plugin> {
 
 fn compare<R: BufRead>(
     mut reader: Reader<R>,
-    plugin: &Plugin,
+    plugins: &Reconcilers,
     report: &mut Report<'_>,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let name = &plugin.manifest().name;
     let mut others = std::collections::BTreeSet::new();
     let progress = Progress::default();
     let mut last = 0;
@@ -113,11 +113,12 @@ fn compare<R: BufRead>(
         if report.arguments.call.is_some_and(|wanted| wanted != call.number) {
             continue;
         }
-        if program.plugin != *name {
+        // Each call names its reconciler.
+        let Ok(plugin) = plugins.select(Some(&program.plugin)) else {
             others.insert(program.plugin.clone());
             continue;
-        }
-        let replayed = replay(plugin, &program, &call);
+        };
+        let replayed = replay(&plugin, &program, &call);
         if replayed.verdict == Verdict::Differs {
             progress.clear();
         }
@@ -127,7 +128,10 @@ fn compare<R: BufRead>(
     report.ending = reader.ending().cloned();
     if report.calls() == 0 {
         match (others.first(), report.arguments.call) {
-            (Some(other), _) => bail!("it contains calls of the plugin {other}, but this is {name}; name a version of {other}"),
+            (Some(other), _) => {
+                let names = list(plugins.iter().map(|plugin| plugin.manifest().name.clone()));
+                bail!("it contains calls of the plugin {other}, but this is {names}; name a version of {other}")
+            }
             (None, Some(wanted)) if last > 0 => bail!("it has no call {wanted}; its calls are 1 to {last}"),
             _ if matches!(report.ending, Some(Ending::CutOff { .. })) => {
                 bail!("it was cut off before its first call: record again")
@@ -158,11 +162,11 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(arguments: &'a ReplayArguments, head: HeadLine, plugin: &Plugin) -> Self {
+    fn new(arguments: &'a ReplayArguments, head: HeadLine, plugins: &Reconcilers) -> Self {
         Self {
             arguments,
             head,
-            digest: plugin.digest().to_string(),
+            digest: plugins.iter().next().map(|plugin| plugin.digest().to_string()).unwrap_or_default(),
             identical: 0,
             differ: 0,
             not_asked: 0,
@@ -225,8 +229,9 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    fn finish(&self, plugin: &Plugin, output: &mut impl Write) -> anyhow::Result<()> {
+    fn finish(&self, plugins: &Reconcilers, output: &mut impl Write) -> anyhow::Result<()> {
         let program = self.program.as_ref().ok_or_else(|| anyhow!("no call was compared"))?;
+        let plugin = plugins.select(Some(&program.plugin))?;
         if self.arguments.report.format != Format::Text {
             let report = json!({
                 "recording": self.head,
@@ -253,7 +258,7 @@ impl<'a> Report<'a> {
             self.identical,
             self.differ
         )?;
-        for note in self.notes(plugin) {
+        for note in self.notes(&plugin) {
             writeln!(output, "{note}")?;
         }
         Ok(())

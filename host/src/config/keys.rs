@@ -160,6 +160,8 @@ pub(crate) struct Mount {
     pub(crate) name: Option<Label>,
     #[serde(flatten)]
     pub(crate) source: Source,
+    /// Name of the reconciler, for a plugin that has several. Each needs a mount of its own.
+    pub(crate) reconciler: Option<Label>,
     /// Reconcile only parents that match this label selector, which is written as for kubectl get
     /// -l.
     #[schemars(extend(

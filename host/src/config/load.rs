@@ -13,11 +13,11 @@ use gyre_engine::program::Program;
 use gyre_input::document::{Part, Source, Value};
 use gyre_input::problem::Problems;
 use gyre_input::settings;
-use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
+use gyre_sandbox::{Digest, Limits, Plugin, Reconcilers, Sandbox};
 
 use super::document::read_document;
 use super::keys::{self, GrantedNamespaces, Reach};
-use super::spec::{Configuration, MountSpec, Origin, PluginSpec, SettingsFrom};
+use super::spec::{Configuration, MountSpec, Origin, PluginSpec, ReconcilerNames, SettingsFrom};
 use super::types::{Kind, Label, List, Pattern, Text};
 use crate::known_kinds::parent_scope;
 use crate::plugins;
@@ -57,7 +57,7 @@ pub(crate) struct Loader<'a> {
     pub(crate) current: &'a [Program],
     pub(crate) files: &'a mut Files,
     pub(crate) problems: &'a mut Problems,
-    plugins: HashMap<Digest, Plugin>,
+    plugins: HashMap<Digest, Reconcilers>,
 }
 
 pub(crate) struct Programs {
@@ -79,7 +79,7 @@ impl<'a> Loader<'a> {
         problems: &'a mut Problems,
     ) -> Self {
         let shadows = current.iter().filter_map(|program| program.shadow.as_deref());
-        let plugins = current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.clone())).collect();
+        let plugins = current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.siblings())).collect();
         Self { sandbox, compiler, current, files, problems, plugins }
     }
 
@@ -91,13 +91,13 @@ impl<'a> Loader<'a> {
             self.mount_version(&mut configuration, &version);
         }
         for spec in configuration.mounts {
-            let plugin = match &spec.origin {
+            let plugins = match &spec.origin {
                 Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
-                Origin::File | Origin::Directory => self.plugin(&spec.source),
+                Origin::File | Origin::Directory => self.reconcilers(&spec, &configuration.reconcilers),
             };
-            if let Some(plugin) = plugin {
+            for plugin in plugins {
                 let program = self.program(&spec, plugin, &configuration.settings);
-                loaded.push(Loaded { spec, program });
+                loaded.push(Loaded { spec: spec.clone(), program });
             }
         }
         let of_directory = loaded.iter().filter(|loaded| loaded.spec.origin != Origin::File);
@@ -114,12 +114,15 @@ impl<'a> Loader<'a> {
         let part = Part::flag(&version.display().to_string());
         let mounts = std::mem::take(&mut configuration.mounts);
         let spec = PluginSpec { part, plugin: version.to_owned(), settings: SettingsFrom::Default };
-        let Some(plugin) = self.plugin(&spec) else { return };
-        let name = &plugin.manifest().name;
+        let Some(version_of) = self.plugin(&spec) else { return };
+        let names: Vec<String> = version_of.iter().map(|plugin| plugin.manifest().name.clone()).collect();
         let mounted = list(mounts.iter().map(|mount| mount.source.plugin.display()));
-        let of_plugin = mounts.into_iter().filter(|mount| self.is_of(name, &mount.source.plugin));
+        let of_plugin = mounts.into_iter().filter_map(|mount| Some((self.reconciler_of(&mount, &names)?, mount)));
         configuration.mounts = of_plugin
-            .map(|mut mount| {
+            .map(|(reconciler, mut mount)| {
+                if let ReconcilerNames::One(name) = &mut mount.reconcilers {
+                    *name = Some(reconciler);
+                }
                 mount.origin = Origin::File;
                 mount.source.plugin = version.to_owned();
                 mount.shadow = None;
@@ -131,42 +134,85 @@ impl<'a> Loader<'a> {
             configuration.mounts.push(MountSpec::of(version.to_owned(), part, defaults));
         }
         if configuration.mounts.is_empty() {
-            let what = format!("the configuration does not mount the plugin {name}");
+            let what = format!("the configuration does not mount the plugin {}", list(names));
             self.problems.add(spec.part.place(), what, format!("mounted are {mounted}"));
         }
     }
 
-    /// Returns whether a file is a version of the plugin of this name. A file that cannot be read,
-    /// such as one in an image, is known by its name.
-    fn is_of(&self, name: &str, file: &Path) -> bool {
+    /// Returns the first of these reconcilers that is mounted. A file that cannot be read, such as
+    /// one in an image, is known by its name.
+    fn reconciler_of(&self, mount: &MountSpec, names: &[String]) -> Option<String> {
+        let file = &mount.source.plugin;
+        let is_mounted = |name: &&String| match &mount.reconcilers {
+            ReconcilerNames::One(Some(mounted)) => mounted == *name,
+            ReconcilerNames::One(None) | ReconcilerNames::Among(_) => true,
+        };
+        let mut names = names.iter().filter(is_mounted);
         match self.files.clone().read(file, plugins::LARGEST_PLUGIN) {
             Ok(bytes) => {
-                let plugin = plugins::load_file(self.sandbox, file, &bytes, self.compiler);
-                plugin.is_ok_and(|plugin| plugin.manifest().name == name)
+                let plugins = plugins::load_file(self.sandbox, file, &bytes, self.compiler).ok()?;
+                names.find(|name| plugins.select(Some(name.as_str())).is_ok()).cloned()
             }
-            Err(_) => file.file_stem().is_some_and(|stem| stem.to_string_lossy().replace('_', "-") == name),
+            Err(_) => {
+                let stem = file.file_stem()?.to_string_lossy().replace('_', "-");
+                let is_named = matches!(mount.reconcilers, ReconcilerNames::One(Some(_)));
+                names.find(|name| is_named || **name == stem).cloned()
+            }
         }
     }
 
-    /// Returns a plugin that vanished from the directory, as it was loaded. `None` if it would
-    /// clash with a mount of the same name, or of the same plugin in the same namespaces.
-    fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
+    /// Returns the reconcilers of a plugin that vanished from the directory, as it was loaded,
+    /// without those that would clash with a mount of the same name, or of the same reconciler in
+    /// the same namespaces.
+    fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Vec<Plugin> {
         self.files.track(&spec.source.plugin);
-        let plugin = self.plugins.get(digest)?.clone();
-        let name = &plugin.manifest().name;
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
             (Some(namespaces), Some(others)) => overlap(namespaces, others),
             // The namespaces could not be read, so the configuration is refused anyway.
             _ => true,
         };
-        // A mount from the directory always has the plugin's own name.
-        let is_elsewhere = loaded
-            .iter()
-            .any(|other| *other.program.name == **name || (other.program.manifest().name == *name && does_overlap(other)));
-        (!is_elsewhere).then_some(plugin)
+        // A mount from the directory always has the reconciler's own name.
+        let is_elsewhere = |name: &str| {
+            loaded
+                .iter()
+                .any(|other| *other.program.name == *name || (other.program.manifest().name == *name && does_overlap(other)))
+        };
+        let kept = self.plugins.get(digest).into_iter().flat_map(Reconcilers::iter);
+        kept.filter(|plugin| !is_elsewhere(&plugin.manifest().name)).collect()
     }
 
-    fn plugin(&mut self, spec: &PluginSpec) -> Option<Plugin> {
+    /// Returns the reconcilers that a mount names, or all if it may mount several.
+    fn reconcilers(&mut self, spec: &MountSpec, by_flag: &[String]) -> Vec<Plugin> {
+        let Some(all) = self.plugin(&spec.source) else { return Vec::new() };
+        let name = match &spec.reconcilers {
+            ReconcilerNames::One(name) => name.as_deref(),
+            ReconcilerNames::Among(names) => {
+                let is_among = |plugin: &Plugin| {
+                    let mut names = names.iter().chain(by_flag).peekable();
+                    names.peek().is_none() || names.any(|name| *name == plugin.manifest().name)
+                };
+                let several: Vec<Plugin> = all.iter().filter(is_among).collect();
+                if !several.is_empty() {
+                    return several;
+                }
+                // A plugin with one reconciler has no choice.
+                if let Ok(only) = all.select(None) {
+                    return vec![only];
+                }
+                by_flag.first().map(String::as_str)
+            }
+        };
+        match all.select(name) {
+            Ok(plugin) => vec![plugin],
+            Err(error) => {
+                let what = format!("{}: {error}", spec.source.plugin.display());
+                self.problems.add(spec.source.part.at("/reconciler").place(), what, error.remedy());
+                Vec::new()
+            }
+        }
+    }
+
+    fn plugin(&mut self, spec: &PluginSpec) -> Option<Reconcilers> {
         let (path, place) = (&spec.plugin, || spec.part.at("/plugin").place());
         let bytes = match self.files.read(path, plugins::LARGEST_PLUGIN) {
             Ok(bytes) => bytes,
@@ -232,17 +278,19 @@ impl<'a> Loader<'a> {
         program: &Program,
         by_flag: &[(Option<String>, Part)],
     ) -> Option<Program> {
-        let plugin = self.plugin(shadow)?;
-        let (manifest, mounted) = (plugin.manifest(), program.manifest());
+        let plugins = self.plugin(shadow)?;
+        let mounted = program.manifest();
         // Children, finalizers and fields belong to the plugin's name.
-        if manifest.name != mounted.name {
+        let Ok(plugin) = plugins.select(Some(&mounted.name)) else {
             let what = format!(
                 "the plugin is called {}, and the mount's {}: of another name, it would not take over what that one has made",
-                manifest.name, mounted.name
+                list(plugins.iter().map(|plugin| plugin.manifest().name.clone())),
+                mounted.name
             );
             self.problems.add(shadow.part.at("/plugin").place(), what, "give another version of the same plugin");
             return None;
-        }
+        };
+        let manifest = plugin.manifest();
         if !is_same_kind(&manifest.parent, &mounted.parent) {
             let what = format!("the plugin reconciles {}, and the mount's {}", manifest.parent, mounted.parent);
             self.problems.add(shadow.part.at("/plugin").place(), what, "give a plugin of the same parents");

@@ -34,6 +34,8 @@ pub(crate) struct Configuration {
     pub(crate) directory: Option<Located<PathBuf>>,
     /// See [`MountArguments::version`](super::arguments::mounts::MountArguments::version).
     pub(crate) version: Option<PathBuf>,
+    /// The reconcilers to which plugins that have several are restricted, by flags.
+    pub(crate) reconcilers: Vec<String>,
     /// The default settings of plugins, by name; `None` if only one plugin is mounted. The last one
     /// wins.
     pub(crate) settings: Vec<(Option<String>, Part)>,
@@ -43,10 +45,20 @@ pub(crate) struct Configuration {
 pub(crate) struct MountSpec {
     pub(crate) origin: Origin,
     pub(crate) source: PluginSpec,
+    pub(crate) reconcilers: ReconcilerNames,
     pub(crate) policy: MountPolicy,
     /// The shadow, whose default settings are the mount's.
     pub(crate) shadow: Option<PluginSpec>,
     pub(crate) keys: Mount,
+}
+
+/// The reconcilers of a plugin that are mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ReconcilerNames {
+    /// All, or those of these names if there are some: a plugin of a flag or a directory.
+    Among(Vec<String>),
+    /// The only one, or the one of this name: an entry of the configuration file.
+    One(Option<String>),
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +78,7 @@ impl Configuration {
             mounts: Vec::new(),
             directory: None,
             version: None,
+            reconcilers: Vec::new(),
             settings: Vec::new(),
         }
     }
@@ -82,7 +95,14 @@ pub(crate) enum Origin {
 impl MountSpec {
     pub(crate) fn of(plugin: PathBuf, part: Part, policy: MountPolicy) -> Self {
         let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
-        Self { origin: Origin::File, source, policy, shadow: None, keys: Mount::default() }
+        Self {
+            origin: Origin::File,
+            source,
+            reconcilers: ReconcilerNames::Among(Vec::new()),
+            policy,
+            shadow: None,
+            keys: Mount::default(),
+        }
     }
 }
 

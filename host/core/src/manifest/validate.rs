@@ -47,6 +47,9 @@ pub enum Violation {
         "the name {0:?} must be a DNS label: at most 63 lower-case letters, digits and '-', with a letter or digit at each end"
     )]
     Name(String),
+    /// Two reconcilers of a plugin have the same name.
+    #[error("two reconcilers are called {0:?}: give each a name of its own, because children and fields belong to the name")]
+    NameTwice(String),
     /// A kind is not written as in Kubernetes.
     #[error("{place} {kind:?} must have {rule}")]
     Kind {
@@ -123,6 +126,22 @@ pub enum Violation {
         /// The declared version.
         version: String,
     },
+}
+
+/// Checks the manifests of all reconcilers of a plugin.
+///
+/// # Errors
+///
+/// The problems of the first manifest that has some.
+pub fn validate_all(manifests: &[Manifest]) -> Result<(), Error> {
+    for (index, manifest) in manifests.iter().enumerate() {
+        manifest.validate()?;
+        if manifests.iter().take(index).any(|earlier| earlier.name == manifest.name) {
+            let problems = vec![Violation::NameTwice(manifest.name.clone())];
+            return Err(Error { plugin: manifest.name.clone(), problems });
+        }
+    }
+    Ok(())
 }
 
 impl Manifest {

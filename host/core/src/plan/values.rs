@@ -45,7 +45,7 @@ pub fn given(desired: &Desired) -> BTreeMap<String, Vec<u8>> {
 /// Nothing of this costs a plan without requests more than a look at its children.
 pub fn plan_values(input: &Input<'_>, plan: &mut Plan, generation: &Generation<'_>) -> Option<i64> {
     let children = input.desired.unwrap_or_default();
-    if !children.iter().any(|child| child.applied().is_some_and(Requests::are_in)) {
+    if !children.iter().any(|child| child.applied().is_some_and(|child| Requests::are_in(&child.object))) {
         return None;
     }
     let observed = ByIdentity::new(input.observed);

@@ -210,7 +210,7 @@ fn answered(
     let names_children = children.is_some();
     let mut secrets = children.unwrap_or_default();
     let is_renewed = matches!(&decision, Decision::Live(live) if live.renewal.is_some());
-    secrets.retain(|child| is_renewed && child.applied().is_some_and(Requests::are_in));
+    secrets.retain(|child| is_renewed && child.applied().is_some_and(|child| Requests::are_in(&child.object)));
     Answered { names_children, response, decision, secrets }
 }
 

@@ -55,6 +55,7 @@ pub(crate) const VERSION: &str = "0.1.0";
 
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
+#[derive(Clone)]
 pub(crate) struct Prepared(PluginPre<CallState>);
 
 impl Prepared {
@@ -77,38 +78,41 @@ pub(crate) fn is_exported_by(component: &Component) -> bool {
 pub(crate) struct Instance(Plugin);
 
 impl Instance {
-    pub(crate) fn describe(&self, store: &mut Store<CallState>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
+    pub(crate) fn describe(
+        &self,
+        store: &mut Store<CallState>,
+        limits: &Limits,
+    ) -> wasmtime::Result<Vec<core_manifest::Manifest>> {
         let raw = self.0.gyre_plugin_reconciler().call_describe(store)?;
-        Ok(manifest(raw, limits)?)
+        Ok(manifests(raw, limits)?)
     }
 
     pub(crate) fn validate_settings(
         &self,
         store: &mut Store<CallState>,
+        reconciler: &str,
         settings: &[u8],
     ) -> wasmtime::Result<Result<(), String>> {
-        self.0.gyre_plugin_reconciler().call_validate_settings(store, settings).map(checked)
+        self.0.gyre_plugin_reconciler().call_validate_settings(store, reconciler, settings).map(checked)
     }
 
     pub(crate) fn reconcile(
         &self,
         store: &mut Store<CallState>,
-        parent: &[u8],
-        settings: &[u8],
+        request: types::Request<'_>,
         limits: &Limits,
     ) -> wasmtime::Result<core_response::Response> {
-        let raw = self.0.gyre_plugin_reconciler().call_reconcile(&mut *store, types::Request { parent, settings })?;
+        let raw = self.0.gyre_plugin_reconciler().call_reconcile(&mut *store, request)?;
         Ok(reconciled(store.data_mut(), raw, limits)?)
     }
 
     pub(crate) fn finalize(
         &self,
         store: &mut Store<CallState>,
-        parent: &[u8],
-        settings: &[u8],
+        request: types::Request<'_>,
         limits: &Limits,
     ) -> wasmtime::Result<core_response::Response> {
-        let raw = self.0.gyre_plugin_reconciler().call_finalize(&mut *store, types::Request { parent, settings })?;
+        let raw = self.0.gyre_plugin_reconciler().call_finalize(&mut *store, request)?;
         Ok(finalized(store.data_mut(), raw, limits)?)
     }
 }
@@ -225,8 +229,12 @@ fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
     own.chain(of_children).chain(of_reads)
 }
 
-pub(crate) fn manifest(raw: types::Manifest, limits: &Limits) -> Result<core_manifest::Manifest, Error> {
+pub(crate) fn manifests(raw: Vec<types::Manifest>, limits: &Limits) -> Result<Vec<core_manifest::Manifest>, Error> {
     let mut answer = Answer::manifest(limits);
+    raw.into_iter().map(|raw| manifest(raw, &mut answer)).collect()
+}
+
+fn manifest(raw: types::Manifest, answer: &mut Answer) -> Result<core_manifest::Manifest, Error> {
     let documents = raw.settings_schema.iter().chain(&raw.crds).map(Vec::len);
     answer.count(documents.chain(manifest_texts(&raw)).fold(0, usize::saturating_add))?;
     let schema = |bytes: Vec<u8>| answer.json(&bytes, || "settings-schema".to_owned());

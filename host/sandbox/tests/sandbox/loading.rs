@@ -115,6 +115,42 @@ fn a_manifest_that_contradicts_the_contract() {
 }
 
 #[test]
+fn a_plugin_without_a_reconciler() {
+    // The number of manifests in memory, after the manifest and its address.
+    let probe = Probe { describe: "(i32.store (i32.add (global.get $manifests) (i32.const 4)) (i32.const 0))", ..MIRROR };
+    check(&probe.component(), "NoReconciler", "the plugin has no reconciler");
+}
+
+#[test]
+fn the_reconcilers_of_a_plugin_are_selected_by_name() {
+    let bytes = std::fs::read(gyre_artifacts::probes::TWOFOLD).unwrap();
+    let error = check(&bytes, "ReconcilerNotNamed", "the plugin has several reconcilers: twofold and backward");
+    assert_eq!(error.remedy(), "name one of them");
+    let all = sandbox().load_all(&bytes).unwrap();
+    let names: Vec<String> = all.iter().map(|plugin| plugin.manifest().name.clone()).collect();
+    assert_eq!(names, ["twofold", "backward"]);
+    let error = all.select(Some("forward")).err().unwrap();
+    assert_eq!(error.to_string(), "the plugin has no reconciler forward, only twofold and backward");
+
+    let [one, other] = ["twofold", "backward"].map(|name| all.select(Some(name)).unwrap());
+    assert!(one.digest() == other.digest() && !one.is_same(&other) && one.is_same(&all.select(Some("twofold")).unwrap()));
+    let limits = gyre_sandbox::Limits { reuse: gyre_sandbox::Reuse::UpTo(9), ..crate::stage::limits() };
+    let parent = br#"{"apiVersion":"guests.gyre.dev/v1","kind":"Any","metadata":{"name":"it","namespace":"default","uid":"1"},"spec":{"text":"ab"}}"#;
+    let text = |plugin: &gyre_sandbox::Plugin, settings: &'static [u8]| {
+        let now = std::time::SystemTime::UNIX_EPOCH;
+        let input = gyre_sandbox::Input { parent, settings, seed: "", now };
+        let response = plugin.reconcile(&input, &limits, Box::new(crate::stage::Small::default())).result.unwrap();
+        response.children.unwrap()[0].applied().unwrap().object["data"]["text"].clone()
+    };
+    assert_eq!(text(&one, br#"{"prefix":"c"}"#), "cab");
+    assert_eq!(text(&other, b"{}"), "ba");
+    // Each has instances of its own, so state in one would not reach the other.
+    assert_eq!((one.idle_instances(), other.idle_instances()), (1, 1));
+    assert_eq!(one.validate_settings(br#"{"prefix":"none"}"#, &limits).unwrap_err().reason(), "SettingsRejected");
+    assert_eq!(other.validate_settings(b"{}", &limits), Ok(()));
+}
+
+#[test]
 fn a_plugin_that_is_larger_than_the_pools_slots() {
     let mut tables = String::from("(component (core module $m (table 10 funcref))");
     tables.extend((0..300).map(|index| format!("(core instance $i{index} (instantiate $m))")));

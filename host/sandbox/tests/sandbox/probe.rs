@@ -63,6 +63,7 @@ const OUTPUT: u32 = 40_960;
 /// - `$endless (param i32) (result i32)`: recurses
 /// - `$down (param i32)`: recurses on a stack of its own, from this address down
 /// - `$parent`, `$parent_len`
+/// - `$manifests`, the address of the result of `describe`
 /// - the constants `scratch` at 49152, and `kind` (the strings "", "v1", "ConfigMap") at 1024
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
@@ -82,6 +83,8 @@ impl Probe {
     fn module(&self) -> String {
         let mut image = Image::default();
         let manifest = image.manifest();
+        // A list of one.
+        let manifests = image.put(&[manifest.to_le_bytes(), 1_u32.to_le_bytes()].concat());
         let Self { imports, describe, reconcile } = self;
         format!(
             r#"(module
@@ -90,6 +93,7 @@ impl Probe {
   (data (i32.const {CONSTANTS}) "{constants}")
   (global $heap (mut i32) (i32.const 65536))
   (global $out (mut i32) (i32.const {OUTPUT}))
+  (global $manifests i32 (i32.const {manifests}))
   (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (local $at i32)
     (local.set $at (i32.and (i32.add (global.get $heap) (i32.const 7)) (i32.const -8)))
     (global.set $heap (i32.add (local.get $at) (local.get 3)))
@@ -127,18 +131,19 @@ impl Probe {
     (i32.store offset=24 (i32.const {RESULT}) (local.get $text))
     (i32.store offset=28 (i32.const {RESULT}) (local.get $len))
     (i32.const {RESULT}))
-  (func (export "gyre:plugin/reconciler@0.1.0#describe") (result i32) {describe} (i32.const {manifest}))
-  (func (export "gyre:plugin/reconciler@0.1.0#validate-settings") (param i32 i32) (result i32)
+  (func (export "gyre:plugin/reconciler@0.1.0#describe") (result i32) {describe} (i32.const {manifests}))
+  (func (export "gyre:plugin/reconciler@0.1.0#validate-settings") (param i32 i32) (param $settings i32) (param $len i32) (result i32)
     (memory.fill (i32.const {RESULT}) (i32.const 0) (i32.const 128))
-    (if (i32.gt_u (local.get 1) (i32.const 2)) (then
+    (if (i32.gt_u (local.get $len) (i32.const 2)) (then
       (i32.store8 (i32.const {RESULT}) (i32.const 1))
-      (i32.store offset=4 (i32.const {RESULT}) (local.get 0))
-      (i32.store offset=8 (i32.const {RESULT}) (local.get 1))))
+      (i32.store offset=4 (i32.const {RESULT}) (local.get $settings))
+      (i32.store offset=8 (i32.const {RESULT}) (local.get $len))))
     (i32.const {RESULT}))
   (func (export "gyre:plugin/reconciler@0.1.0#reconcile")
+    (param $reconciler i32) (param $reconciler_len i32)
     (param $parent i32) (param $parent_len i32) (param $settings i32) (param $settings_len i32) (result i32)
     {reconcile})
-  (func (export "gyre:plugin/reconciler@0.1.0#finalize") (param i32 i32 i32 i32) (result i32) unreachable))"#,
+  (func (export "gyre:plugin/reconciler@0.1.0#finalize") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable))"#,
             constants = image.escaped(),
         )
     }

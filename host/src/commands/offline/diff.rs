@@ -124,17 +124,19 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
 
 fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
     let sandbox = mount.code.sandbox()?;
-    let open = |path: &PathBuf| {
-        let plugin = plugins::open(&sandbox, path)?;
-        let name = &plugin.manifest().name;
-        let mounted: BTreeSet<&str> = programs.iter().map(|program| program.manifest().name.as_str()).collect();
-        if !mounted.contains(name.as_str()) {
-            let (path, mounted) = (path.display(), list(mounted));
+    let mounted: BTreeSet<&str> = programs.iter().map(|program| program.manifest().name.as_str()).collect();
+    let mut opened = Vec::new();
+    for path in paths {
+        let (from, others): (Vec<Plugin>, Vec<Plugin>) =
+            plugins::open(&sandbox, path)?.iter().partition(|plugin| mounted.contains(plugin.manifest().name.as_str()));
+        if from.is_empty() {
+            let names = list(others.iter().map(|plugin| &plugin.manifest().name));
+            let (path, mounted) = (path.display(), list(&mounted));
             bail!(
-                "--from {path}: the plugin {name} is not mounted; mounted are {mounted}: give another version of one of them"
+                "--from {path}: the plugin {names} is not mounted; mounted are {mounted}: give another version of one of them"
             );
         }
-        Ok(plugin)
-    };
-    paths.iter().map(open).collect()
+        opened.extend(from);
+    }
+    Ok(opened)
 }

@@ -139,7 +139,7 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
     let programs = match settings {
         None => programs,
         Some(settings) => {
-            own = with_settings(programs, mount, &settings)?;
+            own = with_settings(programs, mount, &settings, &objects)?;
             &own
         }
     };
@@ -155,11 +155,22 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
     }
 }
 
-fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
+/// Mounts the reconcilers with these settings; of several, those that reconcile an object of the
+/// case, because each has settings of its own.
+fn with_settings(
+    programs: &[Program],
+    mount: &MountArguments,
+    settings: &Value,
+    objects: &[(String, Value)],
+) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     mount.settings = SettingsCheck::Known;
-    for program in programs {
-        mount.set(&program.manifest().name, settings, SETTINGS);
+    let is_fitting = |program: &&Program| objects.iter().any(|(_, object)| program.reconciles(object));
+    let is_any_fitting = programs.iter().any(|program| is_fitting(&program));
+    for program in programs.iter().filter(|program| !is_any_fitting || is_fitting(program)) {
+        let name = &program.manifest().name;
+        mount.set(name, settings, SETTINGS);
+        mount.named.reconcilers.push(name.clone());
     }
     match Source::open(&mount) {
         Ok(source) => Ok(source.programs().to_vec()),

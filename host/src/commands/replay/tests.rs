@@ -64,7 +64,7 @@ const PARENTS: [&str; 3] = [
 fn said(file: &[u8], plugin: &Plugin, arguments: &[&str]) -> String {
     let arguments = Command::parse_from([&["replay", "plugin.wasm", "calls.jsonl"], arguments].concat()).arguments;
     let mut output = Vec::new();
-    let end = match replay_all(&arguments, file, plugin, &mut output) {
+    let end = match replay_all(&arguments, file, &plugin.siblings(), &mut output) {
         Ok(code) if code == ExitCode::SUCCESS => "exit code 0\n".to_owned(),
         Ok(_) => "exit code 1\n".to_owned(),
         Err(error) => format!("gyre: {error:#}\nexit code 2\n"),

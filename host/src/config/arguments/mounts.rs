@@ -62,8 +62,8 @@ pub(crate) enum SettingsCheck {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
     /// Path to the configuration file (YAML), which lists the mounts. Cannot be combined with
-    /// --plugin-dir, --settings or --namespace.
-    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "settings", "namespaces"])]
+    /// --plugin-dir, --reconciler, --settings or --namespace.
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "reconcilers", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     named: NamedArguments,
@@ -78,6 +78,9 @@ pub(crate) struct NamedArguments {
     /// Directory of plugins: every .wasm file in it is mounted.
     #[arg(long, alias = "plugins", value_name = "DIRECTORY")]
     plugin_dir: Option<PathBuf>,
+    /// Mount only this reconciler of a plugin that has several. Can be repeated [default: all].
+    #[arg(long = "reconciler", value_name = "NAME", value_parser = label)]
+    pub(crate) reconcilers: Vec<String>,
     /// Settings of a plugin: a JSON object, after the plugin's name and = if there are several
     /// plugins. Can be repeated.
     #[arg(long = "settings", alias = "settings-json", value_name = "[NAME=]JSON")]
@@ -292,6 +295,7 @@ impl MountArguments {
             configuration.mounts.push(MountSpec::of(path.clone(), Part::flag(&path.display().to_string()), policy));
         }
         let directory = self.named.plugin_dir.clone();
+        configuration.reconcilers.clone_from(&self.named.reconcilers);
         configuration.directory = directory.map(|value| {
             let place = Part::flag(&format!("--plugin-dir {}", value.display())).place();
             Located { value, place }

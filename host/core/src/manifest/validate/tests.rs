@@ -70,6 +70,16 @@ fn the_strongest_strategy_is_not_weaker_than_that_of_the_kind() {
 }
 
 #[test]
+fn the_reconcilers_of_a_plugin_have_different_names() {
+    let named = |name: &str| Manifest { name: name.to_owned(), ..manifest() };
+    assert_eq!(validate_all(&[named("one"), named("two")]), Ok(()));
+    let twice = validate_all(&[named("one"), named("two"), named("one")]).unwrap_err();
+    assert_eq!(twice.problems, [Violation::NameTwice("one".to_owned())]);
+    let invalid = validate_all(&[named("one"), named("No Label")]).unwrap_err();
+    assert_eq!(invalid.plugin, "No Label");
+}
+
+#[test]
 fn a_consistent_manifest_is_accepted() {
     check(|_| {}, &[]);
     check(|manifest| manifest.parent.version = "v1api20230101".to_owned(), &["does not serve the version \"v1api20230101\""]);

@@ -116,10 +116,11 @@ impl PluginMounts {
     /// code cache, which does not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
-        let NamedArguments { plugins: _, plugin_dir, settings, namespaces } = named;
+        let NamedArguments { plugins: _, plugin_dir, reconcilers, settings, namespaces } = named;
         let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
         let mut words = Vec::new();
         words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
+        words.extend(reconcilers.iter().map(|name| format!("--reconciler={name}")));
         words.extend(settings.iter().map(|Settings { plugin, json, .. }| match plugin {
             Some(plugin) => format!("--settings={plugin}={json}"),
             None => format!("--settings={json}"),
