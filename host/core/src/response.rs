@@ -54,6 +54,22 @@ impl<Json> Child<Json> {
             Self::Keep(_) => None,
         }
     }
+
+    fn applied_mut(&mut self) -> Option<&mut DesiredChild<Json>> {
+        match self {
+            Self::Apply(child) => Some(child),
+            Self::Keep(_) => None,
+        }
+    }
+
+    fn map<Other>(&self, form: &mut impl FnMut(&Json) -> Other) -> Child<Other> {
+        match self {
+            Self::Apply(DesiredChild { object, strategy }) => {
+                Child::Apply(DesiredChild { object: form(object), strategy: *strategy })
+            }
+            Self::Keep(reference) => Child::Keep(reference.clone()),
+        }
+    }
 }
 
 /// The status of a condition.
@@ -130,6 +146,54 @@ pub struct Response<Json = Map<String, Value>> {
     pub requeue_after: Option<Duration>,
     /// After `finalize`, whether nothing is left to do. False after `reconcile`.
     pub done: bool,
+}
+
+/// All that recordings and comparisons need to know of the fields. A new field does not compile
+/// before each of these functions has decided about it.
+impl<Json> Response<Json> {
+    /// The same with another form of each object, which is called in the order of
+    /// [`Response::objects_mut`].
+    pub fn map<Other>(&self, mut form: impl FnMut(&Json) -> Other) -> Response<Other> {
+        let Self { children, status, conditions, events, requeue_after, done } = self;
+        Response {
+            children: children.as_ref().map(|children| children.iter().map(|child| child.map(&mut form)).collect()),
+            status: status.as_ref().map(form),
+            conditions: conditions.clone(),
+            events: events.clone(),
+            requeue_after: *requeue_after,
+            done: *done,
+        }
+    }
+
+    /// The objects, in the order in which the plugin's texts are recorded.
+    pub fn objects_mut(&mut self) -> impl Iterator<Item = &mut Json> {
+        let Self { children, status, conditions: _, events: _, requeue_after: _, done: _ } = self;
+        let applied = children.iter_mut().flatten().filter_map(Child::applied_mut);
+        applied.map(|child| &mut child.object).chain(status)
+    }
+
+    /// The sentences for people.
+    pub fn sentences_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let Self { children: _, status: _, conditions, events, requeue_after: _, done: _ } = self;
+        let of_conditions = conditions.iter_mut().map(|condition| &mut condition.message);
+        of_conditions.chain(events.iter_mut().map(|event| &mut event.message))
+    }
+}
+
+impl<Json: PartialEq> Response<Json> {
+    /// The fields that differ, as the contract calls them.
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let Self { children, status, conditions, events, requeue_after, done } = self;
+        let fields = [
+            ("children", *children == other.children),
+            ("status", *status == other.status),
+            ("conditions", *conditions == other.conditions),
+            ("events", *events == other.events),
+            ("requeue-after", *requeue_after == other.requeue_after),
+            ("done", *done == other.done),
+        ];
+        fields.into_iter().filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()
+    }
 }
 
 /// Why the plugin returned no response.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use gyre_core::response::{Child, DesiredChild, Response};
 use gyre_sandbox::{Bytes, ClockUse, Limits, Reuse, call};
 use jiff::Timestamp;
 
@@ -105,7 +104,10 @@ impl AnswerLine {
             read_clock: clock == ClockUse::Read,
             log: answer.log.clone(),
             result: match &answer.result {
-                Ok(response) => ResultLine::Response(with_texts(response, &answer.texts)),
+                Ok(response) => {
+                    let mut texts = answer.texts.iter().map(|bytes| text(bytes));
+                    ResultLine::Response(response.map(|_| texts.next().unwrap_or_else(|| text(&[]))))
+                }
                 Err(call::Error::Failed(failure)) => ResultLine::Failure(failure.clone()),
                 Err(error) => ResultLine::Error {
                     reason: error.reason().to_owned(),
@@ -134,25 +136,4 @@ impl AnswerLine {
 
 fn text(bytes: &[u8]) -> Text {
     Text(Arc::from(bytes))
-}
-
-fn with_texts(response: &Response, texts: &[Vec<u8>]) -> Response<Text> {
-    let mut texts = texts.iter().map(|bytes| text(bytes));
-    let mut next = || texts.next().unwrap_or_else(|| text(&[]));
-    let Response { children, status, conditions, events, requeue_after, done } = response;
-    let mut child = |child: &Child| match child {
-        Child::Apply(DesiredChild { object: _, strategy }) => {
-            Child::Apply(DesiredChild { object: next(), strategy: *strategy })
-        }
-        Child::Keep(reference) => Child::Keep(reference.clone()),
-    };
-    let children = children.as_ref().map(|children| children.iter().map(&mut child).collect());
-    Response {
-        children,
-        status: status.as_ref().map(|_| next()),
-        conditions: conditions.clone(),
-        events: events.clone(),
-        requeue_after: *requeue_after,
-        done: *done,
-    }
 }

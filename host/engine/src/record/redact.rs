@@ -22,7 +22,6 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gyre_core::object::GroupVersionKind;
-use gyre_core::response::{Child, DesiredChild, Response};
 use gyre_sandbox::{Bytes, Digest};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -276,15 +275,9 @@ impl Redaction {
             sentences.extend(line.fields.iter_mut().map(|(_, value)| value));
         }
         match &mut answer.result {
-            // Without `..`, so that each new field needs a decision here.
-            ResultLine::Response(Response { children, status, conditions, events, requeue_after: _, done: _ }) => {
-                let applied = children.iter_mut().flatten().filter_map(|child| match child {
-                    Child::Apply(DesiredChild { object, strategy: _ }) => Some(object),
-                    Child::Keep(_) => None,
-                });
-                applied.chain(status).for_each(|text| self.text(text));
-                sentences.extend(conditions.iter_mut().map(|condition| &mut condition.message));
-                sentences.extend(events.iter_mut().map(|event| &mut event.message));
+            ResultLine::Response(response) => {
+                response.objects_mut().for_each(|text| self.text(text));
+                sentences.extend(response.sentences_mut());
             }
             ResultLine::Failure(failure) => sentences.push(failure.message_mut()),
             ResultLine::Error { reason: _, message, texts } => {

@@ -21,32 +21,19 @@ pub fn title(call: &CallLine) -> String {
 
 /// The parts in which two answers differ.
 pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
-    let mut parts = Vec::new();
-    let mut part = |name: &str, differs: bool| {
-        if differs {
-            parts.push(name.to_owned());
-        }
-    };
+    let mut parts = children(recorded, replayed);
     match (&recorded.result, &replayed.result) {
-        (
-            // Without `..`, so that a new field does not compile until it is compared.
-            ResultLine::Response(Response { children: _, status, conditions, events, requeue_after, done }),
-            ResultLine::Response(other),
-        ) => {
-            part("status", *status != other.status);
-            part("conditions", *conditions != other.conditions);
-            part("events", *events != other.events);
-            part("requeue-after", *requeue_after != other.requeue_after);
-            part("done", *done != other.done);
+        (ResultLine::Response(one), ResultLine::Response(other)) => {
+            // The children are named one by one.
+            let fields = one.differences(other).into_iter().filter(|field| *field != "children");
+            parts.extend(fields.map(str::to_owned));
         }
-        (one, other) if recorded.outcome() == replayed.outcome() => part("message", one != other),
-        _ => part(&format!("{} became {}", recorded.outcome(), replayed.outcome()), true),
+        (one, other) if recorded.outcome() == replayed.outcome() => parts.extend((one != other).then(|| "message".to_owned())),
+        _ => parts.push(format!("{} became {}", recorded.outcome(), replayed.outcome())),
     }
-    part("log", recorded.log != replayed.log);
-    part("use of the clock", recorded.read_clock != replayed.read_clock);
-    let mut all = children(recorded, replayed);
-    all.append(&mut parts);
-    all
+    parts.extend((recorded.log != replayed.log).then(|| "log".to_owned()));
+    parts.extend((recorded.read_clock != replayed.read_clock).then(|| "use of the clock".to_owned()));
+    parts
 }
 
 fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {

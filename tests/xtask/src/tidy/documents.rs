@@ -269,7 +269,11 @@ fn copies_of_the_contract_are_the_contract() {
         assert_eq!(inside(copies), inside("wit"), "{copies}");
         for file in inside("wit") {
             let (copy, original) = (Path::new(copies).join(&file), Path::new("wit").join(&file));
-            assert!(read(&copy) == read(&original), "{} differs from {}: copy it", copy.display(), original.display());
+            if std::env::var_os("GYRE_BLESS").is_some() {
+                fs::write(root().join(&copy), read(&original)).unwrap();
+            }
+            let remedy = "GYRE_BLESS=1 copies it";
+            assert!(read(&copy) == read(&original), "{} differs from {}: {remedy}", copy.display(), original.display());
         }
     }
 }
