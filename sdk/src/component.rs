@@ -65,16 +65,16 @@ impl<R: Reconcilers> exported::Guest for Component<R> {
     }
 
     fn reconcile(request: types::Request) -> core::result::Result<types::Response, types::Failure> {
-        let answer = Self::find(&request.reconciler).map_err(Failure::Terminal).and_then(|exported| {
-            (exported.reconcile)(&request.parent, &request.settings, &Cluster::new(Imports))
-        });
+        let answer = Self::find(&request.reconciler)
+            .map_err(Failure::Terminal)
+            .and_then(|exported| (exported.reconcile)(&request.parent, &request.settings, &Cluster::new(Imports)));
         answer.map(convert::response).map_err(convert::failure)
     }
 
     fn finalize(request: types::Request) -> core::result::Result<types::Teardown, types::Failure> {
-        let answer = Self::find(&request.reconciler).map_err(Failure::Terminal).and_then(|exported| {
-            (exported.finalize)(&request.parent, &request.settings, &Cluster::new(Imports))
-        });
+        let answer = Self::find(&request.reconciler)
+            .map_err(Failure::Terminal)
+            .and_then(|exported| (exported.finalize)(&request.parent, &request.settings, &Cluster::new(Imports)));
         answer.map(convert::teardown).map_err(convert::failure)
     }
 }

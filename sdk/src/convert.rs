@@ -12,6 +12,14 @@ macro_rules! conversions {
             $types::$kind { group: kind.group().into(), version: kind.version().into(), kind: kind.kind.into() }
         }
 
+        fn propagation(propagation: $crate::Propagation) -> $types::Propagation {
+            match propagation {
+                $crate::Propagation::Background => $types::Propagation::Background,
+                $crate::Propagation::Foreground => $types::Propagation::Foreground,
+                $crate::Propagation::Orphan => $types::Propagation::Orphan,
+            }
+        }
+
         fn strategy(strategy: $crate::Strategy) -> $types::Strategy {
             match strategy {
                 $crate::Strategy::Apply => $types::Strategy::Apply,
@@ -25,11 +33,7 @@ macro_rules! conversions {
                 kind: kind(child.kind),
                 strategy: strategy(child.strategy),
                 strongest_strategy: child.strongest_strategy.map(strategy),
-                propagation: match child.propagation {
-                    $crate::Propagation::Background => $types::Propagation::Background,
-                    $crate::Propagation::Foreground => $types::Propagation::Foreground,
-                    $crate::Propagation::Orphan => $types::Propagation::Orphan,
-                },
+                propagation: propagation(child.propagation),
             };
             let read = |read: $crate::ReadKind| $types::ReadKind {
                 kind: kind(read.kind),
@@ -44,6 +48,7 @@ macro_rules! conversions {
                 parent: kind(manifest.parent),
                 children: manifest.children.into_iter().map(child).collect(),
                 reads: manifest.reads.into_iter().map(read).collect(),
+                deletes_parent: manifest.deletes_parent,
                 finalizes: manifest.finalizes,
                 settings_schema: manifest.settings_schema,
                 crds: manifest.crds,
@@ -87,6 +92,10 @@ macro_rules! conversions {
                 conditions: plan.conditions.into_iter().map(condition).collect(),
                 events: plan.events.into_iter().map(event).collect(),
                 requeue_after_ms: plan.requeue_after.map(milliseconds),
+                delete_parent: plan.delete_parent.map(|deletion| $types::ParentDeletion {
+                    after_ms: milliseconds(deletion.after),
+                    propagation: propagation(deletion.propagation),
+                }),
             }
         }
 

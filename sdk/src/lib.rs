@@ -123,7 +123,7 @@ pub use kind::{Kind, ObjectRef};
 pub use labels::{Labels, LabelsView};
 pub use manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
 pub use object::{Metadata, NoStatus, Object, ObservedCondition, OwnerReference};
-pub use plan::{Child, Condition, ConditionStatus, DesiredChild, Event, Plan, Report, Severity, Teardown};
+pub use plan::{Child, Condition, ConditionStatus, DesiredChild, Event, ParentDeletion, Plan, Report, Severity, Teardown};
 pub use reconciler::Reconciler;
 pub use resource::{CustomResource, Resource};
 pub use schema::Schema;

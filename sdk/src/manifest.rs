@@ -16,7 +16,7 @@ pub enum Strategy {
     CreateOnly,
 }
 
-/// The way in which objects owned by a deleted child are deleted, as in
+/// The way in which objects owned by a deleted object are deleted, as in
 /// `DeleteOptions.propagationPolicy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
@@ -120,6 +120,8 @@ pub struct Manifest {
     pub children: Vec<ChildKind>,
     /// The other kinds that are read.
     pub reads: Vec<ReadKind>,
+    /// If true, the plugin may [delete](crate::Plan::delete_parent) parents.
+    pub deletes_parent: bool,
     /// If true, [`finalize`](crate::Reconciler::finalize) runs before a parent is removed.
     pub finalizes: bool,
     /// A JSON Schema (2020-12) of the settings. `None` means that the plugin takes no settings.
@@ -139,6 +141,7 @@ impl Manifest {
             parent,
             children: Vec::new(),
             reads: Vec::new(),
+            deletes_parent: false,
             finalizes: false,
             settings_schema: None,
             crds: Vec::new(),
@@ -183,6 +186,13 @@ impl Manifest {
     /// Adds a kind to read, with its restrictions.
     pub fn read_kind(mut self, read_kind: ReadKind) -> Self {
         self.reads.push(read_kind);
+        self
+    }
+
+    /// Declares that the plugin [deletes](crate::Plan::delete_parent) parents. The operator must
+    /// grant it.
+    pub fn deletes_parent(mut self) -> Self {
+        self.deletes_parent = true;
         self
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::dynamic::DynamicObject;
 use crate::kind::ObjectRef;
-use crate::manifest::Strategy;
+use crate::manifest::{Propagation, Strategy};
 
 /// A child that should exist.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,6 +211,15 @@ impl Report {
     }
 }
 
+/// The deletion of the parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParentDeletion {
+    /// When it is due. If that is later than now, the plugin is called again then.
+    pub after: Duration,
+    /// The way in which objects owned by the parent are deleted.
+    pub propagation: Propagation,
+}
+
 /// The children and the status that should exist.
 ///
 /// ```
@@ -239,6 +248,8 @@ pub struct Plan {
     /// A mistake in the use of this type, e.g. `Plan::wait(…).apply(…)`. The call is then a
     /// [`Failure::Terminal`](crate::Failure::Terminal).
     pub mistake: Option<&'static str>,
+    /// The deletion of the parent, if it should not exist any longer.
+    pub delete_parent: Option<ParentDeletion>,
 }
 
 /// Other children than those in a plan are deleted, and this plan says that they stay.
@@ -261,7 +272,15 @@ impl Plan {
     /// Returns a plan that leaves the children and the status as they are.
     #[doc(alias = "await_change")]
     pub fn unchanged() -> Self {
-        Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after: None, mistake: None }
+        Self {
+            children: None,
+            status: None,
+            conditions: Vec::new(),
+            events: Vec::new(),
+            requeue_after: None,
+            delete_parent: None,
+            mistake: None,
+        }
     }
 
     /// Returns a plan for a parent that waits, e.g. for an object that is missing: the children and
@@ -339,6 +358,23 @@ impl Plan {
     #[doc(alias = "publish")]
     pub fn event(mut self, event: Event) -> Self {
         self.events.push(event);
+        self
+    }
+
+    /// Deletes the parent, once everything else in this plan is done, and only if nobody has changed
+    /// it since this call. The manifest must say [`Manifest::deletes_parent`], and the operator must
+    /// grant it. Objects that the parent owns are deleted after it.
+    ///
+    /// [`Manifest::deletes_parent`]: crate::Manifest::deletes_parent
+    pub fn delete_parent(self) -> Self {
+        self.delete_parent_after(Duration::ZERO)
+    }
+
+    /// Deletes the parent after this time, e.g. the rest of its TTL. The plugin is called again then,
+    /// and decides again: it must return a time that becomes shorter, such as
+    /// `deadline - cluster.now()`.
+    pub fn delete_parent_after(mut self, after: Duration) -> Self {
+        self.delete_parent = Some(ParentDeletion { after, propagation: Propagation::Background });
         self
     }
 

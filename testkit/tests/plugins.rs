@@ -8,8 +8,9 @@ use gyre_test::{Plugin, Result, Run, Setup, World, assert_cases, assert_yaml_eq,
 use serde_json::{Value, json};
 
 /// Returns the directory, the native code and the component of each shipped plugin.
-fn plugins() -> [(&'static str, Plugin, &'static str); 7] {
+fn plugins() -> [(&'static str, Plugin, &'static str); 8] {
     [
+        ("cleaner", Plugin::native::<cleaner::Cleaner>(), gyre_artifacts::CLEANER),
         ("echo", Plugin::native::<echo::EchoReconciler>(), gyre_artifacts::ECHO),
         ("gateway", Plugin::native::<gateway::GatewayReconciler>(), gyre_artifacts::GATEWAY),
         ("greeter", Plugin::native::<greeter::GreetingReconciler>(), gyre_artifacts::GREETER),
@@ -110,6 +111,24 @@ fn children_are_deleted_with_their_parent() {
         assert_eq!((world.find("Echo hello")?, world.find("Job hello")?), (None, None));
         Ok(vec![run])
     });
+}
+
+#[test]
+fn a_parent_is_deleted_when_its_time_to_live_is_over() {
+    let runs = run_both("cleaner", |setup| {
+        let mut world = setup.start()?;
+        world.settle()?;
+        world.finish_job("Job default/migration")?;
+        let finished = world.settle()?;
+        let early = world.advance(Duration::from_secs(58))?;
+        assert!(world.find("Job default/migration")?.is_some(), "{early:?}");
+        let over = world.advance(Duration::from_secs(5))?;
+        assert_eq!(world.find("Job default/migration")?, None);
+        Ok(vec![finished, early, over])
+    });
+    runs[0].assert_nothing_done();
+    runs[1].assert_nothing_done();
+    runs[2].assert_plan("delete Job default/migration");
 }
 
 #[test]

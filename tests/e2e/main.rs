@@ -45,6 +45,7 @@ mod mounts;
 mod network;
 mod offline;
 mod ownership;
+mod parent_deletion;
 mod permissions;
 mod plane;
 mod pod_log;

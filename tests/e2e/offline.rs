@@ -329,7 +329,9 @@ fn commands_take_the_reconciler_that_fits_the_object() {
         file.display().to_string()
     };
     let parent = |kind: &str| {
-        format!("apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it, namespace: default}}\nspec: {{text: one}}\n")
+        format!(
+            "apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it, namespace: default}}\nspec: {{text: one}}\n"
+        )
     };
     let (twofold, backward) = (put("twofold.yaml", &parent("Twofold")), put("backward.yaml", &parent("Backward")));
     let plugin = gyre_artifacts::probes::TWOFOLD;

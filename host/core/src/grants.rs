@@ -72,6 +72,16 @@ pub enum Adoption {
     Refused,
 }
 
+/// Whether the plugin of a mount may delete parents, if its manifest declares it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ParentDeletions {
+    /// It may.
+    Granted,
+    /// The parents stay, and the plugin's wish is refused.
+    #[default]
+    NotGranted,
+}
+
 /// The namespaces that a plugin may read. Mounting it grants those that its manifest names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReadNamespaces {
@@ -143,6 +153,8 @@ pub struct Grants {
     write_namespaces: WriteNamespaces,
     kinds: Kinds,
     adoption: Adoption,
+    declares_parent_deletions: bool,
+    parent_deletions: ParentDeletions,
 }
 
 impl Grants {
@@ -154,13 +166,15 @@ impl Grants {
             write_namespaces: WriteNamespaces::default(),
             kinds: Kinds::Declared,
             adoption: Adoption::Refused,
+            declares_parent_deletions: manifest.deletes_parent,
+            parent_deletions: ParentDeletions::NotGranted,
         }
     }
 
     /// The same grants for another version of the plugin.
     #[must_use]
     pub fn for_manifest(self, manifest: &Manifest) -> Self {
-        Self { children: manifest.children.clone(), ..self }
+        Self { children: manifest.children.clone(), declares_parent_deletions: manifest.deletes_parent, ..self }
     }
 
     /// The same for a mount in these namespaces.
@@ -185,6 +199,22 @@ impl Grants {
     #[must_use]
     pub fn with_adoption(self, adoption: Adoption) -> Self {
         Self { adoption, ..self }
+    }
+
+    /// The same with or without deletions of parents.
+    #[must_use]
+    pub fn with_parent_deletions(self, parent_deletions: ParentDeletions) -> Self {
+        Self { parent_deletions, ..self }
+    }
+
+    /// Returns whether the manifest declares deletions of parents.
+    pub fn declares_parent_deletions(&self) -> bool {
+        self.declares_parent_deletions
+    }
+
+    /// Returns whether parents may be deleted: the manifest declares it, and it is granted.
+    pub fn allows_parent_deletions(&self) -> bool {
+        self.declares_parent_deletions && self.parent_deletions == ParentDeletions::Granted
     }
 
     /// Returns how children of this kind and version are written, or `None` if they may not be.

@@ -26,6 +26,7 @@ pub mod names;
 pub mod object;
 pub mod outcome;
 pub mod pace;
+pub mod parent_deletion;
 pub mod plan;
 pub mod quantity;
 pub mod quarantine;

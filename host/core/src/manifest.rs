@@ -31,8 +31,8 @@ impl Strategy {
     }
 }
 
-/// The deletion of the objects that a deleted child owns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+/// The deletion of the objects that a deleted object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Propagation {
     /// They are deleted after it.
     Background,
@@ -98,6 +98,8 @@ pub struct Manifest {
     pub children: Vec<ChildKind>,
     /// The other kinds that it reads.
     pub reads: Vec<ReadKind>,
+    /// Whether the plugin may delete parents.
+    pub deletes_parent: bool,
     /// Whether the plugin finalizes parents.
     pub finalizes: bool,
     /// A JSON Schema; `None` if there are no settings.
@@ -116,6 +118,7 @@ impl Manifest {
             parent,
             children: Vec::new(),
             reads: Vec::new(),
+            deletes_parent: false,
             finalizes: false,
             settings_schema: None,
             crds: Vec::new(),

@@ -302,6 +302,10 @@ pub enum RefusalReason {
     KindNotGranted,
     /// The operator's configuration does not grant the namespace.
     NamespaceNotGranted,
+    /// The manifest does not declare that the plugin deletes parents.
+    UndeclaredParentDeletion,
+    /// The operator's configuration does not grant deletions of parents.
+    ParentDeletionNotGranted,
     /// The API server does not serve the kind.
     NotServed,
     /// The plugin returned something that is not an object that could be written.
@@ -337,6 +341,8 @@ impl RefusalReason {
             Self::UndeclaredStrategy => "UndeclaredStrategy",
             Self::KindNotGranted => "KindNotGranted",
             Self::NamespaceNotGranted => "NamespaceNotGranted",
+            Self::UndeclaredParentDeletion => "UndeclaredParentDeletion",
+            Self::ParentDeletionNotGranted => "ParentDeletionNotGranted",
             Self::NotServed => "NotServed",
             Self::InvalidChild => "InvalidChild",
             Self::ForeignObject => "ForeignObject",

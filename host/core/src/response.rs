@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::manifest::Strategy;
+use crate::manifest::{Propagation, Strategy};
 use crate::object::{ObjectRef, flat_reference};
 
 /// A child that should exist.
@@ -129,6 +129,17 @@ pub struct Event {
     pub message: String,
 }
 
+/// The deletion of the parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ParentDeletion {
+    /// When it is due. If that is later than now, the plugin is called again then.
+    #[serde(rename = "afterMs", with = "crate::milliseconds")]
+    pub after: Duration,
+    /// What becomes of the objects that the parent owns.
+    pub propagation: Propagation,
+}
+
 /// The desired state of a parent. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -144,6 +155,9 @@ pub struct Response<Json = Map<String, Value>> {
     /// When to call again even if nothing changes.
     #[serde(rename = "requeueAfterMs", with = "crate::milliseconds::optional", default)]
     pub requeue_after: Option<Duration>,
+    /// The deletion of the parent, if the plugin asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_parent: Option<ParentDeletion>,
     /// After `finalize`, whether nothing is left to do. False after `reconcile`.
     pub done: bool,
 }
@@ -154,27 +168,28 @@ impl<Json> Response<Json> {
     /// The same with another form of each object, which is called in the order of
     /// [`Response::objects_mut`].
     pub fn map<Other>(&self, mut form: impl FnMut(&Json) -> Other) -> Response<Other> {
-        let Self { children, status, conditions, events, requeue_after, done } = self;
+        let Self { children, status, conditions, events, requeue_after, delete_parent, done } = self;
         Response {
             children: children.as_ref().map(|children| children.iter().map(|child| child.map(&mut form)).collect()),
             status: status.as_ref().map(form),
             conditions: conditions.clone(),
             events: events.clone(),
             requeue_after: *requeue_after,
+            delete_parent: *delete_parent,
             done: *done,
         }
     }
 
     /// The objects, in the order in which the plugin's texts are recorded.
     pub fn objects_mut(&mut self) -> impl Iterator<Item = &mut Json> {
-        let Self { children, status, conditions: _, events: _, requeue_after: _, done: _ } = self;
+        let Self { children, status, conditions: _, events: _, requeue_after: _, delete_parent: _, done: _ } = self;
         let applied = children.iter_mut().flatten().filter_map(Child::applied_mut);
         applied.map(|child| &mut child.object).chain(status)
     }
 
     /// The sentences for people.
     pub fn sentences_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let Self { children: _, status: _, conditions, events, requeue_after: _, done: _ } = self;
+        let Self { children: _, status: _, conditions, events, requeue_after: _, delete_parent: _, done: _ } = self;
         let of_conditions = conditions.iter_mut().map(|condition| &mut condition.message);
         of_conditions.chain(events.iter_mut().map(|event| &mut event.message))
     }
@@ -183,13 +198,14 @@ impl<Json> Response<Json> {
 impl<Json: PartialEq> Response<Json> {
     /// The fields that differ, as the contract calls them.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let Self { children, status, conditions, events, requeue_after, done } = self;
+        let Self { children, status, conditions, events, requeue_after, delete_parent, done } = self;
         let fields = [
             ("children", *children == other.children),
             ("status", *status == other.status),
             ("conditions", *conditions == other.conditions),
             ("events", *events == other.events),
             ("requeue-after", *requeue_after == other.requeue_after),
+            ("delete-parent", *delete_parent == other.delete_parent),
             ("done", *done == other.done),
         ];
         fields.into_iter().filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()

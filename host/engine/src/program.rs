@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gyre_core::conflict::OnConflict;
 use gyre_core::deletion_guard;
-use gyre_core::grants::{Grants, Namespaces, ReadGrants, Scope};
+use gyre_core::grants::{Grants, Namespaces, ParentDeletions, ReadGrants, Scope};
 use gyre_core::manifest::{Manifest, ReadKind};
 use gyre_core::names::{is_dns_label, is_dns_subdomain};
 use gyre_core::object::GroupVersionKind;
@@ -161,7 +161,7 @@ impl Program {
     pub fn new(plugin: Plugin, namespaces: Namespaces) -> Self {
         Self {
             name: plugin.manifest().name.as_str().into(),
-            grants: Grants::new(plugin.manifest(), namespaces.clone()),
+            grants: Grants::new(plugin.manifest(), namespaces.clone()).with_parent_deletions(ParentDeletions::Granted),
             plugin,
             settings: Arc::from(*b"{}"),
             policy: Policy::default(),

@@ -17,6 +17,8 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::UndeclaredKind,
     RefusalReason::UndeclaredStrategy,
     RefusalReason::KindNotGranted,
+    RefusalReason::UndeclaredParentDeletion,
+    RefusalReason::ParentDeletionNotGranted,
     RefusalReason::NamespaceNotGranted,
     RefusalReason::NotServed,
     RefusalReason::InvalidChild,

@@ -111,7 +111,6 @@ impl Reconcilers {
 }
 
 impl Plugin {
-
     /// Makes a plugin of native code, for tests. `identity` distinguishes it from other versions.
     ///
     /// # Errors
@@ -219,9 +218,7 @@ impl Plugin {
         let request = self.request(input);
         let context = self.context(input, imports);
         let outcome = match &self.reconciler.code {
-            Code::Component(linked) => {
-                linked.run(context, limits, |instance, store| instance.finalize(store, request, limits))
-            }
+            Code::Component(linked) => linked.run(context, limits, |instance, store| instance.finalize(store, request, limits)),
             Code::Native(code) => {
                 code.run(context, limits, |native, imports| native.finalize(request, imports), latest::finalized)
             }

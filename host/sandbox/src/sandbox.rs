@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
+use gyre_core::manifest::validate_all;
 use wasmtime::component::{Component, Linker};
 
 use crate::cache::Cache;

@@ -136,6 +136,9 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         }
         line("reads", &what);
     }
+    if manifest.deletes_parent {
+        line("deletes", &format!("{}, if grants.deleteParents of the mount allows it", kind(&manifest.parent)));
+    }
     line("finalizes", if manifest.finalizes { "yes: parents that are deleted wait for its teardown" } else { "no" });
     line("settings", if manifest.settings_schema.is_some() { "yes: -o json prints their schema" } else { "none" });
     for crd in &manifest.crds {

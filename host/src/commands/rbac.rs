@@ -3,6 +3,7 @@
 //! | for | verbs |
 //! |---|---|
 //! | parents | `list`, `watch`; `get`, to create a child again; `patch`, for finalizers |
+//! | parents, if their deletion is declared and granted | `delete` |
 //! | `status` of parents | `patch` |
 //! | `finalizers` of parents | `update`, for OwnerReferencesPermissionEnforcement |
 //! | children | `list`, `watch`; if the kind is granted, `create`, `get`, `patch`, `delete` |
@@ -343,6 +344,9 @@ impl Permissions {
         for place in places(&program.namespaces, parent.scope) {
             self.add(&(host.clone(), place.clone()), (group, &parent.plural, &[]), &["list", "watch"]);
             let write = (writer.clone(), place);
+            if program.grants.allows_parent_deletions() {
+                self.add(&write, (group, &parent.plural, &[]), &["delete"]);
+            }
             if finalizers == Finalizers::Held || parent.status == Status::Field {
                 self.add(&write, (group, &parent.plural, &[]), &["patch"]);
             }

@@ -210,6 +210,9 @@ pub(crate) struct Grants {
     /// which * stands for any characters; "all": all namespaces of the mount.
     #[schemars(extend("default" = Reach::Parent, "errorMessage" = "write parent, all, or a list of namespaces"))]
     pub(crate) write_namespaces: Option<GrantedNamespaces>,
+    /// Let the plugin delete parents, if its manifest declares it. Without it, they stay.
+    #[schemars(extend("default" = false))]
+    pub(crate) delete_parents: Option<bool>,
 }
 
 /// The parent's namespace, or all.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, Scope, WriteNamespaces, matches};
+use gyre_core::grants::{
+    Grants, Kinds, Namespaces, ParentDeletions, ReadGrants, ReadNamespaces, Scope, WriteNamespaces, matches,
+};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
@@ -79,7 +81,8 @@ impl<'a> Loader<'a> {
         problems: &'a mut Problems,
     ) -> Self {
         let shadows = current.iter().filter_map(|program| program.shadow.as_deref());
-        let plugins = current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.siblings())).collect();
+        let plugins =
+            current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.siblings())).collect();
         Self { sandbox, compiler, current, files, problems, plugins }
     }
 
@@ -245,11 +248,20 @@ impl<'a> Loader<'a> {
         let namespaces = spec.policy.namespaces.clone().unwrap_or(Namespaces::All);
         self.check_scope(spec, manifest, &namespaces);
         let settings = self.settings(&spec.source, &spec.source.part, &policy.limits, by_flag, &plugin);
-        let keys::Grants { children, reads, read_namespaces, write_namespaces } = spec.keys.grants.clone().unwrap_or_default();
+        let keys::Grants { children, reads, read_namespaces, write_namespaces, delete_parents } =
+            spec.keys.grants.clone().unwrap_or_default();
         self.check_granted_namespaces(spec, "readNamespaces", read_namespaces.as_ref(), &namespaces);
         self.check_granted_namespaces(spec, "writeNamespaces", write_namespaces.as_ref(), &namespaces);
         self.check_grant(spec, "children", children.as_ref(), manifest, manifest.children.iter().map(|child| &child.kind));
         self.check_grant(spec, "reads", reads.as_ref(), manifest, manifest.reads.iter().map(|read| &read.kind));
+        if delete_parents == Some(true) && !manifest.deletes_parent {
+            let said = format!(
+                "the deletion of parents is more than the plugin {} asks for: its manifest does not declare it",
+                manifest.name
+            );
+            let place = spec.source.part.at("/grants/deleteParents").place();
+            self.problems.add(place, said, "remove it, or mount a version of the plugin that declares it");
+        }
         let read_namespaces = match read_namespaces {
             None | Some(GrantedNamespaces::Reach(Reach::Parent)) => ReadNamespaces::OfParent,
             Some(GrantedNamespaces::Reach(Reach::All)) => ReadNamespaces::All,
@@ -453,7 +465,7 @@ fn granted(kinds: Option<&List<Kind>>) -> Kinds {
 }
 
 fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
-    let keys::Grants { children, write_namespaces, .. } = spec.keys.grants.clone().unwrap_or_default();
+    let keys::Grants { children, write_namespaces, delete_parents, .. } = spec.keys.grants.clone().unwrap_or_default();
     let written = match write_namespaces {
         None | Some(GrantedNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
         Some(GrantedNamespaces::Reach(Reach::All)) => WriteNamespaces::All,
@@ -463,6 +475,11 @@ fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> 
         .with_write_namespaces(written)
         .with_kinds(granted(children.as_ref()))
         .with_adoption(spec.policy.adoption)
+        .with_parent_deletions(match delete_parents {
+            Some(true) => ParentDeletions::Granted,
+            Some(false) => ParentDeletions::NotGranted,
+            None => spec.policy.parent_deletions,
+        })
 }
 
 struct Claim<'a> {

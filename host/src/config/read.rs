@@ -13,9 +13,7 @@ use gyre_sandbox::{Limits, Reuse};
 use super::keys::{self, File, Mount, Shadow};
 use super::process;
 use super::schema_errors::check;
-use super::spec::{
-    Configuration, Located, MountPolicy, MountSpec, Origin, PluginSpec, ReconcilerNames, SettingsFrom, set,
-};
+use super::spec::{Configuration, Located, MountPolicy, MountSpec, Origin, PluginSpec, ReconcilerNames, SettingsFrom, set};
 use super::types::{Count, FilePath, Label, List, Size, Time};
 
 const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
@@ -76,7 +74,12 @@ impl Reader<'_> {
         let policy = self.policy(&keys.policy, part, defaults);
         let shadow = keys.shadow.as_ref().and_then(|Shadow { source }| self.plugin(part.at("/shadow"), source));
         let source = self.plugin(part.clone(), &keys.source)?;
-        let reconcilers = ReconcilerNames::One(keys.reconciler.as_ref().map(|Label(name)| name.clone()));
+        let reconcilers = if self.is_wrong(&part.at("/reconciler")) {
+            // It is reported already that the name is no name.
+            ReconcilerNames::Among(Vec::new())
+        } else {
+            ReconcilerNames::One(keys.reconciler.as_ref().map(|Label(name)| name.clone()))
+        };
         Some(MountSpec { origin: Origin::File, source, reconcilers, policy, shadow, keys })
     }
 

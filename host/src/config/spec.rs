@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gyre_core::grants::{Adoption, Namespaces};
+use gyre_core::grants::{Adoption, Namespaces, ParentDeletions};
 use gyre_engine::program::Policy;
 use gyre_input::document::Part;
 use gyre_input::problem::Place;
@@ -111,12 +111,18 @@ pub(crate) struct MountPolicy {
     /// `None` if they could not be read.
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) adoption: Adoption,
+    pub(crate) parent_deletions: ParentDeletions,
     pub(crate) reconciles: Policy,
 }
 
 impl Default for MountPolicy {
     fn default() -> Self {
-        Self { namespaces: Some(Namespaces::All), adoption: Adoption::Refused, reconciles: Policy::default() }
+        Self {
+            namespaces: Some(Namespaces::All),
+            adoption: Adoption::Refused,
+            parent_deletions: ParentDeletions::NotGranted,
+            reconciles: Policy::default(),
+        }
     }
 }
 

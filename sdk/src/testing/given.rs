@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::rc::Rc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -354,6 +355,43 @@ impl Answer {
         self
     }
 
+    /// Asserts that the parent is deleted now.
+    ///
+    /// # Panics
+    ///
+    /// If it stays, or is deleted later.
+    #[track_caller]
+    pub fn deletes_parent(&self) -> &Self {
+        assert!(
+            self.plan().delete_parent.is_some_and(|deletion| deletion.after.is_zero()),
+            "the parent is not deleted\n{self}"
+        );
+        self
+    }
+
+    /// Asserts that the parent is deleted after this time.
+    ///
+    /// # Panics
+    ///
+    /// If it stays, or is deleted at another time.
+    #[track_caller]
+    pub fn deletes_parent_after(&self, after: Duration) -> &Self {
+        let deletion = self.plan().delete_parent;
+        assert!(deletion.is_some_and(|deletion| deletion.after == after), "the parent is not deleted after {after:?}\n{self}");
+        self
+    }
+
+    /// Asserts that the parent is not deleted, neither now nor later.
+    ///
+    /// # Panics
+    ///
+    /// If it is.
+    #[track_caller]
+    pub fn keeps_parent(&self) -> &Self {
+        assert!(self.plan().delete_parent.is_none(), "the parent is deleted\n{self}");
+        self
+    }
+
     /// Returns the status as JSON, without the conditions; `null` if it is left as it is.
     ///
     /// # Panics
@@ -422,6 +460,9 @@ impl fmt::Display for Answer {
         }
         if let Some(delay) = plan.requeue_after {
             writeln!(formatter, "  again after {delay:?}")?;
+        }
+        if let Some(deletion) = plan.delete_parent {
+            writeln!(formatter, "  delete the parent after {:?}", deletion.after)?;
         }
         if self.is_done { writeln!(formatter, "  done") } else { Ok(()) }
     }

@@ -1,6 +1,7 @@
 //! Tests of the compiled plugins, guests and probes.
 
-const PLUGINS: [&str; 8] = [
+const PLUGINS: [&str; 9] = [
+    gyre_artifacts::CLEANER,
     gyre_artifacts::DATABASE,
     gyre_artifacts::ECHO,
     gyre_artifacts::GATEWAY,

@@ -50,7 +50,7 @@ pub fn plan_values(input: &Input<'_>, plan: &mut Plan, generation: &Generation<'
     }
     let observed = ByIdentity::new(input.observed);
     let mut due = None;
-    for Target { desired, strategy, .. } in DesiredSet::new(input, children).targets {
+    for Target { desired, .. } in DesiredSet::new(input, children).targets {
         if desired.generated.is_empty() {
             continue;
         }
@@ -61,7 +61,7 @@ pub fn plan_values(input: &Input<'_>, plan: &mut Plan, generation: &Generation<'
         let exists = match step.and_then(|step| plan.steps.get(step)) {
             Some(Step::Create { .. }) => None,
             Some(_) => known,
-            None if strategy == Strategy::CreateOnly || is_held(plan, &desired) => continue,
+            None if desired.strategy == Strategy::CreateOnly || is_held(plan, &desired) => continue,
             None => match known {
                 Some(known) => Some(known),
                 None => continue,

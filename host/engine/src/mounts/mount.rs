@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use gyre_core::deletion_guard::{DeletionGuard, HeldDeletions};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::parent_deletion::ParentDeletions;
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, ReadIndex};
 use gyre_core::terminating::TerminatingNamespaces;
@@ -35,6 +36,7 @@ pub struct Mount {
     pub(crate) own_writes: OwnWrites,
     pub(crate) terminating: Mutex<TerminatingNamespaces>,
     pub(crate) deletion_guard: Mutex<DeletionGuard<ObjectKey>>,
+    pub(crate) parent_deletions: Mutex<ParentDeletions>,
     /// Reconciles hold it from the decision of the guard until they end.
     pub(crate) decided: Arc<()>,
     pub(crate) running: Running,
@@ -109,6 +111,7 @@ impl Mount {
             own_writes: OwnWrites::default(),
             terminating: Mutex::default(),
             deletion_guard: Mutex::default(),
+            parent_deletions: Mutex::default(),
             decided: Arc::default(),
             running: Running::default(),
             in_flight: Arc::default(),

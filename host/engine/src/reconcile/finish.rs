@@ -1,12 +1,15 @@
-//! The end of every reconcile: status, events, trail, and the state for the next one.
+//! The end of every reconcile: status, deletion of the parent, events, trail, and the state for the next one.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::manifest::Propagation;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, requeue_after};
 use gyre_core::pace;
+use gyre_core::parent_deletion::{self, Decision};
 use gyre_core::queue::RECHECK;
 use gyre_core::response::{Event, Response, Severity};
+use gyre_core::status::Execution;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -14,13 +17,15 @@ use super::{Run, parent_writer};
 use crate::error::error_chain;
 use crate::mounts::parent_state::Inputs;
 use crate::mounts::trail::{Cause, Trail};
-use crate::reconcile::report::{SLOWED_DOWN, STATUS_FIELDS_DROPPED, skipped_fields, slowed_down, warning};
+use crate::reconcile::report::{
+    PARENT_DELETION_DELAYED, SLOWED_DOWN, STATUS_FIELDS_DROPPED, skipped_fields, slowed_down, warning,
+};
 use crate::writes::apply::{FIELDS_SKIPPED, problem};
 use crate::writes::events::to_publish;
 use crate::writes::status::{self, AcceptedStatus};
 
 /// The warnings that say nothing of a single object only, and so are logged, too.
-const LOGGED: [&str; 3] = [SLOWED_DOWN, STATUS_FIELDS_DROPPED, FIELDS_SKIPPED];
+const LOGGED: [&str; 4] = [SLOWED_DOWN, STATUS_FIELDS_DROPPED, FIELDS_SKIPPED, PARENT_DELETION_DELAYED];
 
 impl Run<'_> {
     pub(super) async fn finish(self, response: Response) -> Outcome {
@@ -30,14 +35,19 @@ impl Run<'_> {
     /// Stores the result. After a success, unchanged `inputs` make the next reconcile unnecessary.
     pub(super) async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
         let retries = self.mount.retries(&self.context.retries);
+        let (deletion, due) = self.decide_parent_deletion(&response);
         if !self.report.is_stale(&retries) {
             self.write_status(&response).await;
+        }
+        if let Some(propagation) = deletion {
+            self.delete_parent(propagation).await;
         }
         self.count_problems();
         let published = if self.report.is_stale(&retries) { Changed::No } else { self.queue_events(&response) };
         self.leave_trail(published);
         let has_settled = self.report.requeue.is_none();
-        let asked = requeue_after(response.requeue_after, self.active.program.policy.requeue_floor);
+        let asked = [response.requeue_after, due].into_iter().flatten().min();
+        let asked = requeue_after(asked, self.active.program.policy.requeue_floor);
         let Self { mount, observed, mut state, report, .. } = self;
         let outcome = report.outcome([asked, state.next_renewal()].into_iter().flatten().min());
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
@@ -46,6 +56,57 @@ impl Run<'_> {
         state.requeue_at = asked.map(|delay| Instant::now() + delay);
         mount.set_parent_state(&observed.parent.key(), state);
         outcome
+    }
+
+    /// Returns the deletion of the parent that is due, or the time until one is due.
+    fn decide_parent_deletion(&mut self, response: &Response) -> (Option<Propagation>, Option<Duration>) {
+        let parent = &self.observed.parent;
+        if parent.is_deleting() {
+            return (None, None);
+        }
+        let (program, subject) = (&self.active.program, self.writer().subject(parent));
+        let wanted = response.delete_parent.as_ref();
+        match parent_deletion::decide(wanted, &program.manifest().name, &subject, &program.grants) {
+            Decision::Keep => (None, None),
+            Decision::Later(after) => (None, Some(after)),
+            Decision::Refuse(refusal) => {
+                self.report.refusals.add(refusal);
+                (None, None)
+            }
+            Decision::Delete(propagation) => {
+                let now = self.context.services.queue.now();
+                let delay = self.mount.parent_deletions.lock().delay(&parent.key(), now);
+                let Some(delay) = delay else { return (Some(propagation), None) };
+                self.report.warn(
+                    PARENT_DELETION_DELAYED,
+                    "the plugin deletes the object, and somebody creates it again: the next deletion waits; stop one of the two",
+                );
+                (None, Some(delay))
+            }
+        }
+    }
+
+    /// Deletes the parent, if everything else is done.
+    ///
+    /// # Guarantees
+    ///
+    /// The preconditions are the UID and the resourceVersion that the plugin saw, or that the writes
+    /// of this reconcile, which have the same preconditions, resulted in.
+    async fn delete_parent(&mut self, propagation: Propagation) {
+        if !self.report.is_carried_out() || self.report.execution() == Execution::Incomplete {
+            return;
+        }
+        let deleted = self.writer().delete(&self.observed.parent, propagation).await;
+        match deleted {
+            Ok(changed) => {
+                let now = self.context.services.queue.now();
+                self.mount.parent_deletions.lock().record(&self.observed.parent.key(), now);
+                if changed == Changed::Yes {
+                    self.report.changed = Changed::Yes;
+                }
+            }
+            Err(problem) => self.report.fail(problem),
+        }
     }
 
     async fn write_status(&mut self, response: &Response) {

@@ -143,6 +143,9 @@ pub(crate) fn warning(reason: &str, message: &str) -> Event {
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub const SLOWED_DOWN: &str = "SlowedDown";
 
+/// The reason of the Event about a parent that is deleted again and again.
+pub const PARENT_DELETION_DELAYED: &str = "ParentDeletionDelayed";
+
 /// The reason of the Event about fields of a status that the API server did not store, and the
 /// label of its metric.
 pub const STATUS_FIELDS_DROPPED: &str = "StatusFieldsDropped";

@@ -349,11 +349,7 @@ impl Applier<'_> {
     async fn delete(&mut self, child: &ObjectRef, uid: &str, propagation: Propagation) -> Result<StepResult, Problem> {
         let api = self.api(child)?;
         let params = DeleteParams {
-            propagation_policy: Some(match propagation {
-                Propagation::Background => PropagationPolicy::Background,
-                Propagation::Foreground => PropagationPolicy::Foreground,
-                Propagation::Orphan => PropagationPolicy::Orphan,
-            }),
+            propagation_policy: Some(propagation_policy(propagation)),
             preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
             ..DeleteParams::default()
         };
@@ -377,6 +373,14 @@ impl Applier<'_> {
         let view =
             view.ok_or_else(|| Problem::new(ProblemKind::NotFound, format!("the API server does not serve {}", child.kind)))?;
         Ok(view.resource.api(self.client, child.key.namespace.as_deref()))
+    }
+}
+
+pub(crate) fn propagation_policy(propagation: Propagation) -> PropagationPolicy {
+    match propagation {
+        Propagation::Background => PropagationPolicy::Background,
+        Propagation::Foreground => PropagationPolicy::Foreground,
+        Propagation::Orphan => PropagationPolicy::Orphan,
     }
 }
 

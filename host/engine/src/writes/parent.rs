@@ -1,9 +1,11 @@
-//! Writes to parents: their status and their finalizers.
+//! Writes to parents: their status, their finalizers, and their deletion.
 
+use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
+use gyre_core::outcome::{Changed, Problem};
 use gyre_core::queue::Priority;
 use gyre_core::status::StatusCapabilities;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -11,10 +13,11 @@ use crate::client::answered;
 use crate::cluster::kinds::StatusSubresource;
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::cluster::view::View;
+use crate::error::is_gone;
 use crate::program::MountName;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
-use crate::writes::apply::field_manager;
+use crate::writes::apply::{field_manager, problem, propagation_policy};
 use crate::writes::own_writes::{Others, OwnWrites};
 
 pub(crate) struct ParentWriter<'a> {
@@ -78,6 +81,28 @@ impl ParentWriter<'_> {
             self.queue.add(self.mount, key, Priority::Normal);
         }
         answer
+    }
+
+    /// Deletes the parent in the state that the plugin saw, or that this host has written since.
+    /// Returns whether it was deleted now: one that is gone is a success.
+    ///
+    /// # Errors
+    ///
+    /// Also if somebody has changed it meanwhile.
+    pub(crate) async fn delete(&self, parent: &Object, propagation: Propagation) -> Result<Changed, Problem> {
+        let api: Api<Received> = self.parents.resource.api(self.client, parent.namespace());
+        let (uid, resource_version) = (parent.uid().to_owned(), parent.resource_version().to_string());
+        let params = DeleteParams {
+            propagation_policy: Some(propagation_policy(propagation)),
+            preconditions: Some(Preconditions { uid: Some(uid), resource_version: Some(resource_version) }),
+            ..DeleteParams::default()
+        };
+        self.metrics.wrote(self.mount, "delete-parent");
+        match answered(api.delete(parent.name(), &params)).await {
+            Ok(_) => Ok(Changed::Yes),
+            Err(kube::Error::Api(status)) if is_gone(&status) => Ok(Changed::No),
+            Err(error) => Err(problem(&error, &self.subject(parent))),
+        }
     }
 
     pub(crate) fn subject(&self, parent: &Object) -> ObjectRef {

@@ -30,7 +30,14 @@ mod bindings {
 /// A response that changes nothing.
 impl Default for types::Response {
     fn default() -> Self {
-        Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms: None }
+        Self {
+            children: None,
+            status: None,
+            conditions: Vec::new(),
+            events: Vec::new(),
+            requeue_after_ms: None,
+            delete_parent: None,
+        }
     }
 }
 
@@ -44,6 +51,7 @@ impl types::Manifest {
             parent,
             children: Vec::new(),
             reads: Vec::new(),
+            deletes_parent: false,
             finalizes: false,
             settings_schema: None,
             crds: Vec::new(),
@@ -248,6 +256,7 @@ fn manifest(raw: types::Manifest, answer: &mut Answer) -> Result<core_manifest::
         parent: core_kind(raw.parent),
         children: raw.children.into_iter().map(child_kind).collect(),
         reads: raw.reads.into_iter().map(read_kind).collect(),
+        deletes_parent: raw.deletes_parent,
         finalizes: raw.finalizes,
         settings_schema,
         crds,
@@ -259,11 +268,15 @@ fn child_kind(raw: types::ChildKind) -> core_manifest::ChildKind {
         kind: core_kind(raw.kind),
         strategy: strategy(raw.strategy),
         strongest_strategy: raw.strongest_strategy.map(strategy),
-        propagation: match raw.propagation {
-            types::Propagation::Background => core_manifest::Propagation::Background,
-            types::Propagation::Foreground => core_manifest::Propagation::Foreground,
-            types::Propagation::Orphan => core_manifest::Propagation::Orphan,
-        },
+        propagation: propagation(raw.propagation),
+    }
+}
+
+fn propagation(raw: types::Propagation) -> core_manifest::Propagation {
+    match raw {
+        types::Propagation::Background => core_manifest::Propagation::Background,
+        types::Propagation::Foreground => core_manifest::Propagation::Foreground,
+        types::Propagation::Orphan => core_manifest::Propagation::Orphan,
     }
 }
 
@@ -323,6 +336,10 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
         conditions: raw.conditions.into_iter().map(|raw| condition(answer, raw)).collect::<Result<_, _>>()?,
         events: raw.events.into_iter().map(|raw| event(answer, raw)).collect::<Result<_, _>>()?,
         requeue_after: raw.requeue_after_ms.map(Duration::from_millis),
+        delete_parent: raw.delete_parent.map(|raw| core_response::ParentDeletion {
+            after: Duration::from_millis(raw.after_ms),
+            propagation: propagation(raw.propagation),
+        }),
         done: false,
     })
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use gyre_core::grants::{Adoption, Namespaces};
+use gyre_core::grants::{Adoption, Namespaces, ParentDeletions};
 use gyre_core::names;
 use gyre_engine::program::bounds;
 use gyre_input::document::{Document, Part, Source as DocumentSource};
@@ -98,6 +98,9 @@ pub(crate) struct PolicyArguments {
     /// nor labels of gyre. Does not apply to children with the strategy create-only.
     #[arg(long)]
     adopt: bool,
+    /// Let plugins delete parents, if their manifests declare it.
+    #[arg(long)]
+    delete_parents: bool,
     /// Number of times that a failed reconcile is retried before the host waits until the object
     /// changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
@@ -272,12 +275,20 @@ impl MountArguments {
     }
 
     pub(crate) fn override_policy(&self, policy: &mut MountPolicy) {
-        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } =
-            &self.policy;
+        let PolicyArguments {
+            adopt,
+            delete_parents,
+            max_retries,
+            quarantine_after,
+            min_requeue_after,
+            call_deadline,
+            call_memory,
+        } = &self.policy;
         if !self.named.namespaces.is_empty() {
             policy.namespaces = Some(Namespaces::Only(self.named.namespaces.iter().cloned().collect()));
         }
         set(&mut policy.adoption, adopt.then_some(Adoption::Allowed));
+        set(&mut policy.parent_deletions, delete_parents.then_some(ParentDeletions::Granted));
         let reconciles = &mut policy.reconciles;
         set(&mut reconciles.workers, self.workers.map(|workers| workers as usize));
         set(&mut reconciles.max_retries, max_retries.map(Some));

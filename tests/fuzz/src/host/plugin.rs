@@ -176,7 +176,11 @@ pub(crate) fn answer(random: &mut Random) -> Answer {
     let conditions = (0..random.size(6)).map(|_| condition(random)).collect();
     let events = (0..random.size(6)).map(|_| event(random)).collect();
     let requeue_after_ms = random.chance(0.3).then(|| delay(random));
-    Ok(types::Response { children, status, conditions, events, requeue_after_ms })
+    // Nothing declares it, so it is refused.
+    let delete_parent = random
+        .chance(0.05)
+        .then(|| types::ParentDeletion { after_ms: delay(random), propagation: types::Propagation::Background });
+    Ok(types::Response { children, status, conditions, events, requeue_after_ms, delete_parent })
 }
 
 fn delay(random: &mut Random) -> u64 {

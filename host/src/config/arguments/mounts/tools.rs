@@ -117,7 +117,15 @@ impl PluginMounts {
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
         let NamedArguments { plugins: _, plugin_dir, reconcilers, settings, namespaces } = named;
-        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
+        let PolicyArguments {
+            adopt,
+            delete_parents,
+            max_retries,
+            quarantine_after,
+            min_requeue_after,
+            call_deadline,
+            call_memory,
+        } = policy;
         let mut words = Vec::new();
         words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
         words.extend(reconcilers.iter().map(|name| format!("--reconciler={name}")));
@@ -127,6 +135,7 @@ impl PluginMounts {
         }));
         words.extend(namespaces.iter().map(|namespace| format!("--namespace={namespace}")));
         words.extend(adopt.then(|| "--adopt".to_owned()));
+        words.extend(delete_parents.then(|| "--delete-parents".to_owned()));
         words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
         words.extend(quarantine_after.map(|Faults(faults)| {
             let faults = faults.map_or_else(|| NEVER.to_owned(), |faults| faults.to_string());
