@@ -351,7 +351,7 @@ fn commands_take_the_reconciler_that_fits_the_object() {
     }
     let (_, said) = gyre(&["crds", plugin]);
     assert_eq!(said.matches("kind: CustomResourceDefinition").count(), 2, "{said}");
-    let (_, said) = gyre(&["rbac", "--plugin", plugin]);
+    let (_, said) = gyre(&["rbac", plugin]);
     assert!(said.contains("twofolds") && said.contains("backwards"), "{said}");
 
     // The settings of a case are those of the reconciler of its object.
@@ -364,6 +364,6 @@ fn commands_take_the_reconciler_that_fits_the_object() {
     let expected = |case: &str| fs::read_to_string(folder.path().join("cases").join(case).join("expected.yaml")).unwrap();
     assert!(expected("one").contains("text: to one"), "{}", expected("one"));
     assert!(expected("other").contains("text: eno"), "{}", expected("other"));
-    let (code, said) = gyre(&["check", plugin, "-f", &backward, "--cases", "3"]);
+    let (code, said) = gyre(&["fuzz", plugin, "-f", &backward, "--cases", "3"]);
     assert_eq!(code, Some(0), "{said}");
 }

@@ -16,6 +16,8 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use gyre_core::text::list;
+use gyre_sandbox::Plugin;
 
 use crate::commands::output::print;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments};
@@ -70,12 +72,15 @@ pub(crate) struct BuildArguments {
 pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
     let Built { component, .. } = build(&arguments.directory, &arguments.options)?;
-    let (plugin, bytes) = (open(&sandbox, &component)?, read(&component)?);
-    let manifest = plugin.manifest();
-    let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{}.wasm", manifest.name)));
+    let plugins: Vec<Plugin> = open(&sandbox, &component)?.iter().collect();
+    let bytes = read(&component)?;
+    let manifests = || plugins.iter().map(Plugin::manifest);
+    let first = manifests().next().map_or("plugin", |manifest| manifest.name.as_str());
+    let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{first}.wasm")));
     replace(&to, &bytes).with_context(|| format!("cannot write {}; name another file with --to", to.display()))?;
     let size = size(bytes.len());
-    print(format_args!("{}: the plugin {} {}, {size}\n", to.display(), manifest.name, manifest.version))
+    let names = list(manifests().map(|manifest| format!("{} {}", manifest.name, manifest.version)));
+    print(format_args!("{}: the plugin {names}, {size}\n", to.display()))
 }
 
 pub(crate) fn is_project(directory: &Path) -> bool {

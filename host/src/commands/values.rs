@@ -104,7 +104,7 @@ struct Entry<'a> {
     name: &'a str,
     mounts: Vec<Mount<'a>>,
     rules: LitStr<'a>,
-    crds: &'a [Value],
+    crds: Vec<&'a Value>,
     #[serde(flatten)]
     file: File<'a>,
 }
@@ -113,6 +113,8 @@ struct Entry<'a> {
 struct Mount<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     plugin: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reconciler: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     namespaces: Option<Vec<&'a String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,20 +135,34 @@ pub(crate) fn values(arguments: &ValuesArguments) -> anyhow::Result<()> {
     let programs = source.programs();
     let (images, config_maps) =
         (by_plugin(&arguments.images, "--image", &programs)?, by_plugin(&arguments.config_maps, "--config-map", &programs)?);
+    // The reconcilers of a file follow each other, and share its entry.
+    let reconcilers: Vec<&[Program]> = programs.chunk_by(|one, other| one.plugin.digest() == other.plugin.digest()).collect();
+    let first: Vec<&Program> = reconcilers.iter().filter_map(|programs| programs.first()).collect();
     let mut files = Vec::new();
-    for (program, path) in programs.iter().zip(&mount.named.plugins) {
+    for (program, path) in first.iter().zip(&mount.named.plugins) {
         files.push(file(program, path, &images, &config_maps)?);
     }
-    check_size(&programs, &files)?;
-    let rules = programs.iter().map(|program| rules(program, source.name())).collect::<anyhow::Result<Vec<_>>>()?;
+    check_size(&first, &files)?;
+    let rules = |programs: &&[Program]| {
+        programs.iter().map(|program| rules(program, source.name())).collect::<anyhow::Result<String>>()
+    };
+    let rules = reconcilers.iter().map(rules).collect::<anyhow::Result<Vec<_>>>()?;
     let mut plugins = Vec::new();
-    for (((program, path), file), rules) in programs.iter().zip(&mount.named.plugins).zip(files).zip(&rules) {
-        let manifest = program.manifest();
+    for ((((program, programs), path), file), rules) in
+        first.into_iter().zip(reconcilers).zip(&mount.named.plugins).zip(files).zip(&rules)
+    {
+        let mounts = programs.iter().map(|program| of_program(program, programs.len(), path, &file));
+        let mut crds: Vec<&Value> = Vec::new();
+        for crd in programs.iter().flat_map(|program| &program.manifest().crds) {
+            if !crds.contains(&crd) {
+                crds.push(crd);
+            }
+        }
         plugins.push(Entry {
-            name: &manifest.name,
-            mounts: vec![of_program(program, path, &file)?],
+            name: &program.manifest().name,
+            mounts: mounts.collect::<anyhow::Result<_>>()?,
             rules: LitStr(rules),
-            crds: &manifest.crds,
+            crds,
             file,
         });
     }
@@ -216,7 +232,7 @@ fn file<'a>(
     })
 }
 
-fn check_size(programs: &[Program], files: &[File<'_>]) -> anyhow::Result<()> {
+fn check_size(programs: &[&Program], files: &[File<'_>]) -> anyhow::Result<()> {
     let binaries = programs.iter().zip(files).filter_map(|(program, file)| match file {
         File::Binary(binary) => Some((&program.name, binary.len())),
         File::Image { .. } | File::ConfigMap { .. } => None,
@@ -238,13 +254,15 @@ fn check_size(programs: &[Program], files: &[File<'_>]) -> anyhow::Result<()> {
     )
 }
 
-fn of_program<'a>(program: &'a Program, path: &Path, file: &File<'_>) -> anyhow::Result<Mount<'a>> {
+/// The mount of one of this number of reconcilers.
+fn of_program<'a>(program: &'a Program, reconcilers: usize, path: &Path, file: &File<'_>) -> anyhow::Result<Mount<'a>> {
     let default = format!("{}.wasm", program.manifest().name);
     let named = path.file_name().map(|name| name.to_string_lossy().into_owned()).filter(|name| *name != default);
     let settings: Value = serde_json::from_slice(&program.settings).context("the settings are not JSON")?;
     Ok(Mount {
         // The chart itself names the file of a binary.
         plugin: named.filter(|_| !matches!(file, File::Binary(_))),
+        reconciler: (reconcilers > 1).then_some(program.manifest().name.as_str()),
         namespaces: match &program.namespaces {
             Namespaces::All => None,
             Namespaces::Only(names) => Some(names.iter().collect()),

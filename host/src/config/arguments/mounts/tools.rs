@@ -78,7 +78,7 @@ pub(crate) struct ValuesMounts {
 
 impl From<ValuesMounts> for MountArguments {
     fn from(ValuesMounts { plugins, settings, namespaces, code }: ValuesMounts) -> Self {
-        let named = NamedArguments { plugins, settings, namespaces, plugin_dir: None };
+        let named = NamedArguments { plugins, settings, namespaces, ..NamedArguments::default() };
         Self { named, code, ..Self::default() }
     }
 }
