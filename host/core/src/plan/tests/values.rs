@@ -165,6 +165,7 @@ proptest! {
         world = world.sees([object]);
         let (plan, _) = planned(&world, now);
         prop_assert!(plan.refusals.is_empty());
-        prop_assert!(plan.steps.iter().all(|step| step.child().key.name == "it" && matches!(step, Step::Apply { .. })));
+        let is_of_it = |step: &Step| step.child().key.name == "it" && matches!(step, Step::Apply { .. });
+        prop_assert!(plan.steps.iter().all(is_of_it));
     }
 }
