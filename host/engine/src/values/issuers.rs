@@ -18,7 +18,8 @@ pub(crate) fn issuers(
 ) -> Issuers {
     let mut issuers = Issuers::new();
     let kind = GroupVersionKind::from_api_version("v1", "Secret");
-    for object in children.iter().filter_map(Child::applied).filter(|object| Requests::are_in(object)) {
+    let objects = children.iter().filter_map(Child::applied).map(|child| &child.object);
+    for object in objects.filter(|object| Requests::are_in(object)) {
         // What is wrong with a request is a refusal of its Secret.
         let Ok(requests) = Requests::take(&mut object.clone()) else { continue };
         for issuer in requests.issuers() {
