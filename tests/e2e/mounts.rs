@@ -89,15 +89,14 @@ fn each_reconciler_of_a_plugin_is_a_mount_of_its_own() {
 
     // The faults of one do not stop the other.
     cluster.apply(&parent("Backward", "trap").to_string());
-    cluster.reason(name, "backward", "backward", "Ready", "Trapped");
     cluster.eventually("a quarantine", || Some(()).filter(|()| host.state_of("backward")["quarantine"] != Value::Null));
     assert_eq!(host.state_of("twofold")["quarantine"], Value::Null);
     cluster.apply(&parent("Twofold", "two").to_string());
     await_data(&cluster, name, "twofold", "text", "to two");
 
     // Nor do the grants of one concern the other.
-    folder.put(CONFIG, config(", grants: {children: []}"));
     cluster.apply(&parent("Backward", "two").to_string());
+    folder.put(CONFIG, config(", grants: {children: []}"));
     cluster.reason(name, "backward", "backward", "Ready", "KindNotGranted");
     cluster.apply(&parent("Twofold", "three").to_string());
     await_data(&cluster, name, "twofold", "text", "to three");
