@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use gyre_core::grants::{Grants, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
+use gyre_core::grants::{Grants, Namespaces, ParentDeletions, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_engine::program::{Policy, Program};
 use gyre_sandbox::{Plugin, Sandbox};
 use parking_lot::Mutex;
@@ -53,7 +53,9 @@ impl Plugins {
         let program = |plugin: &Plugin| Program {
             policy: Policy { workers: 2, ..Policy::default() },
             reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
-            grants: Grants::new(plugin.manifest(), Namespaces::All).with_write_namespaces(WriteNamespaces::All),
+            grants: Grants::new(plugin.manifest(), Namespaces::All)
+                .with_write_namespaces(WriteNamespaces::All)
+                .with_parent_deletions(ParentDeletions::Granted),
             ..Program::new(plugin.clone(), Namespaces::All)
         };
         self.0.iter().map(program).collect()

@@ -13,6 +13,7 @@ mod generated;
 mod lag;
 mod names;
 mod namespaces;
+mod parent_deletion;
 mod programs;
 mod recordings;
 mod refusals;
