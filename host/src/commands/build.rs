@@ -108,8 +108,9 @@ pub(crate) fn build(directory: &Path, options: &[String]) -> anyhow::Result<Buil
 /// The folder of sample objects in a project.
 const SAMPLES: &str = "samples";
 
-/// Builds the folders of projects among the plugins, and puts the components in their place; without
-/// any plugin, the project in the working directory. Returns the folder of the first one.
+/// Builds the folders of projects among the plugins, and puts the components in their place. If
+/// there is no plugin, builds the project in the working directory. Returns the folder of the first
+/// project.
 pub(crate) fn build_projects(mount: &mut MountArguments) -> anyhow::Result<Option<PathBuf>> {
     if mount.is_empty() && is_project(Path::new(".")) {
         mount.named.plugins.push(PathBuf::from("."));

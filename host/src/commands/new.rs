@@ -69,7 +69,8 @@ pub(crate) struct NewArguments {
     /// Add a finalizer: a function that decides what happens before an object is deleted.
     #[arg(long)]
     finalizer: bool,
-    /// Directory of the SDK: `sdk` in a checkout of gyre [default: that of a checkout that is found].
+    /// Directory of the SDK: `sdk` in a checkout of gyre [default: that of a checkout that is
+    /// found].
     #[arg(long, value_name = "DIRECTORY")]
     sdk: Option<PathBuf>,
     /// Directory to create [default: the name of the plugin].
@@ -241,7 +242,7 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
 
 /// The function of a plugin with a finalizer.
 const FINALIZE: &str = "
-    /// What happens while {{a}} {{Kind}} is deleted: it goes once its ConfigMap is gone.
+    /// Returns what still exists while {{a}} {{Kind}} is deleted; it goes after its ConfigMap.
     fn finalize(_: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Teardown> {
         if cluster.children::<ConfigMap>()?.is_empty() {
             return Ok(Teardown::done());
