@@ -420,7 +420,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let election = arguments.election.options(Fence::Always, home, source.name(), "any")?;
     let deployment = Deployment {
         inventory: source.inventory_place(home),
-        digest_key: source.digest_key(home),
+        digest_key: Some(source.digest_key(home)),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
         reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
         cross_namespace_children: if arguments.cross_namespace {

@@ -192,7 +192,7 @@ pub(crate) enum CrossNamespaceChildren {
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
     pub(crate) inventory: Option<Place>,
-    pub(crate) digest_key: KeySecret,
+    pub(crate) digest_key: Option<KeySecret>,
     pub(crate) leases: Option<Leases>,
     pub(crate) reviews: Reviews,
     pub(crate) cross_namespace_children: CrossNamespaceChildren,
@@ -224,8 +224,9 @@ impl Permissions {
             permissions.add(&own(namespace), ("", "configmaps", &[name]), &["get", "update"]);
         }
         // Without Secrets, no plugin asks for generated values or sees their digests.
-        if programs.iter().any(has_to_do_with_secrets) {
-            let KeySecret { namespace, name } = &deployment.digest_key;
+        if let Some(KeySecret { namespace, name }) = &deployment.digest_key
+            && programs.iter().any(has_to_do_with_secrets)
+        {
             permissions.add(&own(namespace), ("", "secrets", &[]), &["create"]);
             permissions.add(&own(namespace), ("", "secrets", &[name]), &["get"]);
         }

@@ -276,6 +276,7 @@ fn rules(program: &Program, deployment: &str) -> anyhow::Result<String> {
     let known = Known::new(program.manifest().crds.iter());
     let nothing = Deployment {
         inventory: None,
+        digest_key: None,
         leases: None,
         reviews: Reviews::Never,
         cross_namespace_children: CrossNamespaceChildren::Unexpected,
