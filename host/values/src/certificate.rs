@@ -74,7 +74,7 @@ fn params(request: &Certificate, random: &mut Stream) -> Result<CertificateParam
     let mut serial = [0; 16];
     random.try_fill_bytes(&mut serial).map_err(|error| error.to_string())?;
     // A positive number without a leading zero.
-    serial[0] = serial[0] & 0x7f | 0x40;
+    serial[0] = (serial[0] & 0x7f) | 0x40;
     params.serial_number = Some(SerialNumber::from(serial.to_vec()));
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     if request.is_ca {

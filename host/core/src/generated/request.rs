@@ -22,6 +22,7 @@ fn is_zero(epoch: &u64) -> bool {
 /// The way in which a value is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::large_enum_variant, reason = "a Secret has few requests, and they live as long as a reconcile")]
 pub enum Generator {
     /// Random bytes.
     Bytes(Bytes),

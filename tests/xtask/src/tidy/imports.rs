@@ -17,7 +17,7 @@ const LEFT: [(&str, usize); 3] =
     [("tests/contract/main.rs", 2), ("tests/e2e/main.rs", 9), ("tests/sim/tests/simulation/main.rs", 4)];
 
 /// The crates of the product from the lowest layer on, with the crates that each may import.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("gyre-core", &[]),
     ("gyre-types", &[]),
     ("gyre-sandbox", &["gyre-core"]),
