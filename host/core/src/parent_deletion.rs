@@ -179,7 +179,7 @@ mod tests {
                 let key = parent(&name.to_string()).key;
                 if let Some(delay) = deletions.delay(&key, now) {
                     prop_assert!(delay <= LONGEST_DELAY);
-                    now += delay;
+                    now = now + delay;
                 }
                 prop_assert_eq!(deletions.delay(&key, now), None, "a delay ends");
                 deletions.record(&key, now);
