@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gyre_core::generated::{self, DigestKey};
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::Problem;
+use gyre_core::parent_deletion::{self, Decision};
 use gyre_core::plan::{self, DIGEST_ANNOTATION, DeletionPlan, Desired, Plan, Refusal, Step};
 use gyre_core::quarantine::CallEnd;
 use gyre_core::queue::Options;
@@ -129,7 +130,7 @@ impl Pair {
         };
         let children = response.as_ref().and_then(|response| response.children.as_deref());
         let input = plan_inputs.input(active, children, &observed);
-        let (plan, has_finalizer) = match self.ask {
+        let (mut plan, has_finalizer) = match self.ask {
             Ask::Reconcile => {
                 let plan = plan::plan(&input);
                 let needs = plan::needs_finalizer(&input, &plan, finalizes);
@@ -144,11 +145,20 @@ impl Pair {
                 (plan, has_finalizer)
             }
         };
+        let subject = ObjectRef { kind: active.program.manifest().parent.clone(), key: side.observed.parent.key() };
+        let wanted = response.as_ref().filter(|_| self.ask == Ask::Reconcile);
+        let wanted = wanted.and_then(|response| response.delete_parent.as_ref());
+        let plugin = &active.program.manifest().name;
+        let deletion = parent_deletion::decide(wanted, plugin, &subject, &active.program.grants);
+        let deletes_parent = matches!(deletion, Decision::Delete(_));
+        if let Decision::Refuse(refusal) = deletion {
+            plan.refusals.push(refusal);
+        }
         let nothing = Response::default();
         let status = self.status(side, response.as_ref().unwrap_or(&nothing), &plan, failure.as_ref());
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
         let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
-        Intent { desired, plan, refused, status, has_finalizer, failure }
+        Intent { desired, plan, refused, status, has_finalizer, deletes_parent, failure }
     }
 
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
@@ -203,6 +213,7 @@ struct Intent {
     refused: BTreeSet<Identity>,
     status: Value,
     has_finalizer: bool,
+    deletes_parent: bool,
     failure: Option<Problem>,
 }
 
@@ -322,6 +333,14 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
     }
     if mounted.has_finalizer != shadow.has_finalizer {
         changes.push(change(Verb::Finalizers, parent.clone(), json!(mounted.has_finalizer), json!(shadow.has_finalizer)));
+    }
+    match (mounted.deletes_parent, shadow.deletes_parent) {
+        (false, true) => changes.push(change(Verb::Delete, parent.clone(), Value::Null, Value::Null)),
+        (true, false) => {
+            let stays = change(Verb::Create, parent.clone(), Value::Null, Value::Null);
+            changes.push(Change { message: Some("only the mounted version deletes it".to_owned()), ..stays });
+        }
+        (true, true) | (false, false) => {}
     }
     if mounted.status != shadow.status {
         let [before, after] = [mounted, shadow].map(|intent| json!({ "status": intent.status }));

@@ -42,7 +42,7 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
     let plan = plan::plan(&input);
     let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
-    Intent { desired, plan, refused, status: Value::Null, has_finalizer: false, failure: None }
+    Intent { desired, plan, refused, status: Value::Null, has_finalizer: false, deletes_parent: false, failure: None }
 }
 
 fn written(grants: &Grants, text: &str) -> Value {
@@ -95,6 +95,21 @@ fn differences_do_not_depend_on_the_progress_of_the_mount() {
             }
         }
     }
+}
+
+#[test]
+fn a_parent_that_only_one_of_them_deletes_is_a_difference() {
+    let grants = Grants::new(&manifest(Strategy::Apply), Namespaces::All);
+    let intents = |mounted: bool, shadow: bool| {
+        let [mounted, shadow] =
+            [mounted, shadow].map(|deletes_parent| Intent { deletes_parent, ..intent(&grants, None, &wanted(None)) });
+        let found = changes(&parent(), &BTreeMap::new(), &mounted, &shadow);
+        found.into_iter().map(|change| (change.verb, change.subject == parent(), change.message.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(intents(false, false), []);
+    assert_eq!(intents(true, true), []);
+    assert_eq!(intents(false, true), [(Verb::Delete, true, false)]);
+    assert_eq!(intents(true, false), [(Verb::Create, true, true)]);
 }
 
 #[test]
