@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use gyre_core::plan::finalizer;
+use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
 

@@ -218,7 +218,7 @@ fn too_many_values_of_secrets_end_a_recording() {
 
 #[test]
 fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
-    use gyre_core::response::{Condition, ConditionStatus, Event, Failure, Severity};
+    use gyre_core::response::{Child, Condition, ConditionStatus, Event, Failure, Response, Severity};
     use gyre_sandbox::{LogLevel, LogLine, LogSource};
     let value = "correct horse battery staple";
     let text = |value: &Value| Text(bytes(value));
