@@ -153,6 +153,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_with_warnings_is_complete_unless_something_was_refused_or_a_parent_is_stuck() {
+        let parent = |conditions: &Value| {
+            let metadata = json!({ "name": "it", "namespace": "default" });
+            json!({ "apiVersion": "example.com/v1", "kind": "It", "metadata": metadata, "status": { "conditions": conditions } })
+        };
+        let warning = |refusal: Option<&str>| Action {
+            verb: Verb::Event,
+            subject: Subject::of(&parent(&Value::Null)),
+            object: json!({ "type": "Warning" }),
+            states: [Value::Null, Value::Null],
+            refusal: refusal.map(str::to_owned),
+        };
+        let check = |actions: Vec<Action>, conditions: &Value, warnings: usize, is_complete: bool| {
+            let parents = vec![parent(conditions)];
+            let run = HostRun { actions, end: End::Converged, requeues: RequeueTimes::default(), parents };
+            assert_eq!((run.warnings().count(), run.is_complete()), (warnings, is_complete), "{conditions}");
+        };
+        let ready = json!([{ "type": "Ready", "status": "True" }]);
+        check(vec![], &ready, 0, true);
+        check(vec![warning(None)], &ready, 1, true);
+        check(vec![warning(Some("no"))], &ready, 1, false);
+        check(vec![], &json!([{ "type": "Ready", "status": "False" }]), 0, true);
+        check(vec![], &json!([{ "type": "Ready", "status": "False" }, { "type": "Stalled", "status": "True" }]), 0, false);
+        // Only an event says what is wrong with an object of Kubernetes.
+        check(vec![], &Value::Null, 0, true);
+        check(vec![warning(None)], &Value::Null, 1, false);
+    }
+
+    #[test]
     fn delays_are_shown_without_latency() {
         let shown = |milliseconds| format!("{:?}", without_latency(Duration::from_millis(milliseconds)));
         for (milliseconds, expected) in [
