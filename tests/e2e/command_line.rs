@@ -99,6 +99,22 @@ fn flags_override_variables_which_override_the_file() {
     assert_eq!(leases(&[], &[("GYRE_HA", "false")]), ["of-file"]);
 }
 
+/// Outside of a Pod, they may belong to other programs. Kubernetes sets `METRICS_PORT` for a Service.
+#[test]
+fn former_variables_are_warned_of_in_a_pod_only() {
+    for in_pod in [true, false] {
+        let mut command = Command::new(GYRE);
+        command.args(["run", gyre_artifacts::ECHO, "--kubeconfig", "/nonexistent"]).env("NO_COLOR", "1");
+        command.env("HA_ENABLED", "true").env("METRICS_PORT", "tcp://10.0.0.1:80");
+        if in_pod {
+            command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+        }
+        let log = String::from_utf8(command.output().expect("gyre runs").stderr).unwrap();
+        assert_eq!(log.contains("HA_ENABLED has no effect: it is called GYRE_HA now"), in_pod, "{log}");
+        assert!(!log.contains("METRICS_PORT"), "{log}");
+    }
+}
+
 #[test]
 fn precompiled_plugins_are_not_compiled_again() {
     let cache = tempfile::tempdir().unwrap();
