@@ -18,7 +18,9 @@ use gyre_sdk::k8s::{
     VolumeMount,
 };
 use gyre_sdk::names::service_label;
-use gyre_sdk::{Cluster, CustomResource, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy};
+use gyre_sdk::{
+    Cluster, CustomResource, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy, fingerprint,
+};
 use serde::Deserialize;
 
 const IMAGE: &str = "postgres:18-alpine";
@@ -62,7 +64,7 @@ impl Reconciler for DatabaseReconciler {
         let existing = cluster.children::<Secret>()?.into_iter().find(|secret| secret.name() == name);
         let digests = existing.and_then(|secret| {
             let digests: Option<Vec<&str>> = REPLACED_WITH.iter().map(|key| secret.generated(key)).collect();
-            digests.map(|digests| gyre_sdk::fingerprint(digests))
+            digests.map(fingerprint)
         });
         Ok(match digests {
             Some(digest) => plan
