@@ -31,8 +31,8 @@ pub enum Child {
 }
 
 /// An object with `apiVersion`, `kind` and `metadata.name`: a type of [`k8s`](crate::k8s), an
-/// [`Object`](crate::Object) of another kind, a [`DynamicObject`], or JSON. The namespace defaults to the parent's. The host adds the owner
-/// reference and its labels.
+/// [`Object`](crate::Object) of another kind, a [`DynamicObject`], or JSON. The namespace defaults
+/// to the parent's. The host adds the owner reference and its labels.
 impl<T: Into<Value>> From<T> for Child {
     fn from(object: T) -> Self {
         Self::Apply(DesiredChild { object: object.into(), strategy: None })

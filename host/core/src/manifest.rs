@@ -66,7 +66,12 @@ impl ChildKind {
     /// Returns whether a child of this kind may have this strategy. Every weaker one is allowed,
     /// because the host then does less to an object that exists.
     pub fn allows(&self, strategy: Strategy) -> bool {
-        strategy <= self.strongest_strategy.unwrap_or(self.strategy)
+        strategy <= self.strongest()
+    }
+
+    /// The strongest strategy that a child of this kind may have.
+    pub fn strongest(&self) -> Strategy {
+        self.strongest_strategy.map_or(self.strategy, |strongest| strongest.max(self.strategy))
     }
 }
 

@@ -362,7 +362,7 @@ fn target(
 /// The refusal of a replacement that the manifest does not announce: neither the deletion guard nor
 /// the annotation against pruning holds it up.
 fn undeclared_strategy(child: &ObjectRef, strategy: Strategy, child_kind: &ChildKind) -> String {
-    let declared = child_kind.strongest_strategy.unwrap_or(child_kind.strategy);
+    let declared = child_kind.strongest();
     format!(
         "{child} names the strategy {}, and the manifest declares no stronger one than {} for its kind: declare it there, or name a weaker one",
         strategy.as_str(),

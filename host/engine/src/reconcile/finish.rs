@@ -1,4 +1,5 @@
-//! The end of every reconcile: status, deletion of the parent, events, trail, and the state for the next one.
+//! The end of every reconcile: status, deletion of the parent, events, trail, and the state for the
+//! next one.
 
 use std::sync::Arc;
 use std::time::Duration;
