@@ -34,7 +34,7 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 13] = [
+const NOT_PREVIEWED: [(&str, &str); 14] = [
     ("answers", "a link answers the host's requests, and render knows no link"),
     ("attacker", "its calls fail or write the time, and are made again and again"),
     ("bare-child", "a link answers the host's requests, and render knows no link"),
@@ -43,6 +43,7 @@ const NOT_PREVIEWED: [(&str, &str); 13] = [
     ("emptied", "a preview shows all deletions, also those that a host holds"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
+    ("reconcilers", "a call traps, and is tried again; in the end, its configuration is refused"),
     ("restless", "a plan is told at its end, and there is none"),
     ("sayings", "its calls fail, and are tried again and again while objects are added"),
     ("stripped", "a webhook removes the marks of children, and render knows no webhooks"),
@@ -57,9 +58,10 @@ const MISTOLD: &str = "mistold";
 const UNFINISHED: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
 /// The flags with a value that both `gyre run` and `gyre render` take.
-const WITH_VALUE: [&str; 11] = [
+const WITH_VALUE: [&str; 12] = [
     "--config",
     "--plugin-dir",
+    "--reconciler",
     "--settings",
     "--namespace",
     "--max-retries",

@@ -133,7 +133,7 @@ fn completions_and_manual_pages_are_made_for_every_command() {
 
 #[test]
 fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
-    let named = ["plugin-dir", "settings", "namespace"];
+    let named = ["plugin-dir", "reconciler", "delete-parents", "settings", "namespace"];
     let policy = ["adopt", "max-retries", "quarantine-after", "min-requeue-after", "call-deadline", "call-memory"];
     let code = ["code-cache", "compiled"];
     let lasting = ["name", "workers", "no-reload"];
@@ -169,7 +169,7 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
     for command in ["run", "validate", "dev", "render -f it", "diff"] {
         // For `gyre diff`, a plugin is a version of one in the file.
         let plugin = if command == "diff" { "--plugin-dir it" } else { "it.wasm" };
-        for other in ["--adopt", plugin, "--namespace it"] {
+        for other in ["--adopt", plugin, "--namespace it", "--reconciler it", "--delete-parents"] {
             let line = format!("{command} --config it {other}");
             assert_eq!(refused(&line), ErrorKind::ArgumentConflict, "{line}");
         }

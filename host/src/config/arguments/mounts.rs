@@ -62,8 +62,8 @@ pub(crate) enum SettingsCheck {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
     /// Path to the configuration file (YAML), which lists the mounts. Cannot be combined with
-    /// --plugin-dir, --reconciler, --settings or --namespace.
-    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "reconcilers", "settings", "namespaces"])]
+    /// --plugin-dir, --reconciler, --delete-parents, --settings or --namespace.
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "reconcilers", "delete_parents", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     named: NamedArguments,
@@ -81,6 +81,9 @@ pub(crate) struct NamedArguments {
     /// Mount only this reconciler of a plugin that has several. Can be repeated [default: all].
     #[arg(long = "reconciler", value_name = "NAME", value_parser = label)]
     pub(crate) reconcilers: Vec<String>,
+    /// Let plugins delete parents, if their manifests declare it.
+    #[arg(long)]
+    delete_parents: bool,
     /// Settings of a plugin: a JSON object, after the plugin's name and = if there are several
     /// plugins. Can be repeated.
     #[arg(long = "settings", alias = "settings-json", value_name = "[NAME=]JSON")]
@@ -98,9 +101,6 @@ pub(crate) struct PolicyArguments {
     /// nor labels of gyre. Does not apply to children with the strategy create-only.
     #[arg(long)]
     adopt: bool,
-    /// Let plugins delete parents, if their manifests declare it.
-    #[arg(long)]
-    delete_parents: bool,
     /// Number of times that a failed reconcile is retried before the host waits until the object
     /// changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
@@ -275,20 +275,13 @@ impl MountArguments {
     }
 
     pub(crate) fn override_policy(&self, policy: &mut MountPolicy) {
-        let PolicyArguments {
-            adopt,
-            delete_parents,
-            max_retries,
-            quarantine_after,
-            min_requeue_after,
-            call_deadline,
-            call_memory,
-        } = &self.policy;
+        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } =
+            &self.policy;
         if !self.named.namespaces.is_empty() {
             policy.namespaces = Some(Namespaces::Only(self.named.namespaces.iter().cloned().collect()));
         }
         set(&mut policy.adoption, adopt.then_some(Adoption::Allowed));
-        set(&mut policy.parent_deletions, delete_parents.then_some(ParentDeletions::Granted));
+        set(&mut policy.parent_deletions, self.named.delete_parents.then_some(ParentDeletions::Granted));
         let reconciles = &mut policy.reconciles;
         set(&mut reconciles.workers, self.workers.map(|workers| workers as usize));
         set(&mut reconciles.max_retries, max_retries.map(Some));

@@ -116,16 +116,8 @@ impl PluginMounts {
     /// code cache, which does not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
-        let NamedArguments { plugins: _, plugin_dir, reconcilers, settings, namespaces } = named;
-        let PolicyArguments {
-            adopt,
-            delete_parents,
-            max_retries,
-            quarantine_after,
-            min_requeue_after,
-            call_deadline,
-            call_memory,
-        } = policy;
+        let NamedArguments { plugins: _, plugin_dir, reconcilers, delete_parents, settings, namespaces } = named;
+        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
         let mut words = Vec::new();
         words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
         words.extend(reconcilers.iter().map(|name| format!("--reconciler={name}")));
