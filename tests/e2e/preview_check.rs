@@ -126,7 +126,7 @@ impl PreviewCheck {
             if WITH_VALUE.contains(argument) {
                 command.push(own(argument));
                 command.extend(given.next().copied().map(own));
-            } else if *argument == "--adopt" || argument.ends_with(".wasm") {
+            } else if ["--adopt", "--delete-parents"].contains(argument) || argument.ends_with(".wasm") {
                 command.push(own(argument));
             }
         }

@@ -56,7 +56,7 @@ fn row(program: &Program, name: &str) -> [String; COLUMNS] {
         manifest.name.clone(),
         manifest.version.clone(),
         program.plugin.digest().short(),
-        manifest.parent.to_string(),
+        parent(program),
         all(program),
         writes(program),
         reads(program),
@@ -64,6 +64,12 @@ fn row(program: &Program, name: &str) -> [String; COLUMNS] {
         format!("{:?}", program.policy.limits.deadline),
         Bytes(program.policy.limits.memory_bytes as u64).to_string(),
     ]
+}
+
+/// The kind of the parents, and whether the plugin may delete them.
+fn parent(program: &Program) -> String {
+    let kind = &program.manifest().parent;
+    if program.grants.allows_parent_deletions() { format!("{kind} (deletes)") } else { kind.to_string() }
 }
 
 /// The namespaces in which namespaced children may be.
