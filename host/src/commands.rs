@@ -28,3 +28,5 @@ pub(crate) mod threads;
 pub(crate) mod types;
 #[cfg(feature = "tools")]
 pub(crate) mod values;
+#[cfg(feature = "tools")]
+pub(crate) mod worlds;

@@ -22,6 +22,8 @@ mod directory;
 mod document;
 mod keys;
 mod load;
+#[cfg(feature = "tools")]
+mod mounted;
 mod process;
 pub(crate) mod quantity;
 mod read;
@@ -56,6 +58,8 @@ pub(crate) use self::directory::PLUGIN_DIR_GRACE;
 use self::directory::{Directory, DirectoryScan};
 use self::document::read_document;
 use self::load::{Loader, Programs};
+#[cfg(feature = "tools")]
+pub(crate) use self::mounted::mounted;
 pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::schema::schema;
 use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting, SettingsFrom};

@@ -60,9 +60,13 @@ pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssemb
 
 /// Reads, compiles and loads a plugin, for commands.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Reconcilers> {
-    let bytes = read(path)?;
-    let _shown = compiling::announce(sandbox, path, &bytes);
-    load(sandbox, &bytes).map_err(|error| {
+    open_bytes(sandbox, path, &read(path)?)
+}
+
+/// Compiles and loads a plugin that was read from this path, for commands.
+pub(crate) fn open_bytes(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> anyhow::Result<Reconcilers> {
+    let _shown = compiling::announce(sandbox, path, bytes);
+    load(sandbox, bytes).map_err(|error| {
         let (path, remedy) = (path.display(), error.remedy());
         anyhow!("cannot load the plugin {path}: {}; {remedy}", error_chain(&error))
     })

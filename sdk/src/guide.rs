@@ -5,6 +5,7 @@
 //! | [`getting_started`] | authors of a first plugin |
 //! | [`writing_plugins`] | plugin authors: one section per feature |
 //! | [`testing`] | plugin authors |
+//! | [`test_kit_protocol`] | authors of test kits, in any language |
 //! | [`contract`] | plugin authors, in any language |
 //! | [`coming_from`] | users of controller-runtime, Metacontroller, kopf or echoperator |
 //! | [`operating`] | operators |
@@ -21,6 +22,9 @@ pub mod writing_plugins {}
 
 #[doc = include_str!("guide/testing.md")]
 pub mod testing {}
+
+#[doc = include_str!("guide/test_kit_protocol.md")]
+pub mod test_kit_protocol {}
 
 #[doc = include_str!("guide/contract.md")]
 pub mod contract {}

@@ -28,9 +28,3 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
-
-impl From<anyhow::Error> for Error {
-    fn from(error: anyhow::Error) -> Self {
-        Self(format!("{error:#}"))
-    }
-}

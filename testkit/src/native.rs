@@ -1,99 +1,257 @@
-//! Runs a reconciler as native code in the sandbox, like the SDK does in a component.
+//! Runs a reconciler in this process when the program calls it.
 
-mod convert;
-
+use std::any::Any;
 use std::fmt;
-use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use gyre_core::object::GroupVersionKind;
-use gyre_sandbox::native::{Imports, Native, types};
-use gyre_sandbox::{Bytes, LogLevel};
 use gyre_sdk::log::Level;
 use gyre_sdk::testing::hosted;
-use gyre_sdk::{Kind, ReadError, Reconciler};
+use gyre_sdk::{
+    Child, ChildKind, Condition, ConditionStatus, DesiredChild, Event, Failure, Kind, Manifest, ObjectRef, Plan, Propagation, ReadError,
+    ReadKind, Reconciler, Severity, Strategy, Teardown, Time,
+};
+use serde_json::{Value, json};
 
-pub(crate) struct Adapter<R>(PhantomData<fn() -> R>);
+use crate::program::{Lane, Stopped};
 
-impl<R> Adapter<R> {
-    pub(crate) fn new() -> Self {
-        Self(PhantomData)
+type Call<T> = fn(&[u8], &[u8], Rc<dyn hosted::Host>) -> Result<T, Failure>;
+
+/// The functions of a reconciler.
+#[derive(Clone, Copy)]
+pub(crate) struct Code {
+    reconcile: Call<Plan>,
+    finalize: Call<Teardown>,
+    validate_settings: fn(&[u8]) -> Result<(), String>,
+}
+
+impl Code {
+    pub(crate) fn of<R: Reconciler>() -> Self {
+        Self {
+            reconcile: hosted::reconcile::<R>,
+            finalize: hosted::finalize::<R>,
+            validate_settings: hosted::validate_settings::<R>,
+        }
     }
 }
 
-impl<R: Reconciler> Native for Adapter<R> {
-    fn describe(&self) -> types::Manifest {
-        convert::manifest(hosted::manifest::<R>())
-    }
-
-    fn validate_settings(&self, settings: &[u8]) -> Result<(), String> {
-        hosted::validate_settings::<R>(settings)
-    }
-
-    fn reconcile(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Response, types::Failure> {
-        let answered = hosted::reconcile::<R>(request.parent, request.settings, Rc::new(Host(imports.clone())));
-        answered.map(convert::response).map_err(convert::failure)
-    }
-
-    fn finalize(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Teardown, types::Failure> {
-        let answered = hosted::finalize::<R>(request.parent, request.settings, Rc::new(Host(imports.clone())));
-        answered.map(convert::teardown).map_err(convert::failure)
+/// Runs what the program calls, and returns the result; `None` if the program has given it up.
+pub(crate) fn serve(code: &Code, call: &Value, lane: &Rc<Lane>) -> Option<Value> {
+    let bytes = |field: &str| call.get(field).map(to_bytes).unwrap_or_default();
+    let (parent, settings) = (bytes("parent"), bytes("settings"));
+    let host = || Rc::new(Imports(Rc::clone(lane)));
+    let run = || match call.get("function").and_then(Value::as_str) {
+        Some("validateSettings") => json!({"settings": (code.validate_settings)(&settings).err()}),
+        Some("finalize") => match (code.finalize)(&parent, &settings, host()) {
+            Ok(Teardown { plan, done }) => json!({"response": response(plan, done)}),
+            Err(failure) => json!({"failure": failed(failure)}),
+        },
+        _ => match (code.reconcile)(&parent, &settings, host()) {
+            Ok(plan) => json!({"response": response(plan, false)}),
+            Err(failure) => json!({"failure": failed(failure)}),
+        },
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(returned) => Some(returned),
+        Err(thrown) if thrown.is::<Stopped>() => None,
+        Err(thrown) => Some(json!({"panic": said(&*thrown)})),
     }
 }
 
-struct Host(Imports);
+/// The first line of a panic, after what a component logs of it.
+fn said(thrown: &(dyn Any + Send)) -> String {
+    let text = thrown.downcast_ref::<String>().map(String::as_str).or_else(|| thrown.downcast_ref::<&str>().copied());
+    text.unwrap_or("without a message").to_owned()
+}
 
-impl fmt::Debug for Host {
+/// The reads of a call, which the program answers.
+struct Imports(Rc<Lane>);
+
+impl fmt::Debug for Imports {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Host")
+        formatter.write_str("Imports")
     }
 }
 
-impl hosted::Host for Host {
+impl Imports {
+    fn read(&self, kind: Kind, read: &Value) -> Result<Vec<Vec<u8>>, ReadError> {
+        let answer = self.0.ask_within_call(&json!({"read": read}));
+        match answer.get("readError").and_then(Value::as_str) {
+            None => Ok(answer.get("found").and_then(Value::as_array).into_iter().flatten().map(to_bytes).collect()),
+            Some("notDeclared") => Err(ReadError::NotDeclared(kind)),
+            Some("notGranted") => Err(ReadError::NotGranted(kind)),
+            Some("notServed") => Err(ReadError::NotServed(kind)),
+            Some(_) => {
+                let message = answer.get("message").and_then(Value::as_str).unwrap_or_default();
+                Err(ReadError::InvalidSelector(message.to_owned()))
+            }
+        }
+    }
+}
+
+impl hosted::Host for Imports {
     fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, ReadError> {
-        self.0.children(&named(kind)).map(copied).map_err(|error| read_error(kind, error))
+        self.read(kind, &json!({"children": {"kind": parts(kind)}}))
     }
 
     fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
-        let found = self.0.get(&named(kind), namespace, name);
-        found.map(|found| found.map(|object| object.to_vec())).map_err(|error| read_error(kind, error))
+        let read = json!({"get": {"kind": parts(kind), "namespace": namespace, "name": name}});
+        Ok(self.read(kind, &read)?.pop())
     }
 
     fn list(&self, kind: Kind, namespace: Option<&str>, label_selector: Option<&str>) -> Result<Vec<Vec<u8>>, ReadError> {
-        self.0.list(&named(kind), namespace, label_selector).map(copied).map_err(|error| read_error(kind, error))
+        let read = json!({"list": {"kind": parts(kind), "namespace": namespace, "labelSelector": label_selector}});
+        self.read(kind, &read)
     }
 
     fn now(&self) -> SystemTime {
-        self.0.now()
+        let answer = self.0.ask_within_call(&json!({"clock": {}}));
+        let time = answer.get("time").and_then(Value::as_str).and_then(|time| time.parse::<Time>().ok());
+        time.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
     }
 
     fn log(&self, level: Level, message: &str, fields: &[(&str, &str)]) {
         let level = match level {
-            Level::Trace => LogLevel::Trace,
-            Level::Debug => LogLevel::Debug,
-            Level::Info => LogLevel::Info,
-            Level::Warn => LogLevel::Warn,
-            Level::Error => LogLevel::Error,
+            Level::Trace => "trace",
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
         };
-        let fields = fields.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-        self.0.log(level, message.to_owned(), fields);
+        self.0.ask_within_call(&json!({"log": {"level": level, "message": message, "fields": fields}}));
     }
 }
 
-fn named(kind: Kind) -> GroupVersionKind {
-    GroupVersionKind::new(kind.group(), kind.version(), kind.kind)
-}
-
-fn copied(objects: Vec<Bytes>) -> Vec<Vec<u8>> {
-    objects.iter().map(|object| object.to_vec()).collect()
-}
-
-fn read_error(kind: Kind, error: gyre_sandbox::ReadError) -> ReadError {
-    match error {
-        gyre_sandbox::ReadError::NotDeclared => ReadError::NotDeclared(kind),
-        gyre_sandbox::ReadError::NotGranted => ReadError::NotGranted(kind),
-        gyre_sandbox::ReadError::NotServed => ReadError::NotServed(kind),
-        gyre_sandbox::ReadError::InvalidSelector(message) => ReadError::InvalidSelector(message),
+/// A JSON text: an object, or a string that contains it.
+fn to_bytes(text: &Value) -> Vec<u8> {
+    match text {
+        Value::String(text) => text.clone().into_bytes(),
+        object => object.to_string().into_bytes(),
     }
+}
+
+/// As a string, so that the host gets the bytes of the plugin.
+fn text(bytes: &[u8]) -> Value {
+    Value::from(String::from_utf8_lossy(bytes))
+}
+
+fn parts(kind: Kind) -> Value {
+    json!({"group": kind.group(), "version": kind.version(), "kind": kind.kind})
+}
+
+pub(crate) fn manifest(manifest: Manifest) -> Value {
+    let Manifest {
+        name,
+        version,
+        description,
+        parent,
+        children,
+        reads,
+        deletes_parent,
+        finalizes,
+        settings_schema,
+        crds,
+    } = manifest;
+    let json = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_else(|_| text(bytes));
+    let child = |child: &ChildKind| {
+        json!({
+            "kind": parts(child.kind),
+            "strategy": strategy(child.strategy),
+            "strongest_strategy": child.strongest_strategy.map(strategy),
+            "propagation": propagation(child.propagation),
+        })
+    };
+    let read = |read: &ReadKind| {
+        json!({
+            "kind": parts(read.kind),
+            "namespace": read.namespace,
+            "label_selector": read.label_selector,
+            "metadata_only": read.metadata_only,
+        })
+    };
+    json!({
+        "name": name,
+        "version": version,
+        "description": description,
+        "parent": parts(parent),
+        "children": children.iter().map(child).collect::<Vec<_>>(),
+        "reads": reads.iter().map(read).collect::<Vec<_>>(),
+        "deletes_parent": deletes_parent,
+        "finalizes": finalizes,
+        "settings_schema": settings_schema.as_deref().map(json),
+        "crds": crds.iter().map(|crd| json(crd)).collect::<Vec<_>>(),
+    })
+}
+
+fn strategy(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Apply => "apply",
+        Strategy::Recreate => "recreate",
+        Strategy::CreateOnly => "create-only",
+    }
+}
+
+fn propagation(propagation: Propagation) -> &'static str {
+    match propagation {
+        Propagation::Background => "Background",
+        Propagation::Foreground => "Foreground",
+        Propagation::Orphan => "Orphan",
+    }
+}
+
+fn response(plan: Plan, done: bool) -> Value {
+    // A plan with a mistake is a failure already.
+    let Plan { children, status, conditions, events, requeue_after, delete_parent, mistake: _ } = plan;
+    let apply = |object: &[u8], named: Option<Strategy>| {
+        json!({"apply": {"object": text(object), "strategy": named.map(strategy)}})
+    };
+    let child = |child: Child| match child {
+        Child::Apply(DesiredChild { object, strategy }) => apply(&gyre_sdk::typed::fields::to_json(&object), strategy),
+        Child::Bytes(bytes) => apply(&bytes, None),
+        Child::Keep(ObjectRef { kind, namespace, name }) => {
+            json!({"keep": {"kind": kind.to_string(), "namespace": namespace, "name": name}})
+        }
+    };
+    let condition = |condition: Condition| {
+        let status = match condition.status {
+            ConditionStatus::True => "True",
+            ConditionStatus::False => "False",
+            ConditionStatus::Unknown => "Unknown",
+        };
+        json!({"type": condition.kind, "status": status, "reason": condition.reason, "message": condition.message})
+    };
+    let event = |event: Event| {
+        let severity = match event.severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        };
+        json!({"type": severity, "reason": event.reason, "message": event.message})
+    };
+    json!({
+        "children": children.map(|children| children.into_iter().map(child).collect::<Vec<_>>()),
+        "status": status.and_then(Result::ok).map(|status| text(&status)),
+        "conditions": conditions.into_iter().map(condition).collect::<Vec<_>>(),
+        "events": events.into_iter().map(event).collect::<Vec<_>>(),
+        "requeueAfterMs": requeue_after.map(milliseconds),
+        "deleteParent": delete_parent.map(|deletion| {
+            json!({"afterMs": milliseconds(deletion.after), "propagation": propagation(deletion.propagation)})
+        }),
+        "done": done,
+    })
+}
+
+fn failed(failure: Failure) -> Value {
+    match failure {
+        Failure::Transient(message) => json!({"reason": "TransientFailure", "message": message}),
+        Failure::RetryAfter(delay, message) => {
+            json!({"reason": "RetryAfter", "message": message, "afterMs": milliseconds(delay)})
+        }
+        Failure::Terminal(message) => json!({"reason": "TerminalFailure", "message": message}),
+    }
+}
+
+/// The maximum is half a billion years.
+pub(crate) fn milliseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

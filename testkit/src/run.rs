@@ -2,23 +2,95 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 
-use gyre_core::text::list;
-use gyre_engine::record::CallRecord;
-use gyre_offline::host_run::HostRun;
-use gyre_offline::plan::{Action, Subject, Verb};
-use gyre_sandbox::LogLine;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::reference::Reference;
 use crate::yaml;
 
 /// The writes of the host and the calls of the plugin since the last run, and the parents.
+#[derive(Deserialize)]
 pub struct Run {
-    pub(crate) host_run: HostRun,
-    pub(crate) calls: Vec<Arc<CallRecord>>,
+    plan: Vec<Action>,
+    children: Vec<Value>,
+    parents: Vec<Value>,
+    calls: Vec<Value>,
+    reads: Vec<String>,
+    log: Vec<LogLine>,
+    summary: Value,
+}
+
+/// An action that the host performed or attempted. It prints as in plans.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Action {
+    text: String,
+    /// The kind of action: `create`, `update`, `delete`, `status`, `finalizers` or `event`.
+    pub verb: String,
+    /// The object of the action; for an event, the object that it is about.
+    pub subject: Subject,
+    /// The object that was sent; for a deletion, the deleted object.
+    pub object: Value,
+    /// Why the API server rejected it, or `None` if it did not.
+    pub refusal: Option<String>,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// Names an object. It prints as `Job default/hello`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// E.g. `batch/v1`.
+    pub api_version: String,
+    /// E.g. `Job`.
+    pub kind: String,
+    /// `None` if it is cluster-scoped.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Subject {
+    /// Returns the subject of an object; missing fields are empty.
+    pub fn of(object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            api_version: text("/apiVersion").unwrap_or_default(),
+            kind: text("/kind").unwrap_or_default(),
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name").unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, namespace, name, .. } = self;
+        match namespace {
+            Some(namespace) => write!(formatter, "{kind} {namespace}/{name}"),
+            None => write!(formatter, "{kind} {name}"),
+        }
+    }
+}
+
+/// A line of a plugin's log.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct LogLine {
+    /// `log`, `stdout` or `stderr`.
+    pub source: String,
+    /// `trace`, `debug`, `info`, `warn` or `error`.
+    pub level: String,
+    /// The text.
+    pub message: String,
+    /// Keys and values.
+    #[serde(default)]
+    pub fields: Vec<(String, String)>,
 }
 
 /// A published event.
@@ -45,17 +117,17 @@ impl fmt::Display for Event {
 impl Run {
     /// Returns the writes, refusals and events of the host, in order.
     pub fn plan(&self) -> &[Action] {
-        &self.host_run.actions
+        &self.plan
     }
 
     /// Returns the actions that the API server rejected.
     pub fn refusals(&self) -> impl Iterator<Item = &Action> {
-        self.plan().iter().filter(|action| action.refusal.is_some())
+        self.plan.iter().filter(|action| action.refusal.is_some())
     }
 
     /// Returns the children as last written, in the order in which they were first written.
-    pub fn children(&self) -> Vec<&Value> {
-        self.host_run.children()
+    pub fn children(&self) -> &[Value] {
+        &self.children
     }
 
     /// Returns a parent at the end of the run.
@@ -65,11 +137,9 @@ impl Run {
     /// If there is no such parent.
     pub fn parent(&self, parent: impl Into<Reference>) -> Result<&Value> {
         let reference = parent.into();
-        reference.check()?;
-        let parents = &self.host_run.parents;
-        parents.iter().find(|parent| reference.names(&Subject::of(parent))).ok_or_else(|| {
-            let there = list(parents.iter().map(Subject::of));
-            Error::new(format!("there is no parent {} {}; there is {there}", reference.kind, reference.name))
+        self.parents.iter().find(|parent| reference.names(&Subject::of(parent))).ok_or_else(|| {
+            let there = list(self.parents.iter().map(|parent| Subject::of(parent).to_string()));
+            Error::new(format!("there is no parent {reference}; there is {there}"))
         })
     }
 
@@ -101,42 +171,36 @@ impl Run {
         let conditions = self.conditions(parent)?;
         let is_meant = |condition: &&Value| condition.get("type").is_some_and(|named| named == kind);
         conditions.iter().find(is_meant).ok_or_else(|| {
-            let there = list(conditions.iter().filter_map(|condition| condition.get("type")?.as_str()));
-            Error::new(format!("there is no condition {kind}; there is {there}"))
+            let types = conditions.iter().filter_map(|condition| condition.get("type")?.as_str());
+            Error::new(format!("there is no condition {kind}; there is {}", list(types.map(str::to_owned))))
         })
     }
 
     /// Returns the published events.
     pub fn events(&self) -> Vec<Event> {
-        self.plan().iter().filter_map(event).collect()
+        self.plan.iter().filter_map(event).collect()
     }
 
-    /// Returns the calls of the plugin, with their inputs, reads and answers.
-    pub fn calls(&self) -> &[Arc<CallRecord>] {
+    /// Returns the first 1000 calls of the plugin, with their inputs, reads and answers, as in
+    /// recordings.
+    pub fn calls(&self) -> &[Value] {
         &self.calls
     }
 
     /// Returns the distinct reads (`get ConfigMap.v1 settings`) in the order of the calls. Children
     /// are not included, because every call gets them.
-    pub fn reads(&self) -> Vec<String> {
-        let mut reads = Vec::new();
-        for question in self.calls.iter().flat_map(|call| call.reads.keys()) {
-            let question = question.to_string();
-            if !reads.contains(&question) {
-                reads.push(question);
-            }
-        }
-        reads
+    pub fn reads(&self) -> &[String] {
+        &self.reads
     }
 
     /// Returns the log lines of the plugin.
-    pub fn log(&self) -> Vec<&LogLine> {
-        self.calls.iter().flat_map(|call| &call.answer.log).collect()
+    pub fn log(&self) -> &[LogLine] {
+        &self.log
     }
 
     /// Returns the plan, the children and the statuses, like the `expected.yaml` of `gyre test`.
-    pub fn summary(&self) -> Value {
-        self.host_run.summary()
+    pub fn summary(&self) -> &Value {
+        &self.summary
     }
 
     /// Asserts the plan, one action per line: `create Job default/hello`. Spaces do not matter.
@@ -146,12 +210,13 @@ impl Run {
     /// If the plan differs, with the difference.
     #[track_caller]
     pub fn assert_plan(&self, expected: &str) {
-        let lines = |texts: &mut dyn Iterator<Item = String>| {
+        let lines = |texts: &mut dyn Iterator<Item = &str>| {
             let words = texts.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
             words.filter(|line| !line.is_empty()).map(|line| line + "\n").collect::<String>()
         };
-        let actual = lines(&mut self.plan().iter().map(Action::to_string));
-        yaml::compare(&actual, &lines(&mut expected.lines().map(str::to_owned)), "the plan is not as expected");
+        let actual = lines(&mut self.plan.iter().map(|action| action.text.as_str()));
+        let expected = json!({"value": lines(&mut expected.lines())});
+        yaml::compare(&Value::from(actual), &expected, "lines", "the plan is not as expected");
     }
 
     /// Asserts that the host did nothing.
@@ -173,20 +238,26 @@ impl Run {
     /// If they differ, or the file cannot be read or written.
     #[track_caller]
     pub fn assert_golden(&self, path: impl AsRef<Path>) {
-        yaml::assert_golden(&self.summary(), path);
+        yaml::assert_golden(&self.summary, path);
     }
 }
 
 impl fmt::Debug for Run {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan().iter().try_for_each(|action| writeln!(formatter, "{action}"))
+        self.plan.iter().try_for_each(|action| writeln!(formatter, "{action}"))
     }
 }
 
 fn event(action: &Action) -> Option<Event> {
-    if action.verb != Verb::Event || action.refusal.is_some() {
+    if action.verb != "event" || action.refusal.is_some() {
         return None;
     }
     let text = |field: &str| action.object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     Some(Event { about: action.subject.clone(), severity: text("type"), reason: text("reason"), message: text("note") })
+}
+
+/// The names for a sentence.
+fn list(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -5,7 +5,6 @@ mod toy;
 
 use std::time::Duration;
 
-use gyre_core::grants::{Adoption, WriteNamespaces};
 use gyre_sdk::k8s::{ConfigMap, Job, Namespace, Secret};
 use gyre_sdk::{Cluster, Kind, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use gyre_test::{Plugin, Setup, World, object};
@@ -105,9 +104,11 @@ fn strict_definition() -> String {
 
 fn setup(children: &[Value], status: Value) -> Setup {
     let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(json!({"children": children, "status": status}));
-    World::of(Plugin::native::<Verbatim>()).with(toy).mounted(|program| {
-        program.grants = program.grants.clone().with_write_namespaces(WriteNamespaces::All);
-    })
+    World::of(Plugin::native::<Verbatim>()).with(toy).mounted(mount(false))
+}
+
+fn mount(adoption: bool) -> Value {
+    json!({"adoption": adoption, "grants": {"writeNamespaces": "all"}})
 }
 
 fn namespace(name: &str) -> Value {
@@ -233,17 +234,15 @@ fn children_of_a_parent_that_no_longer_exists_are_adopted_if_that_is_allowed() {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": "default"}});
     let children = [config_map("default", "map"), secret, config_map("far", "map")];
     let restored = children.clone().map(|child| marked(child, "of-the-backup"));
-    for adoption in [Adoption::Refused, Adoption::Allowed] {
-        let mut setup = setup(&children, Value::Null).with(namespace("far")).mounted(move |program| {
-            program.grants = program.grants.clone().with_adoption(adoption);
-        });
+    for adoption in [false, true] {
+        let mut setup = setup(&children, Value::Null).with(namespace("far")).mounted(mount(adoption));
         for child in &restored {
             setup = setup.with(child.clone());
         }
         let mut world = setup.start().unwrap();
         world.settle().unwrap();
         let ready = condition(&world, "Ready");
-        if adoption == Adoption::Refused {
+        if !adoption {
             let message = ready["message"].as_str().unwrap();
             assert!(message.contains("a parent that no longer exists (UID of-the-backup)"), "{message}");
             assert!(

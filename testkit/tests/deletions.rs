@@ -5,8 +5,6 @@ mod toy;
 
 use std::time::Duration;
 
-use gyre_core::deletion_guard::Limits;
-use gyre_core::grants::WriteNamespaces;
 use gyre_sdk::k8s::ConfigMap;
 use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use gyre_test::{Plugin, Setup, World, object};
@@ -69,10 +67,9 @@ fn toy(number: usize) -> String {
 }
 
 fn guarded(setup: Setup) -> Setup {
-    setup.mounted(|program| {
-        program.policy.deletion_guard = Limits::default();
-        program.grants = program.grants.clone().with_write_namespaces(WriteNamespaces::All);
-    })
+    // The defaults of a mount.
+    let guard = json!({"children": 25, "percent": 30});
+    setup.mounted(json!({"deletionGuard": guard, "grants": {"writeNamespaces": "all"}}))
 }
 
 /// Parents with one ConfigMap each.
@@ -103,6 +100,10 @@ fn annotate(world: &mut World, number: usize, annotation: &str, value: &str) {
     world.edit(toy(number).as_str(), |toy| toy["metadata"]["annotations"][annotation] = json!(value)).unwrap();
 }
 
+fn today(world: &World) -> String {
+    world.now().unwrap().to_string().split_once('T').unwrap().0.to_owned()
+}
+
 /// The release that the condition names, for this day.
 fn release(world: &World, day: &str) -> String {
     let message = ready(world, 1)["message"].as_str().unwrap().to_owned();
@@ -125,7 +126,7 @@ fn a_version_that_returns_no_children_deletes_nothing_until_it_is_released() {
     }
     assert_eq!(maps(&world), PARENTS, "a restart lets nothing through");
 
-    let today = world.now().strftime("%F").to_string();
+    let today = today(&world);
     let release_of = |day: &str| release(&world, day);
     let (valid, old) = (release_of(&today), release_of("2025-12-30"));
     annotate(&mut world, 0, "gyre.dev/release-deletions", &old);
@@ -177,7 +178,7 @@ fn a_parent_gets_no_list_while_the_deletion_of_a_child_that_belongs_on_it_is_hel
     let mut world = guarded(setup.with(object("v1", "Namespace", "far"))).start().unwrap();
     world.advance(HOUR).unwrap();
     assert_eq!((maps(&world), &ready(&world, 1)["reason"]), (PARENTS, &json!("DeletionHeld")));
-    let release = release(&world, &world.now().strftime("%F").to_string());
+    let release = release(&world, &today(&world));
     for number in 0..PARENTS {
         annotate(&mut world, number, "gyre.dev/release-deletions", &release);
     }

@@ -160,8 +160,7 @@ fn the_requeue_floor_of_a_mount_limits_requeues() {
     for (floor, calls) in [(1_000, 11), (5_000, 3), (100, 101)] {
         let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec.clone());
         let world = World::of(Plugin::native::<KeepsWriting>()).with(toy);
-        let mut world =
-            world.mounted(move |program| program.policy.requeue_floor = Duration::from_millis(floor)).start().unwrap();
+        let mut world = world.mounted(json!({"minRequeueAfter": format!("{floor}ms")})).start().unwrap();
         world.settle_with_faults().unwrap();
         world.advance(Duration::from_secs(10)).unwrap();
         let run = world.settle_with_faults().unwrap();

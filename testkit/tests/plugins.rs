@@ -39,7 +39,7 @@ fn content(run: &Run) -> Value {
         "events": texts(&mut run.events().iter().map(ToString::to_string)),
         "reads": run.reads(),
         "log": texts(&mut run.log().iter().map(|line| format!("{line:?}"))),
-        "calls": texts(&mut run.calls().iter().map(|call| format!("{:?} {:?} {:?}", call.ask, call.answer, call.usage.clock))),
+        "calls": run.calls().iter().map(|call| json!([call["ask"], call["answer"]])).collect::<Vec<_>>(),
     })
 }
 
@@ -200,7 +200,7 @@ fn reads_are_reported_and_a_change_to_a_read_object_calls_the_plugin_again() {
     });
     assert_eq!(runs[0].reads(), ["get ConfigMap.v1 welcome", "list WebsiteDefaults.v1alpha1.web.gyre.dev"]);
     let changed: BTreeMap<_, _> =
-        runs[1].children().into_iter().map(|child| (child["kind"].as_str().unwrap(), child["data"].clone())).collect();
+        runs[1].children().iter().map(|child| (child["kind"].as_str().unwrap(), child["data"].clone())).collect();
     assert_yaml_eq!(changed["ConfigMap"], "index.html: <p>Hello, world!</p>");
     assert!(changed.contains_key("Deployment"), "{:?}", runs[1]);
 }

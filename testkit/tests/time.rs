@@ -107,9 +107,9 @@ fn world(plugin: Plugin) -> World {
 
 /// Lets time pass, and returns the number of steps. Prints the time that it took.
 fn steps(what: &str, world: &mut World, time: Duration) -> u64 {
-    let (before, began) = (world.steps(), Instant::now());
+    let (before, began) = (world.steps().unwrap(), Instant::now());
     world.advance(time).unwrap();
-    let steps = world.steps() - before;
+    let steps = world.steps().unwrap() - before;
     println!("{what}: {steps} steps in {:.1?}", began.elapsed());
     steps
 }
@@ -141,9 +141,24 @@ fn an_hour_with_a_job_each_minute_takes_few_steps_for_each_job() {
 }
 
 #[test]
+fn a_schedule_of_a_minute_is_no_restlessness_in_20_minutes_and_in_a_day() {
+    for (what, time) in [("20 minutes", 20 * MINUTE), ("a day", DAY)] {
+        let mut world = world(Plugin::native::<JobEachMinute>());
+        let steps = steps(&format!("{what} with a Job each minute"), &mut world, time);
+        let runs = time.as_secs() / 60;
+        assert!(steps <= 15 * runs, "{steps} steps");
+        let run = world.settle().unwrap();
+        assert_eq!(run.children().len(), usize::try_from(runs).unwrap());
+        let events = world.list("events.k8s.io/v1 Event").unwrap();
+        let slowed: Vec<_> = events.iter().filter(|event| event["reason"] == "SlowedDown").collect();
+        assert!(slowed.is_empty(), "{what}: {slowed:?}");
+    }
+}
+
+#[test]
 fn the_delay_of_a_schedule_is_shown_without_latency() {
     let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(json!({}));
     let mut world = World::of(Plugin::native::<JobEachMinute>()).at("2026-01-01T00:00:05Z").with(toy).start().unwrap();
-    let summary = world.settle().unwrap().summary();
-    assert_eq!(summary["parents"][0]["again"], "in 55s");
+    let run = world.settle().unwrap();
+    assert_eq!(run.summary()["parents"][0]["again"], "in 55s");
 }

@@ -248,8 +248,8 @@ fn every_part_of_a_response_reaches_the_host() -> Result {
         world.edit("Toy bear", |toy| toy["spec"]["does"] = json!(does))?;
         let run = world.settle()?;
         assert_yaml_includes!(run.condition("Toy bear", "Ready")?, &json!({"reason": reason, "message": message}));
-        let answer = format!("{:?}", run.calls()[0].answer.result);
-        assert_eq!(answer.contains("after: 7s"), does == "wait", "{answer}");
+        let failure = &run.calls()[0]["answer"]["result"]["failure"];
+        assert_eq!(failure["afterMs"] == json!(7000), does == "wait", "{failure}");
     }
     Ok(())
 }
@@ -343,7 +343,10 @@ fn errors_are_sentences() -> Result {
     let file = World::of(Plugin::native::<First>()).file("tests/absent.yaml").start().map(drop);
     assert!(said(file).starts_with("cannot read tests/absent.yaml: "));
     let wasm = Plugin::wasm("tests/worlds.rs").map(drop);
-    assert_eq!(said(wasm), "the plugin tests/worlds.rs: the plugin is not WebAssembly: it begins with \"//! Changes to a\"");
+    let no_wasm =
+        "cannot load the plugin tests/worlds.rs: the plugin is not WebAssembly: it begins with \"//! Changes to a\"; ";
+    let wasm = said(wasm);
+    assert!(wasm.starts_with(no_wasm), "{wasm}");
     let misspelt = object("toys.gyre.dev/v1", "Ty", "default/bear");
     let put = "Ty bear: no matches for kind \"Ty\" in version \"toys.gyre.dev/v1\"; correct its apiVersion and kind, or add its \
                CustomResourceDefinition to the files";
@@ -376,11 +379,8 @@ fn images(child: &Value) -> String {
 
 #[test]
 fn a_test_can_limit_a_mount() -> Result {
-    let mounted = |children| {
-        World::of(Plugin::native::<First>())
-            .mounted(move |program| program.policy.limits.children = children)
-            .with(toy(""))
-            .start()
+    let mounted = |children: u32| {
+        World::of(Plugin::native::<First>()).mounted(json!({"limits": {"children": children}})).with(toy("")).start()
     };
     mounted(2)?.settle()?;
     let error = mounted(1)?.settle().unwrap_err().to_string();

@@ -68,4 +68,5 @@ mod status;
 mod swap;
 mod traces;
 mod watches;
+mod worlds;
 mod xca;

@@ -43,7 +43,7 @@ pub enum Propagation {
 }
 
 /// A kind that the plugin makes children of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildKind {
     /// The kind.
     pub kind: GroupVersionKind,
@@ -76,7 +76,7 @@ impl ChildKind {
 }
 
 /// A kind that the plugin may read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadKind {
     /// The kind.
     pub kind: GroupVersionKind,
@@ -89,7 +89,7 @@ pub struct ReadKind {
 }
 
 /// The manifest of a plugin.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Its name, a DNS label.
     pub name: String,
@@ -104,6 +104,7 @@ pub struct Manifest {
     /// The other kinds that it reads.
     pub reads: Vec<ReadKind>,
     /// Whether the plugin may delete parents.
+    #[serde(default)]
     pub deletes_parent: bool,
     /// Whether the plugin finalizes parents.
     pub finalizes: bool,

@@ -11,6 +11,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`world`] | a cluster in memory for a test: `gyre worlds` |
 //! | [`check`] | tries to break a plugin: `gyre fuzz` |
 //! | [`diff`], [`render_output`] | what would change in a live cluster; what `gyre render` prints |
 //! | [`preview`] | what a host would do in a live cluster, by a copy of its objects |
@@ -44,3 +45,4 @@ pub mod rendered;
 pub mod replay;
 pub mod selection;
 pub mod simulation;
+pub mod world;

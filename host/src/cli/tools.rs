@@ -14,6 +14,7 @@ use crate::commands::offline::{self, DiffArguments, FuzzArguments, RenderArgumen
 use crate::commands::replay::{self, ReplayArguments};
 use crate::commands::types::{self, TypesArguments};
 use crate::commands::values::{self, ValuesArguments};
+use crate::commands::worlds::{self, WorldsArguments};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tool {
@@ -53,6 +54,10 @@ pub(super) enum Tool {
     /// Write the values with which the Helm chart installs plugins.
     #[command(after_help = values::EXAMPLES)]
     Values(ValuesArguments),
+    /// Serve simulated clusters with plugins to test kits, as JSON lines on standard input and
+    /// output.
+    #[command(after_help = worlds::EXAMPLES)]
+    Worlds(WorldsArguments),
 }
 
 impl Tool {
@@ -70,6 +75,7 @@ impl Tool {
             Self::Replay(arguments) => compared(replay::run(arguments)),
             Self::Build(arguments) => ended(build::run(&arguments)),
             Self::Values(arguments) => ended(values::values(&arguments)),
+            Self::Worlds(arguments) => ended(worlds::run(&arguments)),
         }
     }
 }

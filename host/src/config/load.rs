@@ -242,7 +242,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(Option<String>, Part)]) -> Program {
+    /// The program of a mount; its problems are reported.
+    pub(crate) fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(Option<String>, Part)]) -> Program {
         let manifest = plugin.manifest();
         let policy = &spec.policy.reconciles;
         let namespaces = spec.policy.namespaces.clone().unwrap_or(Namespaces::All);

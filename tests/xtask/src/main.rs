@@ -106,9 +106,13 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Dev(arguments) => dev::run(arguments).map(|never| match never {}),
         Task::Bench(BenchArguments { arguments }) => {
             // The benchmarks start hosts, which lie beside them.
-            build::host(build::Profile::Release)?;
+            let gyre = build::host(build::Profile::Release)?;
             steps::run(&mut build::cargo(&["build", "--locked", "--release", "--package", "gyre-bench", "--bins"]))?;
-            steps::run(build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"]).args(arguments))
+            steps::run(
+                build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"])
+                    .env("GYRE", gyre)
+                    .args(arguments),
+            )
         }
         Task::Fuzz(arguments) => fuzz::run(arguments),
         Task::DumpKinds => dump_kinds::run(),

@@ -42,6 +42,7 @@ const NOT_ON_DEVCLUSTER: [&str; 15] = [
     "replicas",
     "secure",
     "shares",
+    "worlds",
 ];
 
 /// Modules of `tests/e2e` that run on devcluster alone: they read its requests, which have no TLS.

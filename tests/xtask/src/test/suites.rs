@@ -83,6 +83,8 @@ fn suites(metadata: &Value, messages: &[Value]) -> Vec<Suite> {
         }
     }
 
+    // Tests with the test kit run the program that was built with them.
+    let gyre = environments.values().find_map(|environment| environment.get("CARGO_BIN_EXE_gyre")).cloned();
     let mut suites = Vec::new();
     for message in messages.iter().filter(|message| is(message, "compiler-artifact") && is_test(message)) {
         let id = text(message, "package_id");
@@ -98,6 +100,7 @@ fn suites(metadata: &Value, messages: &[Value]) -> Vec<Suite> {
             _ => package_name.clone(),
         };
         let mut environment = environments.get(&id).cloned().unwrap_or_default();
+        environment.extend(gyre.iter().map(|gyre| ("GYRE".to_owned(), gyre.clone())));
         environment.insert("CARGO_MANIFEST_DIR".to_owned(), folder.display().to_string());
         environment.insert("CARGO_MANIFEST_PATH".to_owned(), manifest.display().to_string());
         environment.insert("CARGO_PKG_NAME".to_owned(), package_name);
@@ -186,5 +189,6 @@ mod tests {
         assert_eq!(found[1].environment["CARGO_BIN_EXE_gyre"], "/target/gyre");
         assert_eq!(found[1].environment["CARGO_MANIFEST_DIR"], "/gyre/host");
         assert_eq!(found[2].environment["OUT_DIR"], "/target/build/sdk/out");
+        assert_eq!(found[2].environment["GYRE"], "/target/gyre");
     }
 }

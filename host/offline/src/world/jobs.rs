@@ -2,62 +2,52 @@
 
 use std::time::Duration;
 
-use gyre_offline::plan::Subject;
-use gyre_offline::simulation::Subresource;
+use anyhow::bail;
+use gyre_core::object::GroupVersionKind;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::reference::Reference;
-use crate::world::World;
+use crate::plan::Subject;
+use crate::simulation::Subresource;
+use crate::world::{Reference, World};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The Job controller waits at most six minutes between tries, and tries six times by default.
 const MOST_POLLS: u32 = 3600;
 const JOB_NAME: &str = "/metadata/labels/batch.kubernetes.io~1job-name";
 
+/// How the Pods of a Job end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+pub enum JobEnd {
+    /// They succeed.
     Succeeds,
+    /// They fail.
     Fails,
 }
 
 impl World {
-    /// Lets the Pods of a Job succeed until the Job is complete.
+    /// Lets the Pods of a Job end until the Job has ended. If they fail, that takes simulated time,
+    /// because the Job controller waits longer before each.
     ///
     /// # Errors
-    ///
     /// If the Job does not exist, has no Pods (e.g. because it is suspended), or ends differently.
-    pub fn finish_job(&mut self, job: impl Into<Reference>) -> Result {
-        self.end_job(job.into(), Ending::Succeeds)
-    }
-
-    /// Lets the Pods of a Job fail, one after the other, until the Job has failed. That takes
-    /// simulated time, because the Job controller waits longer before each.
-    ///
-    /// # Errors
-    ///
-    /// If the Job does not exist, has no Pods (e.g. because it is suspended), or ends differently.
-    pub fn fail_job(&mut self, job: impl Into<Reference>) -> Result {
-        self.end_job(job.into(), Ending::Fails)
-    }
-
-    fn end_job(&mut self, job: Reference, ending: Ending) -> Result {
+    pub fn end_job(&mut self, job: &Reference, end: JobEnd) -> anyhow::Result<()> {
         let subject = self.subject(job)?;
         for _ in 0..MOST_POLLS {
-            let job = self.get(&subject)?;
-            match (end_of(&job), ending) {
-                (Some("Complete"), Ending::Succeeds) | (Some("Failed"), Ending::Fails) => return Ok(()),
-                (Some(other), _) => return Err(Error::new(format!("{subject} has ended already: {other}"))),
-                (None, _) => self.end_pods(&job, ending)?,
+            let job = self.get(&Reference::from(&subject))?;
+            match (end_of(&job), end) {
+                (Some("Complete"), JobEnd::Succeeds) | (Some("Failed"), JobEnd::Fails) => return Ok(()),
+                (Some(other), _) => bail!("{subject} has ended already: {other}"),
+                (None, _) => self.end_pods(&job, end)?,
             }
             self.advance(POLL_INTERVAL)?;
         }
-        Err(Error::new(format!("{subject} does not end: is it suspended, or does it take very many Pods?")))
+        bail!("{subject} does not end: is it suspended, or does it take very many Pods?")
     }
 
-    fn end_pods(&mut self, job: &Value, ending: Ending) -> Result {
+    fn end_pods(&mut self, job: &Value, end: JobEnd) -> anyhow::Result<()> {
         let Subject { namespace, name, .. } = Subject::of(job);
-        for mut pod in self.runtime.block_on(self.simulation.list(&pods(), Default::default()))? {
+        let pods = GroupVersionKind::new("", "v1", "Pod");
+        for mut pod in self.runtime.block_on(self.simulation.list(&pods, Default::default()))? {
             let is_of_job = Subject::of(&pod).namespace == namespace && pod.pointer(JOB_NAME).is_some_and(|of| *of == *name);
             let runs = pod.pointer("/status/phase").is_some_and(|phase| phase == "Running");
             if !is_of_job || !runs {
@@ -68,18 +58,13 @@ impl World {
                 if let Some(annotations) = annotations.as_object_mut() {
                     // devcluster's kubelet reads these annotations.
                     annotations.insert("devcluster.gyre.dev/run-for".to_owned(), Value::from("0s"));
-                    annotations
-                        .insert("devcluster.gyre.dev/fail".to_owned(), Value::from((ending == Ending::Fails).to_string()));
+                    annotations.insert("devcluster.gyre.dev/fail".to_owned(), Value::from((end == JobEnd::Fails).to_string()));
                 }
             }
             self.runtime.block_on(self.simulation.replace(Subresource::None, &pod))?;
         }
         Ok(())
     }
-}
-
-fn pods() -> gyre_core::object::GroupVersionKind {
-    gyre_core::object::GroupVersionKind::new("", "v1", "Pod")
 }
 
 /// Returns the condition that ends a Job, or `None` while it runs.

@@ -1,0 +1,75 @@
+//! The mount of a plugin that is loaded already, for tests of plugins.
+
+use std::path::{Path, PathBuf};
+
+use gyre_core::deletion_guard::Limits;
+use gyre_core::grants::ParentDeletions;
+use gyre_engine::program::Program;
+use gyre_input::document::{Document, Part, Source};
+use gyre_input::problem::{Place, Problems};
+use gyre_sandbox::{Plugin, Sandbox};
+use serde_json::{Map, Value, json};
+
+use super::load::Loader;
+use super::read;
+use super::spec::{MountPolicy, MountSpec, SettingsFrom};
+use crate::plugins::files::Files;
+
+/// Returns the program of a plugin, with the keys of an entry of `mounts` and with settings; null
+/// are none. By default, deletions are not guarded, and those of parents are granted: a test of a
+/// plugin is about its answers.
+///
+/// # Errors
+///
+/// All problems of the keys and the settings.
+pub(crate) fn mounted(
+    sandbox: &Sandbox,
+    plugin: Plugin,
+    keys: &Map<String, Value>,
+    settings: &Value,
+) -> Result<Program, Problems> {
+    let mut problems = Problems::default();
+    let spec = spec(&plugin, keys, &mut problems);
+    let settings = if settings.is_null() { &Value::Object(Map::new()) } else { settings };
+    let settings = parse("the settings", settings, &mut problems);
+    let program = spec.zip(settings).map(|(mut spec, settings)| {
+        spec.source.settings = SettingsFrom::Inline(settings);
+        Loader::new(sandbox, None, &[], &mut Files::default(), &mut problems).program(&spec, plugin, &[])
+    });
+    match problems.or(program)? {
+        Some(program) => Ok(program),
+        None => {
+            let mut problems = Problems::default();
+            problems.add(Place::whole(&"the mount".into()), "there is no mount", "write the keys of a mount");
+            Err(problems)
+        }
+    }
+}
+
+fn spec(plugin: &Plugin, keys: &Map<String, Value>, problems: &mut Problems) -> Option<MountSpec> {
+    let unguarded = |policy: &mut MountPolicy| {
+        policy.reconciles.deletion_guard = Limits::OFF;
+        policy.parent_deletions = ParentDeletions::Granted;
+    };
+    let name = &plugin.manifest().name;
+    if keys.is_empty() {
+        // The usual case, without the schema of the configuration, which takes milliseconds.
+        let mut policy = MountPolicy::default();
+        unguarded(&mut policy);
+        return Some(MountSpec::of(PathBuf::from(name), Part::flag("the mount"), policy));
+    }
+    let mut entry = keys.clone();
+    entry.insert("plugin".to_owned(), Value::from(name.as_str()));
+    let document = parse("the mount", &json!({ "mounts": [entry] }), problems)?;
+    read::read(document, Path::new(""), unguarded, problems).mounts.pop()
+}
+
+fn parse(source: &str, value: &Value, problems: &mut Problems) -> Option<Part> {
+    match Document::parse(Source::Flag(source.into()), &value.to_string()) {
+        Ok(document) => Some(Part::whole(document)),
+        Err(problem) => {
+            problems.0.push(problem);
+            None
+        }
+    }
+}
