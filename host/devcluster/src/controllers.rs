@@ -460,12 +460,13 @@ impl Controllers {
         }
     }
 
-    /// Takes the result of an action: `Ok` with the written object. Failed work is retried later.
-    pub(crate) fn settled(&mut self, action: &Action, outcome: Result<&Value, &Status>, now: Timestamp) {
+    /// Takes the result of an action: `Ok` with the name of the written object. Failed work is
+    /// retried later.
+    pub(crate) fn settled(&mut self, action: &Action, outcome: Result<&str, &Status>, now: Timestamp) {
         for then in action.then.iter().cloned() {
             match (then, outcome) {
                 (Then::Event(event), Ok(_)) => self.events.record(event),
-                (Then::NamedEvent(event), Ok(object)) => self.events.record(event.ending(object::name(object))),
+                (Then::NamedEvent(event), Ok(name)) => self.events.record(event.ending(name)),
                 (Then::FailureEvent(event), Err(status)) if !is_namespace_terminating(status) => {
                     self.events.record(event.ending(&status.message));
                 }

@@ -30,15 +30,13 @@ mod update;
 #[cfg(test)]
 mod tests;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use apply::{apply, check_type};
 pub use error::{Conflict, Error};
 pub use scale::{ReplicasPaths, parent_to_scale, scale_to_parent};
 pub use typed::Violations;
 pub use update::record_update;
-
-use crate::object;
 
 /// The longest name of a field manager, in bytes: `FieldManagerMaxLength` of apimachinery.
 const NAME_LIMIT: usize = 128;
@@ -82,21 +80,30 @@ pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
 /// Returns whether two objects are equal, ignoring the `resourceVersion` and the times in
 /// `managedFields`. Then nothing is written, and the old times stay.
 pub fn same_but_for_times(old: &Value, new: &Value) -> bool {
-    let without = |object: &Value| {
-        let mut object = object.clone();
-        object::remove_metadata(&mut object, "resourceVersion");
-        if let Some(entries) = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) {
-            entries.iter_mut().filter_map(Value::as_object_mut).for_each(|entry| drop(entry.remove("time")));
-        }
-        object
+    same_fields(old, new, None, |field, old, new| match field {
+        "metadata" => same_fields(old, new, Some("resourceVersion"), |field, old, new| match field {
+            "managedFields" => same_entries(old, new),
+            _ => old == new,
+        }),
+        _ => old == new,
+    })
+}
+
+fn same_entries(old: &Value, new: &Value) -> bool {
+    let same = |old: &Value, new: &Value| same_fields(old, new, Some("time"), |_, old, new| old == new);
+    match (old.as_array(), new.as_array()) {
+        (Some(old), Some(new)) => old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new)),
+        _ => old == new,
+    }
+}
+
+/// Returns whether two maps have the same fields; one field is ignored.
+fn same_fields(old: &Value, new: &Value, except: Option<&str>, same: impl Fn(&str, &Value, &Value) -> bool) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return old == new };
+    let count = |fields: &Map<String, Value>| {
+        let ignored = except.is_some_and(|except| fields.contains_key(except));
+        fields.len().saturating_sub(usize::from(ignored))
     };
-    // Most writes change something outside of the metadata, which is found without a copy.
-    let is_metadata = |field: &str| field == "metadata";
-    let same_outside = match (old.as_object(), new.as_object()) {
-        (Some(old), Some(new)) => {
-            old.len() == new.len() && old.iter().all(|(field, value)| is_metadata(field) || new.get(field) == Some(value))
-        }
-        _ => false,
-    };
-    same_outside && without(old) == without(new)
+    let mut compared = old.iter().filter(|(name, _)| Some(name.as_str()) != except);
+    count(old) == count(new) && compared.all(|(name, old)| new.get(name).is_some_and(|new| same(name, old, new)))
 }

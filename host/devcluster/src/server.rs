@@ -150,12 +150,12 @@ impl Server {
             if actions.is_empty() {
                 break;
             }
-            for action in actions {
-                let outcome = self.act(&action, now);
+            for mut action in actions {
+                let outcome = self.act(&mut action, now);
                 if let Err(error) = &outcome {
                     tracing::debug!(%error, ?action, "a controller's action failed");
                 }
-                controllers.settled(&action, outcome.as_ref(), now);
+                controllers.settled(&action, outcome.as_deref(), now);
             }
             self.follow_definitions(now);
         }

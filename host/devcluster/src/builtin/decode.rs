@@ -3,7 +3,7 @@
 //!
 //! The texts of wrong types are our own, because Go's names the types of its structs.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use gyre_core::quantity::Quantity;
 use serde_json::{Map, Number, Value};
@@ -112,7 +112,8 @@ impl Decoder {
             if value.is_null() {
                 *value = zero(schema);
             }
-            self.path.push_str(&format!("[{key}]"));
+            // Writing to a string does not fail.
+            let _ = write!(self.path, "[{key}]");
             self.value(schema, value)?;
             self.path.truncate(length);
         }

@@ -152,9 +152,7 @@ fn prepare_main(kind: &Kind, object: &mut Value, old: &Value) {
 }
 
 fn prepare_status(kind: &Kind, object: &mut Value, old: &Value) {
-    let status = object.get("status").cloned();
-    replace_except(object, old, &["metadata"]);
-    set_field(object, "status", status);
+    replace_except(object, old, &["metadata", "status"]);
     match (kind.group(), &*kind.kind) {
         ("", "Pod") => {
             keep_metadata(object, old, &["deletionTimestamp", "ownerReferences"]);
@@ -172,10 +170,13 @@ fn prepare_status(kind: &Kind, object: &mut Value, old: &Value) {
 }
 
 fn replace_except(object: &mut Value, old: &Value, fields: &[&str]) {
-    let kept: Vec<_> = fields.iter().map(|name| (*name, object.get(*name).cloned())).collect();
-    *object = old.clone();
-    for (name, value) in kept {
-        set_field(object, name, value);
+    let mut own = std::mem::take(object);
+    let is_replaced = |name: &String| !fields.contains(&name.as_str());
+    let old = old.as_object().into_iter().flatten().filter(|(name, _)| is_replaced(name));
+    *object = old.map(|(name, value)| (name.clone(), value.clone())).collect();
+    for name in fields {
+        let kept = own.as_object_mut().and_then(|own| own.remove(*name));
+        set_field(object, name, kept);
     }
 }
 

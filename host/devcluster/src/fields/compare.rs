@@ -170,6 +170,10 @@ fn compare_items(old: &[Value], new: &[Value], shape: Shape<'_>) -> Node {
 fn compare_fields(old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>, shape: Shape<'_>) -> Node {
     let mut node = Node::default();
     let mut add = |name: &String, old: Option<&Value>, new: Option<&Value>| {
+        // Most fields stay, and are compared without a set for each of theirs.
+        if old == new {
+            return;
+        }
         let (shape, _) = shape.field(name).unwrap_or((Shape::Deduced, Naming::Other));
         node.add(PathElement::field(name), difference(old, new, shape));
     };

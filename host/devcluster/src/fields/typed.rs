@@ -56,14 +56,30 @@ pub(super) fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) 
     if validation.violations.is_empty() { Ok(()) } else { Err(Violations(validation.violations)) }
 }
 
-struct Validation {
+struct Validation<'v> {
     duplicates: Duplicates,
-    path: Vec<PathElement>,
+    path: Vec<Step<'v>>,
     violations: Vec<Violation>,
     bytes: usize,
 }
 
-impl Validation {
+/// A step of the path to a value. Names are borrowed, because most values are valid, and then
+/// nobody needs the path.
+enum Step<'v> {
+    Field(&'v str),
+    Item(PathElement),
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => PathElement::field(*name).fmt(f),
+            Self::Item(element) => element.fmt(f),
+        }
+    }
+}
+
+impl<'v> Validation<'v> {
     fn report(&mut self, message: impl Into<String>) {
         if self.bytes >= MAX_ERROR_BYTES {
             return;
@@ -74,7 +90,7 @@ impl Validation {
         self.violations.push(Violation { path, message });
     }
 
-    fn value(&mut self, value: &Value, shape: Shape<'_>) {
+    fn value(&mut self, value: &'v Value, shape: Shape<'_>) {
         match (shape.form(value), value) {
             (_, Value::Null) => {}
             (Form::Scalar, _) => {
@@ -89,7 +105,7 @@ impl Validation {
         }
     }
 
-    fn items(&mut self, items: &[Value], shape: Shape<'_>) {
+    fn items(&mut self, items: &'v [Value], shape: Shape<'_>) {
         let mut observed = BTreeSet::new();
         for (index, item) in items.iter().enumerate() {
             let element = match shape.items() {
@@ -108,15 +124,15 @@ impl Validation {
                     element
                 }
             };
-            self.path.push(element);
+            self.path.push(Step::Item(element));
             self.value(item, shape.item());
             self.path.pop();
         }
     }
 
-    fn fields(&mut self, fields: &Map<String, Value>, shape: Shape<'_>) {
+    fn fields(&mut self, fields: &'v Map<String, Value>, shape: Shape<'_>) {
         for (name, value) in fields {
-            self.path.push(PathElement::field(name));
+            self.path.push(Step::Field(name));
             let field = shape.field(name);
             match field {
                 Some((shape, _)) => self.value(value, shape),

@@ -11,16 +11,18 @@ use crate::verbs::Call;
 use crate::verbs::delete::Deleted;
 
 impl Server {
-    pub(super) fn act(&mut self, action: &Action, now: Timestamp) -> Result<Value, Status> {
+    /// Executes an action, which loses the object that it writes, and returns the name of the
+    /// object.
+    pub(super) fn act(&mut self, action: &mut Action, now: Timestamp) -> Result<String, Status> {
         let manager = action.component.field_manager();
-        match &action.write {
+        match &mut action.write {
             Write::Create { resource, object } => {
-                let (mut call, object) = self.internal_write(resource, object, manager, now)?;
-                Ok(self.registry.create(&mut call, object)?.value().clone())
+                let (mut call, object) = self.internal_write(resource, std::mem::take(object), manager, now)?;
+                Ok(object::name(self.registry.create(&mut call, object)?.value()).to_owned())
             }
             Write::Update { resource, subresource, object } => {
-                let (call, object) = self.internal_write(resource, object, manager, now)?;
-                Ok(self.registry.update(&mut call.about(*subresource), object)?.value().clone())
+                let (call, object) = self.internal_write(resource, std::mem::take(object), manager, now)?;
+                Ok(object::name(self.registry.update(&mut call.about(*subresource), object)?.value()).to_owned())
             }
             Write::Delete { resource, key, uid, resource_version, propagation, grace } => {
                 let kind = self.registry.kinds.of_resource(resource).next().cloned().ok_or_else(Status::no_such_path)?;
@@ -32,11 +34,13 @@ impl Server {
                     grace_period_seconds: *grace,
                     ..DeleteOptions::default()
                 };
-                match self.registry.delete(&mut call, &options)? {
-                    Deleted::Gone(value) | Deleted::Pending(value) => Ok(value),
-                }
+                let (Deleted::Gone(value) | Deleted::Pending(value)) = self.registry.delete(&mut call, &options)?;
+                Ok(object::name(&value).to_owned())
             }
-            Write::Bind { key, uid, node } => self.bind(key, uid, node, manager, now),
+            Write::Bind { key, uid, node } => {
+                self.bind(key, uid, node, manager, now)?;
+                Ok(key.name.to_string())
+            }
         }
     }
 
@@ -44,14 +48,13 @@ impl Server {
     fn internal_write(
         &self,
         resource: &Resource,
-        object: &Value,
+        mut object: Value,
         manager: &str,
         now: Timestamp,
     ) -> Result<(Call, Value), Status> {
-        let kind = self.registry.kinds.by_kind(object::text(object, "apiVersion"), object::text(object, "kind"));
+        let kind = self.registry.kinds.by_kind(object::text(&object, "apiVersion"), object::text(&object, "kind"));
         let kind =
             kind.or_else(|| self.registry.kinds.of_resource(resource).next()).cloned().ok_or_else(Status::no_such_path)?;
-        let mut object = object.clone();
         kind.decode(&mut object, crate::kinds::FieldValidation::Ignore)?;
         kind.default(&mut object);
         Ok((Call::internal(kind, object::namespace(&object), object::name(&object), manager, now), object))
