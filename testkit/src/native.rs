@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use gyre_sdk::log::Level;
 use gyre_sdk::testing::hosted;
 use gyre_sdk::{
-    Child, ChildKind, Condition, ConditionStatus, DesiredChild, Event, Failure, Kind, Manifest, ObjectRef, Plan, Propagation, ReadError,
-    ReadKind, Reconciler, Severity, Strategy, Teardown, Time,
+    Child, ChildKind, Condition, ConditionStatus, DesiredChild, Event, Failure, Kind, Manifest, ObjectRef, Plan, Propagation,
+    ReadError, ReadKind, Reconciler, Severity, Strategy, Teardown, Time,
 };
 use serde_json::{Value, json};
 
@@ -141,18 +141,8 @@ fn parts(kind: Kind) -> Value {
 }
 
 pub(crate) fn manifest(manifest: Manifest) -> Value {
-    let Manifest {
-        name,
-        version,
-        description,
-        parent,
-        children,
-        reads,
-        deletes_parent,
-        finalizes,
-        settings_schema,
-        crds,
-    } = manifest;
+    let Manifest { name, version, description, parent, children, reads, deletes_parent, finalizes, settings_schema, crds } =
+        manifest;
     let json = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_else(|_| text(bytes));
     let child = |child: &ChildKind| {
         json!({
@@ -203,9 +193,8 @@ fn propagation(propagation: Propagation) -> &'static str {
 fn response(plan: Plan, done: bool) -> Value {
     // A plan with a mistake is a failure already.
     let Plan { children, status, conditions, events, requeue_after, delete_parent, mistake: _ } = plan;
-    let apply = |object: &[u8], named: Option<Strategy>| {
-        json!({"apply": {"object": text(object), "strategy": named.map(strategy)}})
-    };
+    let apply =
+        |object: &[u8], named: Option<Strategy>| json!({"apply": {"object": text(object), "strategy": named.map(strategy)}});
     let child = |child: Child| match child {
         Child::Apply(DesiredChild { object, strategy }) => apply(&gyre_sdk::typed::fields::to_json(&object), strategy),
         Child::Bytes(bytes) => apply(&bytes, None),

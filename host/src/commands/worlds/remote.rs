@@ -101,18 +101,8 @@ fn message_of(error: &ReadError) -> Value {
 
 impl Native for Remote {
     fn describe(&self) -> types::Manifest {
-        let Manifest {
-            name,
-            version,
-            description,
-            parent,
-            children,
-            reads,
-            deletes_parent,
-            finalizes,
-            settings_schema,
-            crds,
-        } = self.manifest.clone();
+        let Manifest { name, version, description, parent, children, reads, deletes_parent, finalizes, settings_schema, crds } =
+            self.manifest.clone();
         let json = |value: &Value| value.to_string().into_bytes();
         let child = |child: ChildKind| types::ChildKind {
             kind: raw_kind(child.kind),
