@@ -147,7 +147,7 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
         "render" | "diff" => [&offline[..], &["config"]].concat(),
         "test" | "fuzz" => offline.clone(),
         "values" => [&["settings", "namespace"][..], &code].concat(),
-        "build" | "compile" | "crds" | "inspect" | "replay" => code.to_vec(),
+        "build" | "compile" | "crds" | "inspect" | "replay" | "worlds" => code.to_vec(),
         _ => vec![],
     };
     for command in commands() {
