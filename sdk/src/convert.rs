@@ -1,7 +1,5 @@
-//! Conversions from the types of the SDK to those of the contract.
-//!
-//! The contract has two sets of Rust types with the same fields: those of a component, and those of
-//! the sandbox for native plugins in tests. One macro serves both.
+//! Conversions from the types of the SDK to those of the contract, for components. Native plugins
+//! in tests speak JSON: `testkit/src/native.rs`.
 
 /// Defines functions that convert to the types of module `$types`, which calls a kind `$kind`.
 #[doc(hidden)]

@@ -30,7 +30,7 @@ pub(super) struct Plugins {
 enum Loaded {
     Component(Plugin),
     /// Its code is in the kit, which is called by the link of the world.
-    Kit(KitPlugin),
+    Kit(Box<KitPlugin>),
 }
 
 impl Plugins {
@@ -81,7 +81,8 @@ impl Plugins {
         let loaded = self.loaded.lock().get(number).cloned();
         match loaded.ok_or_else(|| anyhow!("no plugin {number} is loaded"))? {
             Loaded::Component(plugin) => Ok(plugin),
-            Loaded::Kit(KitPlugin { identity, manifest }) => {
+            Loaded::Kit(kit) => {
+                let KitPlugin { identity, manifest } = *kit;
                 let name = manifest.name.clone();
                 let plugin = Plugin::native(&identity, Remote::new(number, manifest, Arc::clone(link)));
                 plugin.map_err(|error| anyhow!("{name} is no plugin: {}", error_chain(&error)))
@@ -106,7 +107,7 @@ impl Plugins {
     pub(super) fn name(&self, number: usize) -> Option<String> {
         match self.loaded.lock().get(number)? {
             Loaded::Component(plugin) => Some(plugin.manifest().name.clone()),
-            Loaded::Kit(KitPlugin { manifest, .. }) => Some(manifest.name.clone()),
+            Loaded::Kit(kit) => Some(kit.manifest.name.clone()),
         }
     }
 }

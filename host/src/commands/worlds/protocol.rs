@@ -45,7 +45,7 @@ pub(super) struct Line {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(super) enum Request {
     // Plugins and worlds.
-    Load(PluginSource),
+    Load(Box<PluginSource>),
     Start(Box<Start>),
     End {},
     // Actions of the host.
@@ -119,7 +119,7 @@ pub(super) struct PluginSource {
     pub(super) path: Option<PathBuf>,
     /// A component in base64.
     pub(super) base64: Option<String>,
-    pub(super) kit: Option<KitPlugin>,
+    pub(super) kit: Option<Box<KitPlugin>>,
     /// The reconciler of a component that has several.
     pub(super) reconciler: Option<String>,
 }

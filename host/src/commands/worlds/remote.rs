@@ -11,8 +11,8 @@ use gyre_core::manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::response::{Child, ConditionStatus, DesiredChild, Failure, ParentDeletion, Response, Severity};
 use gyre_engine::record::format::Text;
+use gyre_sandbox::ReadError;
 use gyre_sandbox::native::{Imports, Native, types};
-use gyre_sandbox::{Bytes, ReadError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ impl Remote {
             }
         };
         match found {
-            Ok(objects) => Body::Found { found: objects.into_iter().map(|object: Bytes| Text(object)).collect() },
+            Ok(objects) => Body::Found { found: objects.into_iter().map(Text).collect() },
             Err(error) => Body::Value(json!({"readError": error_name(&error), "message": message_of(&error)})),
         }
     }

@@ -63,7 +63,7 @@ impl Session {
         let done = Body::Value(json!({}));
         match request {
             Request::Load(source) => {
-                let (plugin, manifest) = self.plugins.load(source, &self.link)?;
+                let (plugin, manifest) = self.plugins.load(*source, &self.link)?;
                 return Ok(Body::Value(json!({"plugin": plugin, "manifest": manifest})));
             }
             Request::Start(start) => self.world = Some(self.start(*start)?),
