@@ -34,12 +34,16 @@
 //! suspended process (SIGSTOP, a busy node) goes on, so its claim is gone when it resumes. Nothing
 //! here detects that a virtual machine was halted together with its clock.
 //!
+//! After a restore of etcd from a backup, the Lease names an earlier holder, or nobody, while the
+//! claim of the last holder may still be valid. So a process that sees an older version than before,
+//! and has no claim, takes the lease only after a lease duration.
+//!
 //! Two limits, both shared with client-go. First, a claim says when a request may be *sent*: one
 //! that takes longer than [`Timing::margin`] may arrive when another process has the claim. The
 //! host has the system close connections whose peer acknowledges nothing for so long; what is left
 //! are proxies that hold back acknowledged requests, and the time between the check of the claim
-//! and the send. Second, the lease must not be deleted: processes that have seen it still wait for
-//! its duration, but a process that starts just then creates a new one.
+//! and the send. Second, the lease must not be deleted, or restored from a backup: processes that
+//! have seen it still wait for its duration, but a process that starts just then does not know it.
 //!
 //! # One lease for all mounts, or one for each
 //!

@@ -92,6 +92,8 @@ pub struct Elector {
     settled: Time,
     /// Whether a request without an answer may have acquired the lease.
     is_claim_in_doubt: bool,
+    /// Until when nobody takes the lease, because its version went back: see [`super`].
+    restored_until: Option<Time>,
     leave_by: Option<Time>,
     random: u64,
 }
@@ -158,6 +160,7 @@ impl Elector {
             conflicts: 0,
             settled: Time::default(),
             is_claim_in_doubt: false,
+            restored_until: None,
             leave_by: None,
             random: splitmix64(seed),
         })
@@ -315,7 +318,17 @@ impl Elector {
     fn record_read(&mut self, found: Option<Lease>, now: Time) {
         self.is_claim_in_doubt = false;
         match found {
-            Some(lease) => self.view.set_lease(lease, now, Source::Read),
+            Some(lease) => {
+                if self.claim.is_none_or(|until| until <= now)
+                    && let Some(last) = self.view.outdated_by(&lease)
+                {
+                    let durations =
+                        [last.duration_seconds, lease.record.duration_seconds, self.timing.lease_duration_seconds()];
+                    let patience = durations.map(|seconds| self.timing.patience(seconds)).into_iter().max();
+                    self.restored_until = patience.map(|patience| now + patience);
+                }
+                self.view.set_lease(lease, now, Source::Read);
+            }
             None => self.view.set_absent(now),
         }
         // Only a lease written by hand can be another's before the claim has ended.
@@ -374,6 +387,9 @@ impl Elector {
     }
 
     fn owner(&self, now: Time) -> Option<LeaseOwner> {
+        if let Some(until) = self.restored_until.filter(|until| now < *until) {
+            return Some(LeaseOwner::Taken(until));
+        }
         let Some((Lease { record, .. }, since)) = &self.view.last else { return self.view.absent.map(LeaseOwner::Free) };
         if record.holder == self.identity && self.view.absent.is_none() {
             return Some(LeaseOwner::Own);
@@ -427,6 +443,13 @@ impl Elector {
 impl View {
     fn lease(&self) -> Option<&Lease> {
         self.last.as_ref().filter(|_| self.absent.is_none()).map(|(lease, _)| lease)
+    }
+
+    /// Returns the record as last seen, if its version was newer than this one's.
+    fn outdated_by(&self, lease: &Lease) -> Option<&Record> {
+        let version = |lease: &Lease| lease.resource_version.parse::<u64>().ok();
+        let (last, _) = self.last.as_ref()?;
+        (version(lease)? < version(last)?).then_some(&last.record)
     }
 
     fn set_lease(&mut self, lease: Lease, now: Time, source: Source) {

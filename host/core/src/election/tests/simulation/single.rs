@@ -212,6 +212,47 @@ fn clocks_that_are_further_apart_than_is_tolerated_break_the_law() {
     assert!(broken > 0, "no seed finds a violation");
 }
 
+/// In each of them, all processes have seen a newer version of the lease than that of the backup.
+fn restores(seed: u64) -> Election {
+    let mut election = Election::new(seed, 0.0);
+    let processes = election.world.random.between(2, 4) as usize;
+    for id in 0..processes {
+        election.start(id);
+    }
+    let mut backups = Vec::new();
+    for _ in 0..20 {
+        let id = election.world.random.between(0, processes as u64 - 1) as usize;
+        let goal = if election.world.random.percent(50) { Goal::Follow } else { Goal::Lead };
+        election.give_back(id, goal);
+        let next = election.world.now + election.world.random.between(0, 8 * SECOND);
+        election.world.run_until(next);
+        let newest = election.world.backup(NAME);
+        let older: Vec<usize> = backups.iter().copied().filter(|backup| *backup < newest).collect();
+        backups.push(newest);
+        if election.world.random.percent(20) && !older.is_empty() {
+            election.world.run_until(election.world.now + election.real(Timing::retry_period) + ROUND_TRIPS);
+            let backup = older[election.world.random.between(0, older.len() as u64 - 1) as usize];
+            election.world.restore(NAME, backup);
+            backups.retain(|other| *other <= backup);
+        }
+    }
+    for id in 0..processes {
+        election.give_back(id, Goal::Lead);
+    }
+    // The claim of the last holder ends after the last restore.
+    election.world.run_until(election.world.now + election.real(Timing::lease_duration));
+    election
+}
+
+#[test]
+fn there_are_never_two_valid_claims_after_a_restore_from_a_backup() {
+    for seed in 0..1000 {
+        let mut election = restores(seed);
+        assert_eq!(election.world.violations, Vec::<String>::new(), "seed {seed}");
+        progresses(&mut election);
+    }
+}
+
 #[test]
 fn a_simulation_follows_from_its_seed() {
     let trace = |seed| {

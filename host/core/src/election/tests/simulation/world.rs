@@ -257,6 +257,17 @@ impl<P: Process> World<P> {
         }
     }
 
+    /// Returns the number of versions of a lease, for [`Self::restore`].
+    pub(super) fn backup(&self, name: &str) -> usize {
+        self.leases.get(name).map_or(0, Vec::len)
+    }
+
+    /// Restores a lease as it was at the time of a backup. Versions that are written later differ
+    /// from all earlier ones, as in a cluster with many other objects.
+    pub(super) fn restore(&mut self, name: &str, backup: usize) {
+        self.leases.entry(name.to_owned()).or_default().truncate(backup);
+    }
+
     /// Checks the law. Claims begin only with a step, so it is enough to check this process.
     fn check(&mut self, id: usize) {
         let valid = |running: &Running<P>, until| running.clock.at(self.now) < until;
