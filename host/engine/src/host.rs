@@ -131,6 +131,8 @@ pub async fn run(
     let metrics = options.metrics;
     let (api_server, critical_tasks) = (Arc::<ApiServerHealth>::default(), Arc::<CriticalTasks>::default());
     let connection = client::counted(connection.into(), &metrics, &api_server, options.api_server);
+    let restores = options.election.as_ref().map(|(_, election)| election.restores.clone()).unwrap_or_default();
+    let connection = connection.with_restores(restores);
     let client = connection.client();
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));

@@ -36,7 +36,7 @@
 //! | [`work`] | the work queue |
 //! | [`program`] | a plugin with its settings, limits and grants |
 //! | [`telemetry`] | logs, metrics and traces |
-//! | [`health`] | the state of watches and of the host's own tasks |
+//! | [`health`], [`restores`] | the state of watches and of the host's own tasks; restores of the cluster from a backup |
 //! | [`target`], [`clock`] | what a watch covers; time |
 //! | [`error`], `fingerprint` | how errors are printed; fingerprints of values |
 //!
@@ -61,6 +61,7 @@ pub mod mounts;
 pub mod program;
 pub mod reconcile;
 pub mod record;
+pub mod restores;
 pub mod shadow;
 pub mod target;
 pub mod telemetry;

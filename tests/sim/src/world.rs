@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use gyre_core::election::Timing;
 use gyre_devcluster::faults::{Faults, Plan};
 use gyre_devcluster::{Clock, Cluster, Options, Server, Service};
 use gyre_engine::call::Calls;
@@ -11,9 +12,11 @@ use gyre_engine::clock::Clock as HostClock;
 use gyre_engine::host;
 use gyre_engine::host::Options as HostOptions;
 use gyre_engine::leadership::claim::Claim;
+use gyre_engine::leadership::election::{self, ElectionScope, Leaders};
 use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Programs, fixed};
 use gyre_engine::record::Recordings;
+use gyre_engine::restores::Restores;
 use gyre_engine::values::{KeySecret, Randomness};
 use jiff::Timestamp;
 use kube::Client;
@@ -114,8 +117,35 @@ impl World {
         self.host_with(fixed(plugins.programs().to_vec()), Claim::always(), None)
     }
 
+    /// Starts a host with a Lease, whose requests are not recorded.
+    pub fn host_with_lease(&self, plugins: &Plugins) -> Host {
+        let identity = format!("host-{}", self.hosts.load(Ordering::SeqCst));
+        let election = election::Options {
+            leaders: Arc::new(Leaders::new("default", &identity)),
+            namespace: "default".to_owned(),
+            name: "gyre".to_owned(),
+            identity,
+            timing: Timing::default(),
+            clock: self.clock.clone(),
+            denials: Arc::default(),
+            restores: Restores::default(),
+        };
+        let programs = fixed(plugins.programs().to_vec());
+        self.start(programs, Claim::always(), None, Some((ElectionScope::Host, election)))
+    }
+
     /// Starts a host that writes only with the claim, and is killed after write `last_write`.
     pub fn host_with(&self, programs: Programs, claim: Claim, last_write: Option<u64>) -> Host {
+        self.start(programs, claim, last_write, None)
+    }
+
+    fn start(
+        &self,
+        programs: Programs,
+        claim: Claim,
+        last_write: Option<u64>,
+        election: Option<(ElectionScope, election::Options)>,
+    ) -> Host {
         let number = self.hosts.fetch_add(1, Ordering::SeqCst);
         let life = Life::new(number, last_write);
         let recorder = Recorder::new(self.faults.over(self.service.clone()), self.record.clone(), life.clone(), claim.clone());
@@ -123,6 +153,7 @@ impl World {
             instance: format!("simulated-{}-{number}", self.seed),
             inventory: Some(Place { namespace: "default".to_owned(), name: "gyre-inventory".to_owned() }),
             claim,
+            election,
             clock: self.clock.clone(),
             calls: Calls::Inline,
             recordings: self.recordings.clone(),

@@ -10,6 +10,7 @@ use tower::util::{BoxCloneSyncService, service_fn};
 use tower::{Service, ServiceExt as _};
 
 use crate::client::request::BoxError;
+use crate::restores::Restores;
 
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -22,6 +23,7 @@ pub struct Connection {
     service: BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>,
     default_namespace: String,
     transport: Transport,
+    restores: Restores,
 }
 
 /// The way to the API server.
@@ -47,6 +49,7 @@ impl Connection {
             service: BoxCloneSyncService::new(service),
             default_namespace: default_namespace.into(),
             transport: Transport::Network,
+            restores: Restores::default(),
         }
     }
 
@@ -54,6 +57,16 @@ impl Connection {
     #[must_use]
     pub fn over(self, transport: Transport) -> Self {
         Self { transport, ..self }
+    }
+
+    /// Watches over this connection list again after each of these restores.
+    #[must_use]
+    pub(crate) fn with_restores(self, restores: Restores) -> Self {
+        Self { restores, ..self }
+    }
+
+    pub(crate) fn restores(&self) -> &Restores {
+        &self.restores
     }
 
     pub(crate) fn transport(&self) -> Transport {

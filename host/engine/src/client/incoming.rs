@@ -22,18 +22,24 @@ const SILENT_BEFORE_LIST: u32 = 2;
 /// Makes kube's watcher list again. The line break ends an event that was received in part.
 const EXPIRED: &[u8] = b"\n{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
 \"status\":\"Failure\",\"reason\":\"Expired\",\"code\":410,\
-\"message\":\"the watch received nothing twice in a row, not even a bookmark\"}}\n";
+\"message\":\"the resource versions of the API server have gone back, or may have\"}}\n";
 
 pub(crate) struct Incoming<B> {
     inner: B,
     silence: Option<(Pin<Box<Sleep>>, Duration)>,
-    health: Option<Arc<Health>>,
+    watched: Option<Watched>,
     has_ended: bool,
+}
+
+struct Watched {
+    health: Arc<Health>,
+    /// Completes when the cluster has been restored since the list before this watch.
+    restored: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl<B> Incoming<B> {
     pub(super) fn as_it_is(inner: B) -> Self {
-        Self { inner, silence: None, health: None, has_ended: false }
+        Self { inner, silence: None, watched: None, has_ended: false }
     }
 
     /// Fails when nothing has been received for this time.
@@ -43,14 +49,19 @@ impl<B> Incoming<B> {
     }
 
     /// Ends after [`WATCH_SILENT_AT_MOST`] without data, as if the API server had ended it, and
-    /// reports to `health`. The second time in a row, it ends as if the version had expired. In a
-    /// process, silence proves nothing.
-    pub(super) fn watch(inner: B, health: Arc<Health>, transport: Transport) -> Self {
+    /// reports to `health`. The second time in a row, and when `restored` completes, it ends as if
+    /// the version had expired. In a process, silence proves nothing.
+    pub(super) fn watch(
+        inner: B,
+        health: Arc<Health>,
+        transport: Transport,
+        restored: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
         let body = match transport {
             Transport::Network => Self::answer(inner, WATCH_SILENT_AT_MOST),
             Transport::InProcess => Self::as_it_is(inner),
         };
-        Self { health: Some(health), ..body }
+        Self { watched: Some(Watched { health, restored: Box::pin(restored) }), ..body }
     }
 }
 
@@ -65,13 +76,20 @@ where
         if self.has_ended {
             return Poll::Ready(None);
         }
+        if let Some(watched) = &mut self.watched
+            && watched.restored.as_mut().poll(context).is_ready()
+        {
+            watched.health.ended();
+            self.has_ended = true;
+            return Poll::Ready(Some(Ok(Frame::data(bytes::Bytes::from_static(EXPIRED)))));
+        }
         if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
             if let Some((silence, silent_at_most)) = &mut self.silence {
                 silence.as_mut().reset(Instant::now() + *silent_at_most);
             }
-            match (&self.health, &frame) {
-                (Some(health), Some(Ok(_))) => health.heard(),
-                (Some(health), None) => health.ended(),
+            match (&self.watched, &frame) {
+                (Some(Watched { health, .. }), Some(Ok(_))) => health.heard(),
+                (Some(Watched { health, .. }), None) => health.ended(),
                 (Some(_), Some(Err(_))) | (None, _) => {}
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
@@ -80,8 +98,8 @@ where
         let silent_for = *silent_for;
         ready!(silence.as_mut().poll(context));
         self.has_ended = true;
-        Poll::Ready(match &self.health {
-            Some(health) => {
+        Poll::Ready(match &self.watched {
+            Some(Watched { health, .. }) => {
                 debug!(?silent_for, "the watch received nothing, not even a bookmark: restarting it");
                 let is_lasting = health.silent() >= SILENT_BEFORE_LIST;
                 is_lasting.then(|| Ok(Frame::data(bytes::Bytes::from_static(EXPIRED))))
@@ -105,6 +123,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::restores::Restores;
 
     struct Hesitant {
         times: usize,
@@ -146,7 +165,7 @@ mod tests {
     async fn a_watch_with_a_silent_peer_ends() {
         let (started, health) = (Instant::now(), Arc::new(Health::default()));
         health.connected();
-        let mut body = Incoming::watch(Hesitant::new(3), Arc::clone(&health), Transport::Network);
+        let mut body = Incoming::watch(Hesitant::new(3), Arc::clone(&health), Transport::Network, std::future::pending());
         for _ in 0..3 {
             assert!(matches!(next(&mut body).await, Some(Ok(()))));
             assert!(health.down().is_none() && health.silent_for().is_zero());
@@ -161,7 +180,8 @@ mod tests {
     async fn a_watch_that_is_silent_twice_in_a_row_expires() {
         let health = Arc::new(Health::default());
         let silent = async |frames| {
-            let mut body = Incoming::watch(Hesitant::new(frames), Arc::clone(&health), Transport::Network);
+            let mut body =
+                Incoming::watch(Hesitant::new(frames), Arc::clone(&health), Transport::Network, std::future::pending());
             let mut received = 0;
             while let Some(Ok(())) = next(&mut body).await {
                 received += 1;
@@ -175,9 +195,30 @@ mod tests {
     async fn a_watch_in_the_same_process_may_be_silent() {
         let health = Arc::new(Health::default());
         health.connected();
-        let mut body = Incoming::watch(Hesitant::new(0), Arc::clone(&health), Transport::InProcess);
+        let mut body = Incoming::watch(Hesitant::new(0), Arc::clone(&health), Transport::InProcess, std::future::pending());
         let day = Duration::from_secs(24 * 60 * 60);
         assert!(tokio::time::timeout(day, next(&mut body)).await.is_err() && health.down().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_expires_when_the_cluster_has_been_restored_since_its_list() {
+        let restores = Restores::default();
+        for transport in [Transport::Network, Transport::InProcess] {
+            let listed = restores.count();
+            let watch = || {
+                let health = Arc::new(Health::default());
+                Incoming::watch(Hesitant::new(0), health, transport, restores.since(listed))
+            };
+            let (started, mut body) = (Instant::now(), watch());
+            let (ended, ()) = tokio::join!(next(&mut body), async {
+                tokio::time::sleep(PAUSE).await;
+                restores.report();
+            });
+            assert!(matches!(ended, Some(Ok(()))) && started.elapsed() == PAUSE, "{:?}", started.elapsed());
+            assert!(next(&mut body).await.is_none());
+            // A watch that begins after the report, and still at the version of that list.
+            assert!(matches!(next(&mut watch()).await, Some(Ok(()))) && started.elapsed() == PAUSE);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,11 +13,19 @@ struct ListTimes {
     under_way: Option<Moment>,
     /// When the last complete list was requested.
     whole: Option<Moment>,
+    /// The number of restores from a backup when the last list was requested.
+    restores: u64,
 }
 
 impl Lists {
-    pub(crate) fn ask(&self) {
-        self.state().under_way = Some(Moment::now());
+    /// Records the request of a list. `restores` is the number of restores before it.
+    pub(crate) fn ask(&self, restores: u64) {
+        let mut state = self.state();
+        (state.under_way, state.restores) = (Some(Moment::now()), restores);
+    }
+
+    pub(crate) fn restores(&self) -> u64 {
+        self.state().restores
     }
 
     pub(crate) fn end(&self) {
@@ -51,15 +59,15 @@ mod tests {
         let lists = Lists::default();
         assert_eq!(lists.asked(), None);
         let before = Moment::now();
-        lists.ask();
+        lists.ask(0);
         assert!(lists.asked().is_none() && lists.are_under_way());
         lists.end();
         assert!(!lists.are_under_way());
         let asked = lists.asked().unwrap();
         assert!(before < asked && asked < Moment::now());
-        lists.ask();
+        lists.ask(0);
         assert_eq!(lists.asked(), None);
-        lists.ask();
+        lists.ask(0);
         lists.end();
         assert!(lists.asked() > Some(asked));
     }

@@ -113,16 +113,17 @@ impl Outgoing {
         if let Some((_, lists)) = &self.watch
             && begins_list(&request)
         {
-            lists.ask();
+            lists.ask(self.inner.restores().count());
             request = consistent(request);
         }
-        let transport = self.inner.transport();
+        let (transport, restores) = (self.inner.transport(), self.inner.restores().clone());
         let sent = self.inner.send(request);
         let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });
         match self.watch {
-            Some((health, _)) if is_watch && response.status().is_success() => {
+            Some((health, lists)) if is_watch && response.status().is_success() => {
                 health.connected();
-                Ok(response.map(|body| Incoming::watch(body, health, transport)))
+                let restored = restores.since(lists.restores());
+                Ok(response.map(|body| Incoming::watch(body, health, transport, restored)))
             }
             _ => Ok(response.map(Incoming::as_it_is)),
         }

@@ -11,6 +11,7 @@ use gyre_core::names;
 use gyre_core::text::list;
 use gyre_engine::clock::Clock;
 use gyre_engine::leadership::election::{ElectionScope, Leaders, Options, identity};
+use gyre_engine::restores::Restores;
 
 use crate::config::values::{WrongArguments, is_in_pod, one_of, period};
 
@@ -117,6 +118,7 @@ impl ElectionArguments {
             timing: self.timing().map_err(|wrong| anyhow!(WrongArguments(wrong.to_string())))?,
             clock: Clock::default(),
             denials: Arc::default(),
+            restores: Restores::default(),
         };
         Ok(Some((self.ha_scope, options)))
     }

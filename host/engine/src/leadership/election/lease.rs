@@ -10,12 +10,14 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
+use parking_lot::Mutex;
 use tracing::{debug, warn};
 
 use super::denials::Denials;
 use super::options::Options;
 use crate::clock::Clock;
 use crate::error::{error_chain, is_gone, is_stale};
+use crate::restores::Restores;
 
 const ELECTION_LABEL: &str = "gyre.dev/election";
 /// On a replica's Lease: the mounts that it can lead, separated by commas.
@@ -29,6 +31,7 @@ pub(super) struct Leases {
     denials: Arc<Denials>,
     /// The base of writes: labels and owners stay, and the UID prevents recreations by PUT.
     known: BTreeMap<String, Lease>,
+    versions: Arc<Versions>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,7 @@ impl Leases {
             labels,
             denials: Arc::clone(&options.denials),
             known: BTreeMap::new(),
+            versions: Arc::new(Versions { newest: Mutex::default(), restores: options.restores.clone() }),
         }
     }
 
@@ -65,7 +69,8 @@ impl Leases {
                 Some(self.write(&name, Some(resource_version), record, *term, leadable))
             }
         };
-        let denials = Arc::clone(&self.denials);
+        let (denials, versions) = (Arc::clone(&self.denials), Arc::clone(&self.versions));
+        let asked = versions.asked();
         let verb = match &request {
             Request::Read => "get",
             Request::Create(_) => "create",
@@ -82,13 +87,17 @@ impl Leases {
             let ended = tokio::time::timeout(timeout, sent).await;
             let ended = ended.unwrap_or_else(|_| Err(kube::Error::Service(format!("no answer within {timeout:?}").into())));
             denials.record_result(verb, &ended);
+            if let Ok(Some(lease)) = &ended {
+                versions.answered(&asked, std::slice::from_ref(lease));
+            }
             answer(&name, ended)
         }
     }
 
     pub(super) fn list(&self) -> impl Future<Output = Option<Vec<Lease>>> + Send + use<> {
         let (api, timeout, labels) = (self.api.clone(), self.timeout, self.labels.clone());
-        let denials = Arc::clone(&self.denials);
+        let (denials, versions) = (Arc::clone(&self.denials), Arc::clone(&self.versions));
+        let asked = versions.asked();
         async move {
             let parameters = match labels {
                 Labels::None => ListParams::default(),
@@ -99,7 +108,11 @@ impl Leases {
                 denials.record_result("list", answer);
             }
             match ended {
-                Ok(Ok(list)) => Some(list.items),
+                Ok(Ok(list)) => {
+                    versions.answered(&asked, &list.items);
+                    versions.forget_others(&list.items);
+                    Some(list.items)
+                }
                 Ok(Err(error)) => {
                     warn!(error = %error_chain(&error), "cannot list the Leases");
                     None
@@ -176,6 +189,43 @@ impl Leases {
             ..before
         });
         lease
+    }
+}
+
+/// The newest version of each Lease. Answers are not older than what was known before the request,
+/// unless the cluster was restored from a backup in between.
+struct Versions {
+    newest: Mutex<BTreeMap<String, u64>>,
+    restores: Restores,
+}
+
+impl Versions {
+    /// Returns the versions that the answer to a request sent now cannot precede.
+    fn asked(&self) -> BTreeMap<String, u64> {
+        self.newest.lock().clone()
+    }
+
+    fn answered(&self, asked: &BTreeMap<String, u64>, leases: &[Lease]) {
+        let found = || leases.iter().filter_map(|lease| Some((lease.name_any(), version(lease)?)));
+        let mut newest = self.newest.lock();
+        if found()
+            .any(|(name, version)| asked.get(&name).is_some_and(|known| version < *known && newest.get(&name) == Some(known)))
+        {
+            warn!(
+                "the resource versions of Leases have gone back: the cluster was restored from a backup; listing all objects again"
+            );
+            newest.clear();
+            self.restores.report();
+        }
+        for (name, version) in found() {
+            let known = newest.entry(name).or_default();
+            *known = version.max(*known);
+        }
+    }
+
+    /// Forgets the Leases that are not among all that exist.
+    fn forget_others(&self, all: &[Lease]) {
+        self.newest.lock().retain(|name, _| all.iter().any(|lease| lease.name_any() == *name));
     }
 }
 

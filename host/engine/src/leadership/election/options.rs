@@ -8,6 +8,7 @@ use gyre_core::election::Timing;
 use super::denials::Denials;
 use super::leaders::Leaders;
 use crate::clock::Clock;
+use crate::restores::Restores;
 
 /// The scope of an election.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Options {
     pub denials: Arc<Denials>,
     /// The holders of the Leases.
     pub leaders: Arc<Leaders>,
+    /// Restores of the cluster from a backup, which Leases show.
+    pub restores: Restores,
 }
 
 /// A unique identity: a name and a random number, as in controller-runtime. Replicas with the same

@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep};
 use super::{Drains, Election, Leaders, MountClaims, MountElection, Options, Release};
 use crate::clock::Clock;
 use crate::leadership::claim::Claim;
+use crate::restores::Restores;
 use crate::telemetry::metrics::Metrics;
 
 /// Longer than requests take, and shorter than any wait.
@@ -69,6 +70,7 @@ fn options(identity: &str) -> Options {
         clock,
         denials: Arc::default(),
         leaders: Arc::new(Leaders::new("default", identity)),
+        restores: Restores::default(),
     }
 }
 
@@ -78,6 +80,7 @@ struct Host {
     running: JoinHandle<()>,
     is_cut_off: Arc<AtomicBool>,
     metrics: Arc<Metrics>,
+    restores: Restores,
 }
 
 impl Host {
@@ -90,9 +93,10 @@ impl Host {
         let is_cut_off = Arc::clone(&network.is_cut_off);
         let metrics = Arc::new(Metrics::default());
         let client = Client::new(network, "default");
-        let (claim, election, release) =
-            Election::start(&client, options(identity), Box::pin(ready), Arc::clone(&metrics)).unwrap();
-        Self { claim, release: Some(release), running: tokio::spawn(election), is_cut_off, metrics }
+        let options = options(identity);
+        let restores = options.restores.clone();
+        let (claim, election, release) = Election::start(&client, options, Box::pin(ready), Arc::clone(&metrics)).unwrap();
+        Self { claim, release: Some(release), running: tokio::spawn(election), is_cut_off, metrics, restores }
     }
 
     fn leads(&self) -> bool {
@@ -145,6 +149,37 @@ async fn a_replica_that_is_cut_off_loses_the_claim_before_another_gets_it_and_be
     other.claim.lost().await;
     time_to_lead(&[leader, other], Duration::from_secs(17)).await;
     assert!(leader.leads(), "it goes on by itself");
+}
+
+/// The backup names a replica that does not lead any more, but still runs.
+#[tokio::test(start_paused = true)]
+async fn a_restore_from_a_backup_is_noticed_within_a_round_and_never_gives_two_claims() {
+    let service = service();
+    let (first, second) = (Host::start(&service, "first"), Host::start(&service, "second"));
+    time_to_lead(&[&first, &second], MOMENT).await;
+    let (before, after) = if first.leads() { (&first, &second) } else { (&second, &first) };
+    let backup = service.cluster().with_server(|server| server.backup());
+    before.is_cut_off.store(true, Ordering::Relaxed);
+    after.claim.held().await;
+    before.is_cut_off.store(false, Ordering::Relaxed);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!([before, after].map(|host| (host.leads(), host.restores.count())), [(false, 0), (true, 0)]);
+
+    service.cluster().with_server(|server| server.restore_backup(&backup));
+    let (restored, mut noticed) = (Instant::now(), [None; 2]);
+    while restored.elapsed() < Duration::from_secs(60) {
+        assert!(!(before.leads() && after.leads()), "{:?} after the restore", restored.elapsed());
+        for (host, noticed) in [before, after].into_iter().zip(&mut noticed) {
+            if host.restores.count() > 0 {
+                noticed.get_or_insert(restored.elapsed());
+            }
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    let soon = |after: Option<Duration>| after.is_some_and(|after| after <= Timing::default().retry_period() + MOMENT);
+    assert!(noticed.into_iter().all(soon), "{noticed:?}");
+    assert_eq!([before, after].map(|host| host.restores.count()), [1, 1]);
+    assert!(before.leads() || after.leads());
 }
 
 #[tokio::test(start_paused = true)]
