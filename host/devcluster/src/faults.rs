@@ -54,6 +54,15 @@ pub enum Fault {
     Timeout,
     /// 504, although the request was handled.
     AnswerLost,
+    /// The answer breaks off, although the request was handled. Not for watches.
+    AnswerCut,
+    /// 502 with a page, as from a gateway before the API server.
+    BadGateway,
+    /// A webhook denies a write, with any of the codes that webhooks use.
+    Denied,
+    /// A webhook removes owner references, labels, or both, from an object that is created or
+    /// applied.
+    MarksRemoved,
     /// A list that accepts any state (`resourceVersion=0`) shows an old one.
     StaleList,
     /// A watch ends, maybe in the middle of an event.
@@ -69,7 +78,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All kinds of faults that pass by themselves.
+    /// The faults of an API server and of its connections that pass by themselves.
     pub const ALL: [Self; 16] = [
         Self::LatencyBefore,
         Self::LatencyAfter,

@@ -116,6 +116,52 @@ async fn latency_takes_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn answers_of_gateways_and_answers_that_break_off() {
+    let mut simulation = Simulation::always(Fault::BadGateway);
+    let response = simulation.request("POST", MAPS, &map("a")).await.unwrap();
+    assert_eq!((response.status().as_u16(), &response.headers()["content-type"]), (502, &"text/html".parse().unwrap()));
+    assert!(response.into_body().collect().await.unwrap().to_bytes().starts_with(b"<html>") && !simulation.exists("a"));
+
+    let mut simulation = Simulation::always(Fault::AnswerCut);
+    let mut body = simulation.request("POST", MAPS, &map("a")).await.unwrap().into_body();
+    let begun = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert!(begun.starts_with(b"{") && serde_json::from_slice::<Value>(&begun).is_err());
+    assert!(body.frame().await.unwrap().is_err());
+    assert!(simulation.exists("a"));
+    assert_eq!(simulation.injected(), [Fault::AnswerCut]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn webhooks_deny_and_remove_marks() {
+    let mut simulation = Simulation::always(Fault::Denied);
+    let (code, status) = simulation.answer("POST", MAPS, &map("a")).await;
+    assert!(code >= 400 && !simulation.exists("a"));
+    assert_eq!(status["message"], "admission webhook \"simulated.example.com\" denied the request: it says so");
+    assert_eq!(simulation.answer("GET", MAPS, &Value::Null).await.0, 200);
+
+    let mut marked = map("a");
+    marked["metadata"]["labels"] = json!({ "a": "b" });
+    marked["metadata"]["ownerReferences"] = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u" }]);
+    let stored = stored_without_marks(&marked).await;
+    let has = |field: &str| stored.iter().filter(|stored| stored["metadata"].get(field).is_some()).count();
+    for field in ["labels", "ownerReferences"] {
+        assert!((1..stored.len()).contains(&has(field)), "{field} {stored:?}");
+    }
+}
+
+/// What is stored of an object under different seeds.
+async fn stored_without_marks(object: &Value) -> Vec<Value> {
+    let mut stored = Vec::new();
+    for seed in 0..8 {
+        let mut simulation = Simulation::new(Plan::always(Fault::MarksRemoved), seed);
+        let (code, answer) = simulation.answer("POST", MAPS, object).await;
+        assert_eq!((code, simulation.injected()), (201, vec![Fault::MarksRemoved]));
+        stored.push(answer);
+    }
+    stored
+}
+
+#[tokio::test(start_paused = true)]
 async fn refusals_say_what_the_real_server_says_and_change_nothing() {
     let cases = [
         (

@@ -19,6 +19,14 @@ use crate::status::Status;
 pub struct Body {
     inner: service::Body,
     faulty: Option<Box<Faulty>>,
+    cut: Option<AnswerCut>,
+}
+
+/// How far an answer has come that breaks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AnswerCut {
+    Begun,
+    HalfSent,
 }
 
 struct Faulty {
@@ -61,7 +69,11 @@ type Polled = Poll<Option<Result<Frame<Bytes>, BoxError>>>;
 
 impl Body {
     pub(super) fn plain(inner: service::Body) -> Self {
-        Self { inner, faulty: None }
+        Self { inner, faulty: None, cut: None }
+    }
+
+    pub(super) fn cut(inner: service::Body) -> Self {
+        Self { inner, faulty: None, cut: Some(AnswerCut::Begun) }
     }
 
     pub(super) fn scripted(inner: service::Body, script: Script, limit: Option<Duration>, traced: Traced) -> Self {
@@ -71,7 +83,7 @@ impl Body {
         let phase = Phase::Passing;
         let (unseen, held, again) = (Bytes::new(), None, None);
         let faulty = Faulty { script, traced, stopped, limit, dying, events: 0, unseen, held, again, phase };
-        Self { inner, faulty: Some(Box::new(faulty)) }
+        Self { inner, faulty: Some(Box::new(faulty)), cut: None }
     }
 }
 
@@ -80,7 +92,21 @@ impl http_body::Body for Body {
     type Error = BoxError;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled {
-        let Self { inner, faulty } = &mut *self;
+        let Self { inner, faulty, cut } = &mut *self;
+        match cut {
+            Some(AnswerCut::Begun) => {
+                let frame = ready!(Pin::new(inner).poll_frame(context));
+                let bytes = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+                *cut = Some(AnswerCut::HalfSent);
+                return Poll::Ready(Some(Ok(Frame::data(bytes.slice(..bytes.len() / 2)))));
+            }
+            Some(AnswerCut::HalfSent) => {
+                (*cut, *inner) = (None, service::Body::full(Bytes::new()));
+                let error = io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer");
+                return Poll::Ready(Some(Err(error.into())));
+            }
+            None => {}
+        }
         if let Some(script) = faulty {
             if script.stopped.as_mut().poll(context).is_pending() {
                 return script.poll_frame(inner, context);
@@ -101,11 +127,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.faulty.is_none() && self.inner.is_end_stream()
+        self.faulty.is_none() && self.cut.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.faulty.is_none() { self.inner.size_hint() } else { SizeHint::default() }
+        if self.faulty.is_none() && self.cut.is_none() { self.inner.size_hint() } else { SizeHint::default() }
     }
 }
 

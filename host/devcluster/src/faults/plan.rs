@@ -102,11 +102,22 @@ pub(super) enum Outcome {
     Answer,
     /// The request does not reach the server.
     Refused(Fault, Duration),
-    /// The answer does not reach the client.
+    /// The answer does not reach the client, or only a part of it.
     Lost(Fault),
+    /// A webhook denies the request with this code.
+    Denied(u16),
+    Altered(Removal),
     /// The list lacks this number of changes.
     Stale(u64),
     Watch(Box<Script>),
+}
+
+/// What a webhook removes from an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Removal {
+    References,
+    Labels,
+    Both,
 }
 
 #[derive(Debug)]
@@ -135,6 +146,11 @@ pub(super) enum Cut {
     Torn,
 }
 
+/// The codes with which webhooks deny.
+const DENIALS: [u16; 9] = [400, 401, DENIED, 404, 409, 413, 422, 429, 500];
+/// The usual one.
+const DENIED: u16 = 403;
+
 impl Fault {
     fn can_happen(self, attributes: &Attributes) -> bool {
         let verb = attributes.verb.as_str();
@@ -145,7 +161,9 @@ impl Fault {
                 verb == "watch"
             }
             // For a watch, a lost answer is a cut.
-            Self::ConnectionLost | Self::AnswerLost => verb != "watch",
+            Self::ConnectionLost | Self::AnswerLost | Self::AnswerCut => verb != "watch",
+            Self::Denied => matches!(verb, "create" | "update" | "patch" | "delete"),
+            Self::MarksRemoved => matches!(verb, "create" | "patch"),
             _ => true,
         }
     }
@@ -207,7 +225,16 @@ impl Plan {
 
     fn outcome(&self, fault: Fault, random: &mut Random) -> Outcome {
         match fault {
-            Fault::ConnectionLost | Fault::AnswerLost => Outcome::Lost(fault),
+            Fault::ConnectionLost | Fault::AnswerLost | Fault::AnswerCut => Outcome::Lost(fault),
+            Fault::Denied => {
+                let index = usize::try_from(random.below(DENIALS.len() as u64)).unwrap_or_default();
+                Outcome::Denied(DENIALS.get(index).copied().unwrap_or(DENIED))
+            }
+            Fault::MarksRemoved => Outcome::Altered(match random.below(3) {
+                0 => Removal::References,
+                1 => Removal::Labels,
+                _ => Removal::Both,
+            }),
             Fault::StaleList => Outcome::Stale(within(random, &self.staleness)),
             _ => Outcome::Refused(fault, Duration::from_secs(within(random, &self.retry_after))),
         }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
-use http_body_util::Empty;
-use serde_json::json;
+use http_body_util::{BodyExt as _, Empty, Full};
+use serde_json::{Value, json};
 
 use super::body::Body;
-use super::plan::{Draw, Outcome, generator};
+use super::plan::{Draw, Outcome, Removal, generator};
 use super::{Fault, Faults, Traced};
 use crate::attributes::{Attributes, parameter};
 use crate::service::{self, BoxError, refusal, timed_out};
@@ -86,13 +86,19 @@ where
             refused(fault, retry_after, &traced.attributes)?
         }
         Outcome::Lost(fault) => {
-            drop(call(&mut inner, request).await);
+            let response = call(&mut inner, request).await;
             traced.record(fault, None);
             match fault {
                 Fault::AnswerLost => answer(&timed_out()),
+                Fault::AnswerCut => response.map(Body::cut),
                 _ => return Err(connection_reset()),
             }
         }
+        Outcome::Denied(code) => {
+            traced.record(Fault::Denied, None);
+            answer(&denied(code))
+        }
+        Outcome::Altered(removal) => altered(&mut inner, request, removal, &traced).await.map(Body::plain),
         Outcome::Stale(changes) => stale(&mut inner, request, changes, &traced).await.map(Body::plain),
         Outcome::Watch(script) => {
             let limit = request.uri().query().and_then(|query| parameter(query, "timeoutSeconds"));
@@ -126,6 +132,34 @@ where
         Ok(response) => response,
         Err(never) => match never as Infallible {},
     }
+}
+
+/// Handles the request without some marks of its object, as after a mutating webhook.
+async fn altered<B>(
+    inner: &mut service::Service,
+    request: Request<B>,
+    removal: Removal,
+    traced: &Traced,
+) -> Response<service::Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: fmt::Display,
+{
+    let (parts, body) = request.into_parts();
+    let Ok(body) = body.collect().await else { return call(inner, Request::from_parts(parts, Empty::<Bytes>::new())).await };
+    let bytes = body.to_bytes();
+    // Other patches than applies are no objects, or have no marks.
+    let object: Option<Value> = serde_json::from_slice(&bytes).ok();
+    let altered = object.and_then(|mut object| {
+        let metadata = object.get_mut("metadata")?.as_object_mut()?;
+        let had_references = removal != Removal::Labels && metadata.remove("ownerReferences").is_some();
+        let had_labels = removal != Removal::References && metadata.remove("labels").is_some();
+        (had_references || had_labels).then(|| Bytes::from(object.to_string()))
+    });
+    if altered.is_some() {
+        traced.record(Fault::MarksRemoved, None);
+    }
+    call(inner, Request::from_parts(parts, Full::new(altered.unwrap_or(bytes)))).await
 }
 
 /// Lists an earlier state, if the request permits it and the history reaches back.
@@ -178,6 +212,21 @@ fn answer(status: &Status) -> Response<Body> {
     refusal(status).map(|body| Body::plain(service::Body::full(body.bytes().cloned().unwrap_or_default())))
 }
 
+/// As `ToStatusErr` of the real server.
+fn denied(code: u16) -> Status {
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::FORBIDDEN);
+    let message = "admission webhook \"simulated.example.com\" denied the request: it says so";
+    Status::new(code, code.canonical_reason().unwrap_or_default(), message)
+}
+
+fn page_of_gateway() -> Response<Body> {
+    let page = Bytes::from_static(b"<html><h1>502 Bad Gateway</h1></html>");
+    let mut response = Response::new(Body::plain(service::Body::full(page)));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    response
+}
+
 fn refused(fault: Fault, retry_after: Duration, attributes: &Attributes) -> Result<Response<Body>, BoxError> {
     let status = match fault {
         Fault::Conflict => {
@@ -204,6 +253,7 @@ fn refused(fault: Fault, retry_after: Duration, attributes: &Attributes) -> Resu
             Status::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
         }
         Fault::Timeout => timed_out(),
+        Fault::BadGateway => return Ok(page_of_gateway()),
         _ => {
             let error = io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");
             return Err(error.into());

@@ -19,6 +19,8 @@ pub(crate) const QUIET: Duration = Duration::from_secs(60);
 const QUIET_UNDER_FAULTS: Duration = Duration::from_secs(400);
 /// The same where only a retry helps: the longest back-off is 1000 s.
 const QUIET_AFTER_BACKOFF: Duration = Duration::from_secs(1100);
+/// The same where the host tries every 5 minutes: ten attempts.
+const MANY_RECHECKS: Duration = Duration::from_secs(3100);
 
 pub(crate) struct Run {
     pub(crate) judgement: Judgement,
@@ -94,11 +96,11 @@ pub(crate) fn rule(verbs: &[&str], faults: &[(Fault, f64)]) -> Rule {
     Rule { requests: Requests { verbs, ..Requests::default() }, faults: faults.to_vec() }
 }
 
-fn under(name: &str, seeds: u64, plan: &Plan) {
+fn under(name: &str, seeds: u64, plan: &Plan, quiet: Duration) {
     let plugins = Plugins::all();
     try_seeds(name, seeds, |seed| {
         let calm = scripted(&plugins, (seed, Plan::default()), drawn(seed), QUIET, |world| drop(world.host(&plugins)));
-        let run = scripted(&plugins, (seed, plan.clone()), drawn(seed), QUIET_UNDER_FAULTS, |world| drop(world.host(&plugins)));
+        let run = scripted(&plugins, (seed, plan.clone()), drawn(seed), quiet, |world| drop(world.host(&plugins)));
         let faults = run.faults;
         let created = run.counts.values().map(|count| u64::from(count.created)).sum();
         let deleted = run.counts.values().map(|count| u64::from(count.deleted)).sum();
@@ -133,15 +135,47 @@ pub(crate) fn lost_answers() -> Plan {
 
 #[test]
 fn a_cache_that_is_late_changes_nothing_in_the_end() {
-    under("late caches", 40, &late_caches());
+    under("late caches", 40, &late_caches(), QUIET_UNDER_FAULTS);
 }
 
 #[test]
 fn a_watch_that_skips_states_changes_nothing_in_the_end() {
-    under("skipped states", 40, &skipped_states());
+    under("skipped states", 40, &skipped_states(), QUIET_UNDER_FAULTS);
 }
 
 #[test]
 fn an_answer_that_is_lost_changes_nothing_in_the_end() {
-    under("lost answers", 40, &lost_answers());
+    under("lost answers", 40, &lost_answers(), QUIET_UNDER_FAULTS);
+}
+
+/// Of a proxy or a gateway before the API server.
+fn gateways() -> Plan {
+    let faults =
+        [Fault::BadGateway, Fault::AnswerCut, Fault::TooManyRequests, Fault::ConnectionLost].map(|fault| (fault, 0.05));
+    Plan { rules: vec![rule(&[], &[&faults[..], &[(Fault::LatencyBefore, 0.1)]].concat())], ..Plan::default() }
+}
+
+#[test]
+fn gateways_that_fail_change_nothing_in_the_end() {
+    under("gateways", 40, &gateways(), QUIET_AFTER_BACKOFF);
+}
+
+#[test]
+fn webhooks_that_deny_for_a_while_change_nothing_in_the_end() {
+    let denied = rule(&["create", "update", "patch", "delete"], &[(Fault::Denied, 0.15)]);
+    let plan = Plan { rules: vec![denied], ..Plan::default() };
+    under("denials", 40, &plan, MANY_RECHECKS);
+}
+
+/// Objects of the strategy `create-only` are not written again, so they are left out.
+#[test]
+fn webhooks_that_remove_marks_for_a_while_change_nothing_in_the_end() {
+    let of = |resource: &str| {
+        let requests = Requests { resource: resource.to_owned(), ..Requests::default() };
+        Rule { requests, faults: vec![(Fault::MarksRemoved, 0.3)] }
+    };
+    let rules =
+        ["configmaps", "services", "deployments.apps", "cronjobs.batch", "clusterroles.rbac.authorization.k8s.io"].map(of);
+    let plan = Plan { rules: rules.to_vec(), ..Plan::default() };
+    under("removed marks", 40, &plan, MANY_RECHECKS);
 }
