@@ -233,3 +233,28 @@ fn a_child_whose_marks_a_webhook_removes_is_reported_and_rarely_written() {
         assert_eq!(child["metadata"]["labels"]["gyre.dev/owner-uid"], parent["metadata"]["uid"]);
     }
 }
+
+#[test]
+fn a_value_that_a_webhook_rewrites_is_written_once() {
+    let Some(cluster) = Cluster::for_test("rewritten", &["rewritten"]) else { return };
+    let webhook = Webhook::mutating(&cluster, "rewritten");
+    webhook.is_asked("rewritten");
+    let host = cluster.host(&[gyre_artifacts::probes::VERBATIM], &["rewritten"]);
+    let value = || cluster.get("rewritten", "secret", "it").unwrap()["data"]["a"].clone();
+    let writes = || ["create", "apply"].map(|verb| host.metric("gyre_writes_total", &[verb])).iter().sum::<f64>();
+    webhook.decide(Decision::Rewrite(json!([{ "op": "replace", "path": "/data/a", "value": "Yg==" }])));
+    for wanted in ["YQ==", "Yw=="] {
+        cluster.apply(&wanting("rewritten", "it", wanted));
+        cluster.ready("rewritten", "verbatim", "it");
+        cluster.settled(&host);
+        let before = writes();
+        for value in ["1", "2", "3"] {
+            cluster.touch("rewritten", "verbatim", "it", value);
+            cluster.settled(&host);
+        }
+        assert_eq!((value(), writes()), (json!("Yg=="), before), "it is not written again and again");
+    }
+    webhook.decide(Decision::Allow);
+    cluster.apply(&wanting("rewritten", "it", "ZA=="));
+    cluster.eventually("the value", || (value() == "ZA==").then_some(()));
+}

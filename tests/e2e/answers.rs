@@ -129,6 +129,28 @@ fn lost_cut_and_late_answers_to_a_creation_create_one_child() {
 }
 
 #[test]
+fn the_status_of_an_answer_is_held_while_a_child_cannot_be_written() {
+    let Some(cluster) = Cluster::for_test("held-status", &["held-status"]) else { return };
+    let (link, kubeconfig) = FaultyLink::of(&cluster);
+    let _host = cluster.host_as(&kubeconfig, &[gyre_artifacts::probes::LANDLORD], &["held-status"], &[]);
+    for (name, fault, reason) in [
+        ("gateway", page(502), "Unavailable"),
+        ("later", status(429, "TooManyRequests", "storage is (re)initializing"), "TooManyRequests"),
+        ("credentials", status(401, "Unauthorized", "Unauthorized"), "Unauthorized"),
+    ] {
+        link.set(&[("POST /api/v1/namespaces/held-status/configmaps", fault)]);
+        let child = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
+        let spec = json!({ "children": [child], "status": { "done": true } });
+        cluster.apply(&guest("Landlord", "held-status", name, spec).to_string());
+        let object = cluster.reason("held-status", "landlord", name, "Ready", reason);
+        assert_eq!(object["status"].get("done"), None, "{object}");
+        link.set(&[]);
+        cluster.touch("held-status", "landlord", name, "again");
+        assert_eq!(cluster.ready("held-status", "landlord", name)["status"]["done"], true);
+    }
+}
+
+#[test]
 fn a_proxy_in_the_environment_does_not_concern_an_api_server_on_this_machine() {
     let Some(cluster) = Cluster::for_test("proxy", &["proxy"]) else { return };
     let output = Command::new(GYRE)

@@ -4,7 +4,7 @@ use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::counted::{self, Counted};
-use crate::harness::{Cluster, Folder, Host, condition, guest_crds};
+use crate::harness::{Cluster, Folder, Host, condition, guest, guest_crds, writing_to_all};
 
 /// The expected reason of each guest; `None` if it is not mounted (see `command_line`).
 const ENDS: &[(&str, Option<&str>)] = &[
@@ -387,4 +387,99 @@ fn a_parent_that_never_converges_is_slowed_down() {
         let least = Duration::from_micros(2500).mul_f64(2_f64.powf(calls - 3.0) - 1.0);
         assert!(start.elapsed() >= least, "{plugin}: {calls} calls in {:?}", start.elapsed());
     }
+}
+
+const DIGEST: std::ops::Range<usize> = 0..12;
+
+fn landlord(namespace: &str, name: &str, children: &[Value], status: Value) -> Value {
+    guest("Landlord", namespace, name, json!({ "children": children, "status": status }))
+}
+
+fn wants(kind: &str, namespace: Option<&str>, name: &str) -> Value {
+    let mut object = json!({ "apiVersion": "v1", "kind": kind, "metadata": { "name": name } });
+    if let Some(namespace) = namespace {
+        object["metadata"]["namespace"] = json!(namespace);
+    }
+    object
+}
+
+/// The mount may write into all namespaces, so nothing but the host protects those of others.
+#[test]
+fn a_hostile_tenant_gets_no_foreign_namespace_no_false_status_and_no_mass_deletion() {
+    const CHILDREN: usize = 40;
+    let [home, system] = ["landlord", "landlord-system"];
+    let Some(cluster) = Cluster::for_test("landlord", &[home, system]) else { return };
+    let Some(start) = cluster.audit_mark() else { return };
+    let folder = Folder::new();
+    let config = writing_to_all(&folder, &[gyre_artifacts::probes::LANDLORD], &[home]);
+    let arguments = ["--config", &config];
+    let host = cluster.host_with(&[], &[], &arguments);
+    let message = |object: &Value| condition(object, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
+
+    // The name of a tenant is that of a namespace that exists.
+    let rights = |namespace: &str| [wants("ConfigMap", Some(namespace), "rights"), wants("Namespace", None, namespace)];
+    cluster.apply(&landlord(home, "usurper", &rights(system), Value::Null).to_string());
+    let usurper = cluster.reason(home, "landlord", "usurper", "Ready", "ForeignObject");
+    assert!(message(&usurper).contains(&format!("its Namespace {system} is a child, too")), "{usurper}");
+    assert!(cluster.get(system, "configmap", "rights").is_none());
+
+    // The status says that a Job ran, whose name somebody else's Job has, or which is invalid.
+    let pod = json!({ "restartPolicy": "Never", "containers": [{ "name": "main", "image": "it" }] });
+    let job = |spec: Value| {
+        let metadata = json!({ "name": "run", "namespace": home });
+        json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec })
+    };
+    let runs = job(json!({ "template": { "spec": pod } }));
+    cluster.apply(&runs.to_string());
+    let ran = json!({ "lastScheduleTime": "2026-01-01T00:00:00Z" });
+    let invalid = {
+        let mut invalid = job(json!({ "template": {} }));
+        invalid["metadata"]["name"] = json!("never");
+        invalid
+    };
+    for (name, child, reason) in [("foreign", &runs, "ForeignObject"), ("invalid", &invalid, "Rejected")] {
+        cluster.apply(&landlord(home, name, std::slice::from_ref(child), ran.clone()).to_string());
+        let parent = cluster.reason(home, "landlord", name, "Ready", reason);
+        assert_eq!(parent["status"].get("lastScheduleTime"), None, "{parent}");
+        assert_eq!(parent["status"]["observedGeneration"], parent["metadata"]["generation"]);
+    }
+
+    // Everything that others read from one object is emptied at once.
+    let many: Vec<Value> = (0..CHILDREN).map(|number| wants("ConfigMap", Some(home), &format!("many-{number}"))).collect();
+    let count = || {
+        let maps = cluster.list(home, "configmaps");
+        maps.iter().filter(|map| map["metadata"]["labels"]["gyre.dev/plugin"] == "landlord").count()
+    };
+    cluster.apply(&landlord(home, "many", &many, Value::Null).to_string());
+    cluster.ready(home, "landlord", "many");
+    let emptied = landlord(home, "many", &[], Value::Null).to_string();
+    cluster.apply(&emptied);
+    cluster.reason(home, "landlord", "many", "Ready", "DeletionHeld");
+    cluster.settled(&host);
+    assert_eq!((count(), host.metric("gyre_held_deletions", &["landlord"])), (CHILDREN, CHILDREN as f64));
+    drop(host);
+    let host = cluster.host_with(&[], &[], &arguments);
+    cluster.eventually("the deletions to be held again", || {
+        (host.metric("gyre_held_deletions", &["landlord"]) == CHILDREN as f64).then_some(())
+    });
+    cluster.settled(&host);
+    assert_eq!(count(), CHILDREN, "a restart lets nothing through");
+    let digest = host.state_of("landlord")["digest"].as_str().unwrap()[DIGEST].to_owned();
+    let release = format!("gyre.dev/release-deletions={digest}/{}", jiff::Timestamp::now().strftime("%F"));
+    cluster.kubectl(&["annotate", "-n", home, "landlord", "many", &release]);
+    cluster.eventually("the release", || (count() == 0).then_some(()));
+    cluster.ready(home, "landlord", "many");
+
+    // With a name of its own, a tenant gets its Namespace and what belongs there.
+    cluster.apply(&landlord(home, "usurper", &rights("landlord-own"), ran.clone()).to_string());
+    let own = cluster.ready(home, "landlord", "usurper");
+    assert_eq!(own["status"]["lastScheduleTime"], ran["lastScheduleTime"]);
+    assert!(cluster.get("landlord-own", "configmap", "rights").is_some());
+    let written: Vec<String> = cluster
+        .requests(start)
+        .iter()
+        .filter(|event| event.is_write() && (event.namespace == system || event.name == system) && event.succeeded())
+        .map(|event| format!("{} {}", event.verb, event.uri))
+        .collect();
+    assert_eq!(written, [] as [String; 0], "nothing was written into a namespace of others");
 }

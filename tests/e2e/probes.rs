@@ -1,7 +1,11 @@
+use std::process::Command;
+use std::time::Duration;
+
 use gyre_artifacts::guests;
+use gyre_controlplane::Guarded;
 use serde_json::json;
 
-use crate::harness::{Cluster, Host, guest, guest_crds};
+use crate::harness::{Cluster, GYRE, Host, guest, guest_crds};
 use crate::network::Way;
 
 fn check(host: &Host, name: &str) -> String {
@@ -95,4 +99,21 @@ fn probes_list_their_checks_and_exclude_checks_on_request() {
         body,
         all.replace("[+]api-server ok", "[+]api-server excluded: ok").replace("[+]watches ok", "[+]watches excluded: ok")
     );
+}
+
+/// Outside of a Pod, nobody on another machine asks for the probes.
+#[test]
+fn a_host_outside_of_a_pod_listens_on_this_machine_only() {
+    let Some(cluster) = Cluster::for_test("loopback", &["loopback"]) else { return };
+    let log = cluster.plane.folder().join("host-loopback.log");
+    let mut command = Command::new(GYRE);
+    command.args(["run", "--plugin", gyre_artifacts::ECHO, "--namespace", "loopback", "--home-namespace", "loopback"]);
+    command.arg("--kubeconfig").arg(cluster.kubeconfig()).env("METRICS_PORT", "0").env("NO_COLOR", "1");
+    command.env_remove("KUBERNETES_SERVICE_HOST");
+    let _host = Guarded::spawn("gyre", &command, &log, Duration::from_secs(10)).unwrap();
+    let line = cluster.eventually("the host to listen", || {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        log.lines().find(|line| line.contains("serving /healthz")).map(str::to_owned)
+    });
+    assert!(line.contains("127.0.0.1:"), "{line}");
 }

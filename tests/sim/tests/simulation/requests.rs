@@ -137,3 +137,39 @@ fn a_deletion_looks_for_listed_children_where_they_are() {
     let lists = lists_of_a_deletion(gyre_artifacts::probes::CROSS_NAMESPACE, kinds::CROSS_NAMESPACE, &spec);
     assert_eq!(lists, ["/api/v1/namespaces/team-a/configmaps"; PARENTS]);
 }
+
+#[test]
+fn one_answer_is_written_in_the_documented_order() {
+    simulate(async {
+        let plugins = Plugins::one(gyre_artifacts::probes::LANDLORD);
+        let world = World::new(&plugins, 0, Plan::default()).await;
+        let parent = Name::new(kinds::LANDLORD, "default", "it");
+        let map = |namespace: &str, name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace } });
+        let own = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "own" } });
+        let wants = |children: &[Value], text: &str| json!({ "spec": { "children": children, "status": { "text": text } } });
+        let _host = world.host(&plugins);
+        world.people.put(&parent, &wants(&[map("default", "y"), map("default", "x")], "first")).await;
+        assert!(world.rest(QUIET).await);
+        let mark = world.record.len();
+        // The Namespace comes after what belongs into it.
+        world.people.put(&parent, &wants(&[map("default", "b"), map("own", "c"), own, map("default", "a")], "second")).await;
+        assert!(world.rest(QUIET).await);
+        let written: Vec<String> = world.record.inspect(|sent| {
+            let about = |path: &str| path.split_once("/v1/").map_or(path, |(_, path)| path).to_owned();
+            let writes = sent[mark..].iter().filter(|sent| sent.is_write());
+            writes.map(|sent| format!("{} {}", sent.method, about(sent.path()))).collect()
+        });
+        let expected = [
+            "PATCH namespaces/default/landlords/it",
+            "POST namespaces",
+            "POST namespaces/default/configmaps",
+            "POST namespaces/own/configmaps",
+            "POST namespaces/default/configmaps",
+            "DELETE namespaces/default/configmaps/x",
+            "DELETE namespaces/default/configmaps/y",
+            "PATCH namespaces/default/landlords/it/status",
+            "POST namespaces/default/events",
+        ];
+        assert_eq!(written, expected);
+    });
+}
