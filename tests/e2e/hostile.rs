@@ -403,16 +403,16 @@ fn wants(kind: &str, namespace: Option<&str>, name: &str) -> Value {
     object
 }
 
-/// The mount may write into all namespaces, so nothing but the host protects those of others.
+/// The mount may write into these namespaces, so nothing but the host protects that of others.
 #[test]
 fn a_hostile_tenant_gets_no_foreign_namespace_no_false_status_and_no_mass_deletion() {
     const CHILDREN: usize = 40;
-    let [home, system] = ["landlord", "landlord-system"];
+    let [home, system, own] = ["landlord", "landlord-system", "landlord-own"];
     let Some(cluster) = Cluster::for_test("landlord", &[home, system]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let folder = Folder::new();
-    let config = writing_to_all(&folder, &[gyre_artifacts::probes::LANDLORD], &[home]);
-    let arguments = ["--config", &config];
+    let config = writing_to_all(&folder, &[gyre_artifacts::probes::LANDLORD], &[home, system, own]);
+    let arguments = ["--config", config.as_str()];
     let host = cluster.host_with(&[], &[], &arguments);
     let message = |object: &Value| condition(object, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
 
@@ -471,10 +471,10 @@ fn a_hostile_tenant_gets_no_foreign_namespace_no_false_status_and_no_mass_deleti
     cluster.ready(home, "landlord", "many");
 
     // With a name of its own, a tenant gets its Namespace and what belongs there.
-    cluster.apply(&landlord(home, "usurper", &rights("landlord-own"), ran.clone()).to_string());
-    let own = cluster.ready(home, "landlord", "usurper");
-    assert_eq!(own["status"]["lastScheduleTime"], ran["lastScheduleTime"]);
-    assert!(cluster.get("landlord-own", "configmap", "rights").is_some());
+    cluster.apply(&landlord(home, "usurper", &rights(own), ran.clone()).to_string());
+    let usurper = cluster.ready(home, "landlord", "usurper");
+    assert_eq!(usurper["status"]["lastScheduleTime"], ran["lastScheduleTime"]);
+    assert!(cluster.get(own, "configmap", "rights").is_some());
     let written: Vec<String> = cluster
         .requests(start)
         .iter()

@@ -107,8 +107,8 @@ fn a_host_outside_of_a_pod_listens_on_this_machine_only() {
     let Some(cluster) = Cluster::for_test("loopback", &["loopback"]) else { return };
     let log = cluster.plane.folder().join("host-loopback.log");
     let mut command = Command::new(GYRE);
-    command.args(["run", "--plugin", gyre_artifacts::ECHO, "--namespace", "loopback", "--home-namespace", "loopback"]);
-    command.arg("--kubeconfig").arg(cluster.kubeconfig()).env("METRICS_PORT", "0").env("NO_COLOR", "1");
+    command.args(["run", gyre_artifacts::ECHO, "--namespace", "loopback", "--home-namespace", "loopback"]);
+    command.arg("--kubeconfig").arg(cluster.kubeconfig()).env("GYRE_METRICS_PORT", "0").env("NO_COLOR", "1");
     command.env_remove("KUBERNETES_SERVICE_HOST");
     let _host = Guarded::spawn("gyre", &command, &log, Duration::from_secs(10)).unwrap();
     let line = cluster.eventually("the host to listen", || {

@@ -152,7 +152,7 @@ async fn webhooks_deny_and_remove_marks() {
 /// What is stored of an object under different seeds.
 async fn stored_without_marks(object: &Value) -> Vec<Value> {
     let mut stored = Vec::new();
-    for seed in 0..8 {
+    for seed in 0..24 {
         let mut simulation = Simulation::new(Plan::always(Fault::MarksRemoved), seed);
         let (code, answer) = simulation.answer("POST", MAPS, object).await;
         assert_eq!((code, simulation.injected()), (201, vec![Fault::MarksRemoved]));

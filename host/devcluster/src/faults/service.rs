@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
-use http_body_util::{BodyExt as _, Empty, Full};
+use http_body_util::{BodyExt as _, Collected, Empty, Full};
 use serde_json::{Value, json};
 
 use super::body::Body;
@@ -146,8 +146,7 @@ where
     B::Error: fmt::Display,
 {
     let (parts, body) = request.into_parts();
-    let Ok(body) = body.collect().await else { return call(inner, Request::from_parts(parts, Empty::<Bytes>::new())).await };
-    let bytes = body.to_bytes();
+    let bytes = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
     // Other patches than applies are no objects, or have no marks.
     let object: Option<Value> = serde_json::from_slice(&bytes).ok();
     let altered = object.and_then(|mut object| {
