@@ -137,7 +137,7 @@ pods   0.1.0     0123456789ab   Running   Echo.v1alpha1.mmontes.io   12        3
         assert_eq!(next(&[echo.clone(), pods.clone()]), None);
         let later = "pods   0.1.0     0123456789ab   Running   Echo.v1alpha1.mmontes.io   12        2        0         none         gyre-0\n";
         assert_eq!(next(&[echo.clone(), mount("pods", 2)]).as_deref(), Some(later));
-        assert_eq!(next(&[echo.clone()]).as_deref(), Some("pods   removed\n"));
+        assert_eq!(next(std::slice::from_ref(&echo)).as_deref(), Some("pods   removed\n"));
         let mut held = echo;
         held["heldDeletions"] = json!([{ "kind": "Job.v1.batch", "children": 40, "parents": 3 }]);
         let note = "echo: 40 deletions of Job.v1.batch are held, of 3 parents\n";
