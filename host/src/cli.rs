@@ -69,7 +69,7 @@ enum Command {
     /// Validate a configuration and its plugins, and print what would be mounted.
     #[command(after_help = VALIDATE_EXAMPLES)]
     Validate(Box<ValidateArguments>),
-    /// Compile plugins into the code cache, so that the host does not compile them when it starts.
+    /// Compile plugins into the code cache, before a host starts.
     #[command(after_help = COMPILE_EXAMPLES)]
     Compile(PluginArguments),
     /// Print the minimal Roles and ClusterRoles that mounts need.

@@ -54,8 +54,7 @@ pub(super) enum Tool {
     /// Write the values with which the Helm chart installs plugins.
     #[command(after_help = values::EXAMPLES)]
     Values(ValuesArguments),
-    /// Serve simulated clusters with plugins to test kits, as JSON lines on standard input and
-    /// output.
+    /// Serve simulated clusters with plugins to test kits, as JSON lines.
     #[command(after_help = worlds::EXAMPLES)]
     Worlds(WorldsArguments),
 }
