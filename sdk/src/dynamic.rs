@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::fields::{fields, set, texts};
+use crate::fields::{fields, set_at, texts};
 use crate::kind::Kind;
 use crate::labels::Labels;
 use crate::manifest::Strategy;
@@ -62,7 +62,7 @@ impl DynamicObject {
 
     /// Sets a field. Missing objects on its path are created, and other values there are replaced.
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
-        set(&mut self.0, pointer, value.into());
+        set_at(&mut self.0, pointer, value.into());
         self
     }
 

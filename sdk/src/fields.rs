@@ -1,8 +1,12 @@
-//! Builds JSON from fields. `serde_json::json!` would need three times the code in a component.
+//! Builds JSON from fields, and reads them. `serde_json::json!` would need three times the code in
+//! a component.
 
 use serde_json::{Map, Value};
 
 use crate::labels::Labels;
+use crate::time::Time;
+
+static NOTHING: Value = Value::Null;
 
 pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let mut object = Map::new();
@@ -27,7 +31,7 @@ fn insert(object: &mut Map<String, Value>, name: &str, value: Value) {
 }
 
 #[inline(never)]
-pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
+pub(crate) fn set_at(target: &mut Value, pointer: &str, value: Value) {
     let mut target = target;
     for token in pointer.split('/').skip(1) {
         if !target.is_object() {
@@ -38,4 +42,54 @@ pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
         target = fields.entry(name).or_insert(Value::Null);
     }
     *target = value;
+}
+
+pub fn object() -> Value {
+    Value::Object(Map::new())
+}
+
+#[inline(never)]
+pub fn get<'a>(value: &'a Value, name: &str) -> &'a Value {
+    value.get(name).unwrap_or(&NOTHING)
+}
+
+#[inline(never)]
+pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+#[inline(never)]
+pub fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name).and_then(Value::as_str)
+}
+
+#[inline(never)]
+pub fn time(value: &Value, name: &str) -> Option<Time> {
+    text(value, name)?.parse().ok()
+}
+
+#[inline(never)]
+pub fn set(value: &mut Value, name: &str, field: Value) {
+    if !value.is_object() {
+        *value = object();
+    }
+    if let Value::Object(fields) = value {
+        fields.insert(name.to_owned(), field);
+    }
+}
+
+#[inline(never)]
+pub fn set_inside(value: &mut Value, outer: &str, name: &str, field: Value) {
+    if !value.is_object() {
+        *value = object();
+    }
+    if let Value::Object(fields) = value {
+        set(fields.entry(outer).or_insert(Value::Null), name, field);
+    }
+}
+
+#[inline(never)]
+pub fn named(api_version: &str, kind: &str, name: String) -> Value {
+    let metadata = fields([("name", Value::String(name))]);
+    fields([("apiVersion", api_version.into()), ("kind", kind.into()), ("metadata", metadata)])
 }

@@ -161,7 +161,7 @@ impl Manifest {
         self
     }
 
-    /// Adds the kind of a type of children, and the way in which the host changes an existing child.
+    /// Adds the kind of a type of children, and how the host changes a child that exists.
     /// Objects that a deleted child owns are deleted after it.
     #[doc(alias = "owns")]
     #[doc(alias = "Owns")]

@@ -6,11 +6,10 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::fields::fields;
+use crate::fields::{self, fields};
 use crate::labels::Labels;
 use crate::plan::ConditionStatus;
 use crate::time::Time;
-use crate::typed::fields as read;
 
 /// An object. Fields that `Spec` and `Status` do not declare are ignored.
 ///
@@ -94,7 +93,7 @@ impl<Spec, Status> Object<Spec, Status> {
     /// use gyre_sdk::{Object, Time};
     ///
     /// /// How long the object has not been ready.
-    /// fn not_ready_for<Spec, Status>(object: &Object<Spec, Status>, now: Time) -> Option<Duration> {
+    /// fn not_ready_for<Spec>(object: &Object<Spec>, now: Time) -> Option<Duration> {
     ///     let ready = object.condition("Ready")?;
     ///     ready.is_false().then(|| ready.age(now))
     /// }
@@ -106,7 +105,7 @@ impl<Spec, Status> Object<Spec, Status> {
 
     /// Returns the conditions that the status has.
     pub fn conditions(&self) -> Vec<ObservedCondition> {
-        read::list(&self.stored, "conditions").iter().filter_map(ObservedCondition::read).collect()
+        fields::list(&self.stored, "conditions").iter().filter_map(ObservedCondition::read).collect()
     }
 }
 
@@ -143,13 +142,13 @@ pub struct ObservedCondition {
 
 impl ObservedCondition {
     fn read(condition: &Value) -> Option<Self> {
-        let text = |field: &str| read::text(condition, field).unwrap_or_default().to_owned();
-        let status = match read::text(condition, "status")? {
+        let text = |field: &str| fields::text(condition, field).unwrap_or_default().to_owned();
+        let status = match fields::text(condition, "status")? {
             "True" => ConditionStatus::True,
             "False" => ConditionStatus::False,
             _ => ConditionStatus::Unknown,
         };
-        let last_transition_time = read::time(condition, "lastTransitionTime");
+        let last_transition_time = fields::time(condition, "lastTransitionTime");
         Some(Self { kind: text("type"), status, reason: text("reason"), message: text("message"), last_transition_time })
     }
 

@@ -4,10 +4,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::fields::texts;
+use crate::fields;
 use crate::kind::Kind;
 use crate::object::{Metadata, Object};
-use crate::typed::fields;
 
 /// A type of the objects of one kind: those of [`k8s`](crate::k8s), those that `gyre types`
 /// generates, an [`Object`] of one's own kinds, or a struct with the fields that are read.
@@ -80,7 +79,7 @@ impl<Spec: CustomResource + Serialize> From<Object<Spec>> for Value {
         }
         for (field, set) in [("labels", labels), ("annotations", annotations)] {
             if !set.is_empty() {
-                fields::set_inside(&mut child, "metadata", field, texts(&set));
+                fields::set_inside(&mut child, "metadata", field, fields::texts(&set));
             }
         }
         fields::set(&mut child, "spec", spec);

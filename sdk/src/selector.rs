@@ -10,10 +10,12 @@ use crate::labels::{Labels, LabelsView};
 /// use gyre_sdk::Selector;
 /// use gyre_sdk::k8s::{Deployment, DeploymentSpec, LabelSelector};
 ///
-/// assert_eq!(Selector::from([("app", "web"), ("tier", "front")]), Selector::from("app=web,tier=front"));
-/// let selector = LabelSelector::matching([("app", "web")]);
-/// let deployment = Deployment::new("web").with_spec(DeploymentSpec::new().with_selector(selector));
-/// assert_eq!(Selector::from(deployment.spec().selector()), Selector::from("app=web"));
+/// let web = Selector::from("app=web,tier=front");
+/// assert_eq!(Selector::from([("app", "web"), ("tier", "front")]), web);
+///
+/// let selector = LabelSelector::matching([("app", "web"), ("tier", "front")]);
+/// let spec = DeploymentSpec::new().with_selector(selector);
+/// assert_eq!(Selector::from(Deployment::new("web").with_spec(spec).spec().selector()), web);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector(String);

@@ -11,13 +11,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::bytes::Bytes;
 use crate::labels::Labels;
-use crate::time::Time;
-
-static NOTHING: Value = Value::Null;
 
 /// An integer or a text, e.g. the number or name of a port.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -61,29 +58,12 @@ impl fmt::Display for IntOrText {
 pub mod fields {
     use super::*;
 
-    pub fn object() -> Value {
-        Value::Object(Map::new())
-    }
+    pub use crate::fields::{get, list, named, object, set, set_inside, text, time};
 
     #[inline(never)]
     pub fn to_json(value: &Value) -> Vec<u8> {
         // JSON has no value that is no JSON.
         serde_json::to_vec(value).unwrap_or_default()
-    }
-
-    #[inline(never)]
-    pub fn get<'a>(value: &'a Value, name: &str) -> &'a Value {
-        value.get(name).unwrap_or(&NOTHING)
-    }
-
-    #[inline(never)]
-    pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-        value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    #[inline(never)]
-    pub fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
-        value.get(name).and_then(Value::as_str)
     }
 
     #[inline(never)]
@@ -96,34 +76,9 @@ pub mod fields {
         IntOrText::deserialize(value.get(name)?).ok()
     }
 
-    #[inline(never)]
-    pub fn time(value: &Value, name: &str) -> Option<Time> {
-        text(value, name)?.parse().ok()
-    }
-
     pub fn entries<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let entries = value.get(name).and_then(Value::as_object).into_iter().flatten();
         entries.map(|(key, value)| (key.as_str(), value))
-    }
-
-    #[inline(never)]
-    pub fn set(value: &mut Value, name: &str, field: Value) {
-        if !value.is_object() {
-            *value = object();
-        }
-        if let Value::Object(fields) = value {
-            fields.insert(name.to_owned(), field);
-        }
-    }
-
-    #[inline(never)]
-    pub fn set_inside(value: &mut Value, outer: &str, name: &str, field: Value) {
-        if !value.is_object() {
-            *value = object();
-        }
-        if let Value::Object(fields) = value {
-            set(fields.entry(outer).or_insert(Value::Null), name, field);
-        }
     }
 
     #[inline(never)]
@@ -142,12 +97,6 @@ pub mod fields {
 
     pub fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Value {
         texts.into_iter().map(|text| Value::String(text.into())).collect()
-    }
-
-    #[inline(never)]
-    pub fn named(api_version: &str, kind: &str, name: String) -> Value {
-        let metadata = crate::fields::fields([("name", Value::String(name))]);
-        crate::fields::fields([("apiVersion", api_version.into()), ("kind", kind.into()), ("metadata", metadata)])
     }
 }
 

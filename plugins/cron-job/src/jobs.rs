@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use gyre_sdk::k8s::Job;
 use gyre_sdk::{Child, Condition, Plan, Time};
 
-use crate::{ActiveJob, CronJob, CronJobStatus, SCHEDULED_AT};
+use crate::api::{ActiveJob, CronJob, CronJobStatus, SCHEDULED_AT};
 
 /// The Jobs of a CronJob.
 pub(crate) struct Jobs {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gyre_sdk::k8s::{Container, JobCondition, JobSpec, JobStatus, PodSpec, PodTemplateSpec, RestartPolicy};
+use gyre_sdk::k8s::{Container, JobCondition, JobSpec, JobStatus, JobTemplateSpec, PodSpec, PodTemplateSpec, RestartPolicy};
 use gyre_sdk::testing::{Answer, given};
 use gyre_sdk::{Child, ConditionStatus};
 

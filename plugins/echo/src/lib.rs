@@ -96,10 +96,10 @@ impl Reconciler for EchoReconciler {
 /// | the run in the status | the Job            | state                   |
 /// |-----------------------|--------------------|-------------------------|
 /// | of this generation    | whatever           | `Finished`              |
-/// | another one, or none  | none               | `Running`: it starts    |
-/// | another one, or none  | of another message | `Outdated`              |
-/// | another one, or none  | has ended          | `Finished`: it is noted |
-/// | another one, or none  | has not ended      | `Running`               |
+/// | another, or no run    | there is no Job    | `Running`: it starts    |
+/// | another, or no run    | of another message | `Outdated`              |
+/// | another, or no run    | has ended          | `Finished`: it is noted |
+/// | another, or no run    | has not ended      | `Running`               |
 #[derive(Clone, Copy)]
 enum State {
     /// The Job runs, or starts now.

@@ -14,7 +14,7 @@ use crate::{
     Result, Strategy, Teardown, Time,
 };
 
-/// What the plugin answers.
+/// The answers of the plugin.
 #[derive(Clone, Copy, Deserialize)]
 enum Answers {
     WaitsAndApplies,
