@@ -343,7 +343,7 @@ fn commands_take_the_reconciler_that_fits_the_object() {
     let (code, said) = gyre(&["render", plugin, "--reconciler", "backward", "-f", &twofold]);
     assert!(code != Some(0) && said.contains("nothing for the plugin to reconcile"), "{said}");
     let (code, said) = gyre(&["render", plugin, "--reconciler", "forward", "-f", &twofold]);
-    assert!(code != Some(0) && said.contains("no reconciler forward, only twofold and backward"), "{said}");
+    assert!(code != Some(0) && said.contains("no reconciler forward, only backward and twofold"), "{said}");
 
     let (_, said) = gyre(&["inspect", plugin]);
     for line in ["plugin       twofold", "reconciles   Twofold of", "plugin       backward", "reconciles   Backward of"] {

@@ -89,6 +89,7 @@ impl<'a> Loader<'a> {
     /// Loads the programs of the mounts. Blocks: compiling takes about 100 ms per plugin.
     pub(crate) fn load(mut self, configuration: Configuration) -> Programs {
         let mut loaded: Vec<Loaded> = Vec::new();
+        let mut offered = BTreeSet::new();
         let mut configuration = configuration;
         if let Some(version) = configuration.version.take() {
             self.mount_version(&mut configuration, &version);
@@ -96,7 +97,7 @@ impl<'a> Loader<'a> {
         for spec in configuration.mounts {
             let plugins = match &spec.origin {
                 Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
-                Origin::File | Origin::Directory => self.reconcilers(&spec, &configuration.reconcilers),
+                Origin::File | Origin::Directory => self.reconcilers(&spec, &configuration.reconcilers, &mut offered),
             };
             for plugin in plugins {
                 let program = self.program(&spec, plugin, &configuration.settings);
@@ -109,6 +110,7 @@ impl<'a> Loader<'a> {
         self.check_names(&loaded);
         self.check_parents(&loaded);
         self.check_flags(&loaded, &configuration.settings);
+        self.check_reconcilers(&configuration.reconcilers, &offered);
         Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
     }
 
@@ -148,7 +150,7 @@ impl<'a> Loader<'a> {
         let file = &mount.source.plugin;
         let is_mounted = |name: &&String| match &mount.reconcilers {
             ReconcilerNames::One(Some(mounted)) => mounted == *name,
-            ReconcilerNames::One(None) | ReconcilerNames::Among(_) => true,
+            ReconcilerNames::One(None) | ReconcilerNames::All => true,
         };
         let mut names = names.iter().filter(is_mounted);
         match self.files.clone().read(file, plugins::LARGEST_PLUGIN) {
@@ -184,34 +186,40 @@ impl<'a> Loader<'a> {
         kept.filter(|plugin| !is_elsewhere(&plugin.manifest().name)).collect()
     }
 
-    /// Returns the reconcilers that a mount names, or all if it may mount several.
-    fn reconcilers(&mut self, spec: &MountSpec, by_flag: &[String]) -> Vec<Plugin> {
+    /// Returns the reconcilers of a mount. Adds the names of all that its plugin has to `offered`.
+    fn reconcilers(&mut self, spec: &MountSpec, by_flag: &[String], offered: &mut BTreeSet<String>) -> Vec<Plugin> {
         let Some(all) = self.plugin(&spec.source) else { return Vec::new() };
-        let name = match &spec.reconcilers {
-            ReconcilerNames::One(name) => name.as_deref(),
-            ReconcilerNames::Among(names) => {
-                let is_among = |plugin: &Plugin| {
-                    let mut names = names.iter().chain(by_flag).peekable();
-                    names.peek().is_none() || names.any(|name| *name == plugin.manifest().name)
-                };
-                let several: Vec<Plugin> = all.iter().filter(is_among).collect();
-                if !several.is_empty() {
-                    return several;
+        offered.extend(all.iter().map(|plugin| plugin.manifest().name.clone()));
+        let selected = match &spec.reconcilers {
+            ReconcilerNames::One(name) => all.select(name.as_deref()),
+            // A plugin with one reconciler has no choice.
+            ReconcilerNames::All => match all.select(None) {
+                Ok(only) => Ok(only),
+                Err(_) => {
+                    let is_among = |plugin: &Plugin| by_flag.is_empty() || by_flag.contains(&plugin.manifest().name);
+                    return all.iter().filter(is_among).collect();
                 }
-                // A plugin with one reconciler has no choice.
-                if let Ok(only) = all.select(None) {
-                    return vec![only];
-                }
-                by_flag.first().map(String::as_str)
-            }
+            },
         };
-        match all.select(name) {
+        match selected {
             Ok(plugin) => vec![plugin],
             Err(error) => {
                 let what = format!("{}: {error}", spec.source.plugin.display());
                 self.problems.add(spec.source.part.at("/reconciler").place(), what, error.remedy());
                 Vec::new()
             }
+        }
+    }
+
+    /// Reports flags that name a reconciler of no plugin.
+    fn check_reconcilers(&mut self, by_flag: &[String], offered: &BTreeSet<String>) {
+        if offered.is_empty() {
+            return;
+        }
+        for name in by_flag.iter().filter(|name| !offered.contains(*name)) {
+            let place = Part::flag(&format!("--reconciler {name}")).place();
+            let what = format!("the plugins have no reconciler {name}, only {}", list(offered));
+            self.problems.add(place, what, "name one of them");
         }
     }
 

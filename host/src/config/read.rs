@@ -76,7 +76,7 @@ impl Reader<'_> {
         let source = self.plugin(part.clone(), &keys.source)?;
         let reconcilers = if self.is_wrong(&part.at("/reconciler")) {
             // It is reported already that the name is no name.
-            ReconcilerNames::Among(Vec::new())
+            ReconcilerNames::All
         } else {
             ReconcilerNames::One(keys.reconciler.as_ref().map(|Label(name)| name.clone()))
         };

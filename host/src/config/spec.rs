@@ -55,8 +55,8 @@ pub(crate) struct MountSpec {
 /// The reconcilers of a plugin that are mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcilerNames {
-    /// All, or those of these names if there are some: a plugin of a flag or a directory.
-    Among(Vec<String>),
+    /// All, or those that flags name: a plugin of a flag or a directory.
+    All,
     /// The only one, or the one of this name: an entry of the configuration file.
     One(Option<String>),
 }
@@ -95,14 +95,7 @@ pub(crate) enum Origin {
 impl MountSpec {
     pub(crate) fn of(plugin: PathBuf, part: Part, policy: MountPolicy) -> Self {
         let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
-        Self {
-            origin: Origin::File,
-            source,
-            reconcilers: ReconcilerNames::Among(Vec::new()),
-            policy,
-            shadow: None,
-            keys: Mount::default(),
-        }
+        Self { origin: Origin::File, source, reconcilers: ReconcilerNames::All, policy, shadow: None, keys: Mount::default() }
     }
 }
 
