@@ -86,7 +86,7 @@ pub(crate) fn used<'a>(store: &Store, kinds: impl IntoIterator<Item = &'a Arc<Ki
 /// The kinds whose objects quotas may count.
 pub(crate) fn countable(kinds: &Kinds) -> impl Iterator<Item = &Arc<Kind>> {
     let all = kinds.versions().flat_map(|(group, version)| kinds.of_version(group, version));
-    all.filter(|kind| kind.scope == Scope::Namespaced && !kind.is_review())
+    all.filter(|kind| kind.scope == Scope::Namespaced && kind.verbs.iter().any(|verb| verb == "list"))
 }
 
 pub(crate) fn hard(quota: &Value) -> Amounts {
@@ -166,8 +166,16 @@ fn own_name(kind: &Kind) -> Option<&'static str> {
     OWN_NAMES.into_iter().find(|name| is_core && **name == *kind.resource.plural)
 }
 
+/// Returns whether these are events, which no quota counts.
+fn is_event(kind: &Kind) -> bool {
+    matches!((kind.group(), &*kind.resource.plural), ("" | "events.k8s.io", "events"))
+}
+
 /// Returns whether objects of a kind may use the resource.
 fn is_used_by(kind: &Kind, name: &str) -> bool {
+    if is_event(kind) {
+        return false;
+    }
     if name == count_name(kind) {
         return true;
     }

@@ -176,11 +176,11 @@ async fn the_status_of_a_quota_says_what_is_used(server: &Probe) {
         "persistentvolumeclaims": "10", "requests.storage": "10Gi", "gold.storageclass.storage.k8s.io/requests.storage": "10Gi",
         "silver.storageclass.storage.k8s.io/persistentvolumeclaims": "10",
         "count/leases.coordination.k8s.io": "10", "count/widgets.example.com": "10", "resourcequotas": "10", "secrets": "10",
-        "count/configmaps": "0",
+        "count/roles.rbac.authorization.k8s.io": "0", "count/events": "10",
     });
     quota(server, "q", json!({"hard": hard})).await;
     used(server, "q", json!({"pods": "1", "count/pods": "2", "requests.cpu": "1050m", "services.nodeports": "4"})).await;
-    limited(server, "v1/configmaps?dryRun=All", config_map("a", json!({}))).await;
+    limited(server, "rbac.authorization.k8s.io/v1/roles?dryRun=All", json!({"metadata": {"name": "a"}})).await;
     make(server, "v1/secrets", json!({"metadata": {"name": "a"}})).await;
     used(server, "q", json!({"secrets": "1"})).await;
     server.delete("v1/pods/a").query("gracePeriodSeconds=0").unrecorded().expect(200).await;
