@@ -149,7 +149,7 @@ async fn webhooks_deny_and_remove_marks() {
     }
 }
 
-/// What is stored of an object under different seeds.
+/// Returns the stored objects under different seeds.
 async fn stored_without_marks(object: &Value) -> Vec<Value> {
     let mut stored = Vec::new();
     for seed in 0..24 {

@@ -22,7 +22,7 @@ pub struct Body {
     cut: Option<AnswerCut>,
 }
 
-/// How far an answer has come that breaks off.
+/// The progress of an answer that breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerCut {
     Begun,

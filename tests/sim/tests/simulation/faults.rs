@@ -148,7 +148,7 @@ fn an_answer_that_is_lost_changes_nothing_in_the_end() {
     under("lost answers", 40, &lost_answers(), QUIET_UNDER_FAULTS);
 }
 
-/// Of a proxy or a gateway before the API server.
+/// The faults of a proxy or a gateway before the API server.
 fn gateways() -> Plan {
     let faults =
         [Fault::BadGateway, Fault::AnswerCut, Fault::TooManyRequests, Fault::ConnectionLost].map(|fault| (fault, 0.05));

@@ -212,7 +212,8 @@ fn clocks_that_are_further_apart_than_is_tolerated_break_the_law() {
     assert!(broken > 0, "no seed finds a violation");
 }
 
-/// In each of them, all processes have seen a newer version of the lease than that of the backup.
+/// Runs an election with restores from backups. At each of them, all processes have seen a newer
+/// version of the lease than that of the backup.
 fn restores(seed: u64) -> Election {
     let mut election = Election::new(seed, 0.0);
     let processes = election.world.random.between(2, 4) as usize;
