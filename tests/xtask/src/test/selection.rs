@@ -26,7 +26,7 @@ pub(super) const ON_DEVCLUSTER: &str = "gyre e2e-devcluster";
 
 /// Modules of `tests/e2e` that do not run on devcluster: they need permissions, certificates or
 /// several replicas, or no cluster at all.
-const NOT_ON_DEVCLUSTER: [&str; 15] = [
+const NOT_ON_DEVCLUSTER: [&str; 16] = [
     "admission",
     "author",
     "build",
