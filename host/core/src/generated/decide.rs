@@ -96,6 +96,12 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The milliseconds that the values to make may take on a slow core.
+    pub fn cost(&self, requests: &Requests) -> u64 {
+        let made = self.actions.iter().filter(|(_, action)| matches!(action, Action::Make(_)));
+        made.map(|(key, _)| requests.cost(key)).sum()
+    }
+
     /// The first value that cannot be made, with the reason.
     pub fn impossible(&self) -> Option<(&str, &str)> {
         self.actions.iter().find_map(|(key, action)| match action {

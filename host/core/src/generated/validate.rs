@@ -76,9 +76,9 @@ impl Requests {
         self.outputs().count()
     }
 
-    /// The milliseconds that all values may take on a slow core.
-    pub fn cost(&self) -> u64 {
-        self.by_key.values().map(|request| cost(&request.generate)).sum()
+    /// The milliseconds that the value of a key may take on a slow core.
+    pub(super) fn cost(&self, key: &str) -> u64 {
+        self.by_key.get(key).map_or(0, |request| cost(&request.generate))
     }
 
     /// The request of a key.

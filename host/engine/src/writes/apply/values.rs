@@ -52,19 +52,19 @@ impl SecretValues<'_> {
         if desired.generated.is_empty() {
             return Ok(Body::Ready(Cow::Borrowed(&desired.object)));
         }
-        if self.cost > 0 && self.cost + desired.generated.cost() > MOST_COST {
-            return Ok(Body::Later(format!("{} waits until the values of others are made", desired.child)));
-        }
-        self.cost += desired.generated.cost();
         let digests = self.digests.key(self.client).await?.clone();
         let live = live.and_then(|object| serde_json::from_str::<Value>(object.json()).ok()).as_ref().map(Live::of);
         let live = live.unwrap_or_default();
         let now = self.caller.clock.now().as_second();
         let (requests, issuers, randomness) = (desired.generated.clone(), self.issuers.clone(), self.randomness.clone());
-        let (desired_here, key) = (desired.clone(), desired.child.key.clone());
+        let (desired_here, key, cost_before) = (desired.clone(), desired.child.key.clone(), self.cost);
         let work = move || {
             let generation = Generation { issuers: &issuers, digests: Some(&digests), inspect: &Inspector, now };
             let decision = generation.decide(&desired_here, &live);
+            let cost = decision.cost(&requests);
+            if cost_before > 0 && cost_before + cost > MOST_COST {
+                return Ok(None);
+            }
             let given = given(&desired_here);
             let ingredients = Ingredients {
                 requests: &requests,
@@ -76,18 +76,22 @@ impl SecretValues<'_> {
             };
             let values = make(&ingredients, &decision, &live)?;
             let record = Record::of(&requests, &values, &issuers, live.record(), &digests);
-            Ok::<_, gyre_values::Error>((values, record))
+            Ok::<_, gyre_values::Error>(Some((values, record, cost)))
         };
         // RSA keys and slow hashes take longer than the async threads may be blocked.
         let made = self.caller.run(Priority::Usual, work).await;
-        let (values, record) = match made {
-            Ok(Ok(made)) => made,
+        let (values, record, cost) = match made {
+            Ok(Ok(Some(made))) => made,
+            Ok(Ok(None)) => {
+                return Ok(Body::Later(format!("{} waits until the values of others are made", desired.child)));
+            }
             Ok(Err(error)) => return Ok(Body::Refused(not_made(desired, &error.key, &error.why))),
             Err(error) => {
                 let message = format!("the values of {} were not made: {error}", desired.child);
                 return Err(Problem::new(ProblemKind::Other, message));
             }
         };
+        self.cost += cost;
         let mut object = desired.object.clone();
         let data: Map<String, Value> =
             values.into_iter().map(|(key, value)| (key, Value::String(STANDARD.encode(value)))).collect();
