@@ -161,6 +161,7 @@ fn no_generated_value_leaves_its_secret() {
         }
     }
     assert!(texts[4].1.contains(&STANDARD.encode("gyre-generated:")), "a preview shows placeholders: {}", texts[4].1);
+    assert!(texts[4].1.contains("# kind: Secret\n"), "nobody applies placeholders: {}", texts[4].1);
     assert!(texts[0].1.contains(&STANDARD.encode("gyre-generated:")), "the plugin reads placeholders");
 }
 

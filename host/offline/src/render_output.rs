@@ -10,12 +10,15 @@ use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
 
 use crate::host_run::{End, HostRun};
+use crate::live::record;
 use crate::plan::{Action, Subject, Verb, uid};
 use crate::preview::texts_of_secrets;
 
 const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
 
 const ENDLESS: &str = "The host never stops writing: the plan is cut off.";
+
+const GENERATED: &str = "Do not apply this object: it has placeholders of values that a host makes.";
 
 const UNOWNED: &str = "\
 # Owner references are left out where the files do not give the UID of the owner, because the garbage collector deletes objects whose
@@ -127,8 +130,13 @@ impl RenderOutput {
         }
         for child in &applicable {
             let yaml = to_yaml(child)?;
-            if self.withheld.contains(&Subject::of(child)) {
-                text.push_str(&format!("# ---\n# {WITHHELD}\n"));
+            let why = if record(child).is_some() {
+                Some(GENERATED)
+            } else {
+                self.withheld.contains(&Subject::of(child)).then_some(WITHHELD)
+            };
+            if let Some(why) = why {
+                text.push_str(&format!("# ---\n# {why}\n"));
                 commented(&mut text, "# ", &yaml);
             } else {
                 text.push_str("---\n");
