@@ -57,7 +57,8 @@ impl Setup {
     }
 
     /// Configures all mounts, with the keys of an entry of `mounts` in the configuration file, e.g.
-    /// `{"limits": {"children": 10}}`. By default, deletions are not guarded.
+    /// `{"limits": {"children": 10}}`. By default, deletions are not guarded, and a plugin may delete
+    /// parents if its manifest says so.
     pub fn mounted(mut self, keys: impl Into<Value>) -> Self {
         self.mount = keys.into();
         self

@@ -168,6 +168,18 @@ fn a_component_takes_over_too() -> Result {
 }
 
 #[test]
+fn a_reconciler_of_a_component_with_several_is_named() -> Result {
+    let path = gyre_artifacts::probes::TWOFOLD;
+    let names = |name: &str| Plugin::wasm_reconciler(path, name).map(|plugin| plugin.manifest()["name"].clone());
+    assert_eq!((names("twofold")?, names("backward")?), (json!("twofold"), json!("backward")));
+    for error in [Plugin::wasm(path).map(drop), names("threefold").map(drop)] {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("twofold") && error.contains("backward"), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_restarted_host_writes_nothing() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("")).start()?;
     world.settle()?;

@@ -276,7 +276,7 @@ fn a_kit_that_ends_during_a_call_ends_the_program() {
 }
 
 #[test]
-fn a_world_starts_within_20_ms_and_an_idle_day_passes_within_50_ms() {
+fn a_world_starts_and_an_idle_day_passes_in_milliseconds() {
     let mut kit = Kit::greeted();
     let plugin = kit.load(1, &json!({"path": gyre_artifacts::ECHO}));
     let median = |mut times: Vec<Duration>| {
@@ -295,6 +295,7 @@ fn a_world_starts_within_20_ms_and_an_idle_day_passes_within_50_ms() {
     }
     let (start, day) = (median(starts), median(days));
     println!("a world starts in {start:.1?}, an idle day takes {day:.2?}");
-    // The tests of a debug build run beside others; see tests/bench for the numbers.
-    assert!(start < Duration::from_millis(20 * 5) && day < Duration::from_millis(50), "{start:?}, {day:?}");
+    // `cargo xtask bench` holds a release build to 20 ms for a start. This one is a debug build, and
+    // other tests run beside it.
+    assert!(start < Duration::from_millis(100) && day < Duration::from_millis(50), "{start:?}, {day:?}");
 }

@@ -12,7 +12,7 @@ use anyhow::{Context as _, ensure};
 use echo::EchoReconciler;
 use gyre_controlplane::{ControlPlane, tools_or_skip};
 use gyre_sdk::testing::{Cluster, reconcile};
-use gyre_test::{Plugin, assert_cases};
+use gyre_test::{Plugin, World, assert_cases, object};
 use serde_json::{Value, json};
 
 use crate::line::{Line, median};
@@ -21,6 +21,7 @@ use crate::process;
 const CASES: usize = 200;
 const ROUNDS: usize = 5;
 const APPLIES: usize = 20;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     let folder = tempfile::tempdir()?;
@@ -55,6 +56,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
         Line::new("the component / natively", component / native, "x", Some(2.0)),
         Line::new("a case of gyre test", command / CASES as f64, "ms", None),
     ];
+    lines.extend(worlds(&component)?);
     let Some(tools) = tools_or_skip()? else { return Ok(lines) };
     let plane = ControlPlane::start(&tools, gyre_controlplane::Options::default())?;
     let crds = Command::new(process::program("gyre")?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
@@ -68,6 +70,28 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     lines.push(Line::new("one kubectl apply", apply, "ms", None));
     lines.push(Line::new("a case / one kubectl apply", command / CASES as f64 / apply, "x", Some(1.0)));
     Ok(lines)
+}
+
+/// Measures what simulated time costs, with what it may cost.
+fn worlds(echo: &Plugin) -> anyhow::Result<Vec<Line>> {
+    let (mut starts, mut days) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let began = Instant::now();
+        let mut world = World::of(echo.clone()).start()?;
+        starts.push(began.elapsed());
+        world.settle()?;
+        days.push(time(|| Ok(world.advance(DAY)?))?);
+    }
+    let each_minute = object("guests.gyre.dev/v1", "Cron", "default/it").spec(json!({"schedule": "*/1 * * * *"}));
+    let cron = World::of(Plugin::wasm(gyre_artifacts::probes::CRON)?).pods_run_for(Duration::from_secs(5));
+    let mut world = cron.with(each_minute).start()?;
+    world.settle()?;
+    let scheduled = time(|| Ok(world.advance(DAY)?))?;
+    Ok(vec![
+        Line::new("a world of the test kit starts", milliseconds(median(starts)), "ms", Some(20.0)),
+        Line::new("a simulated day without events", milliseconds(median(days)), "ms", Some(50.0)),
+        Line::new("a simulated day with a Job each minute", milliseconds(scheduled), "ms", Some(2000.0)),
+    ])
 }
 
 fn echo(number: usize) -> Result<String, std::fmt::Error> {

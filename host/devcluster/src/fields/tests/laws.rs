@@ -378,3 +378,31 @@ fn config(live: &Value) -> Value {
     object::remove_metadata(&mut config, "managedFields");
     config
 }
+
+#[test]
+fn versions_and_times_of_owners_are_ignored_and_nothing_else() {
+    let object = |version: &str, time: &str, owner: &str, label: &str| {
+        let entry = json!({"manager": owner, "time": time, "fieldsV1": {"f:spec": {}}});
+        let metadata = json!({"name": "a", "resourceVersion": version, "managedFields": [entry], "labels": {"a": label}});
+        json!({"kind": "Pod", "metadata": metadata, "spec": {"time": "0"}})
+    };
+    let one = object("1", "t", "gyre", "b");
+    let same = |other: &Value| same_but_for_times(&one, other) && same_but_for_times(other, &one);
+    assert!(same(&one) && same(&object("2", "u", "gyre", "b")));
+    for other in [object("1", "t", "kubectl", "b"), object("1", "t", "gyre", "c")] {
+        assert!(!same(&other), "{other}");
+    }
+    let mut changed = one.clone();
+    for (pointer, value) in
+        [("/spec", json!({"time": "1"})), ("/metadata/managedFields", json!([])), ("/metadata", json!(null))]
+    {
+        if let Some(field) = changed.pointer_mut(pointer) {
+            *field = value;
+        }
+        assert!(!same(&changed), "{changed}");
+        changed = one.clone();
+    }
+    let mut more = one.clone();
+    more.as_object_mut().unwrap().insert(String::new(), json!(1));
+    assert!(!same(&more));
+}
