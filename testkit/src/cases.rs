@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::plugin::Plugin;
-use crate::program::Lane;
+use crate::session::Session;
 use crate::yaml;
 
 /// Asserts that the cases in a directory, relative to the package, have the expected results, like
@@ -18,8 +18,8 @@ use crate::yaml;
 pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
     let cases = json!({"plugin": plugin.number(), "folder": folder.as_ref(), "write": yaml::bless()});
     yaml::assert_same_by(|| {
-        let lane = Lane::open()?;
-        lane.add(plugin);
-        lane.ask(&json!({"cases": cases}))
+        let session = Session::open()?;
+        session.add(plugin);
+        session.ask(&json!({"cases": cases}))
     });
 }

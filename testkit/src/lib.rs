@@ -20,7 +20,9 @@ mod plugin;
 mod program;
 mod reference;
 mod run;
+mod session;
 mod setup;
+mod subject;
 mod world;
 pub mod yaml;
 
@@ -29,6 +31,7 @@ pub use crate::error::{Error, Result};
 pub use crate::object::{Object, object};
 pub use crate::plugin::Plugin;
 pub use crate::reference::Reference;
-pub use crate::run::{Action, Event, LogLine, Run, Subject};
+pub use crate::run::{Action, Event, LogLine, Run};
 pub use crate::setup::Setup;
+pub use crate::subject::Subject;
 pub use crate::world::World;

@@ -74,7 +74,7 @@ impl Plugin {
     }
 
     fn load(source: &Value, code: Option<Code>) -> Result<Self> {
-        let mut loaded = Lane::open()?.ask(&json!({"load": source}))?;
+        let mut loaded = Lane::open()?.ask(&json!({"load": source}), |_| Ok(None))?;
         let number = loaded.get("plugin").and_then(Value::as_u64).ok_or_else(|| Error::new("gyre has loaded no plugin"))?;
         let manifest = loaded.get_mut("manifest").map(Value::take).unwrap_or_default();
         Ok(Self(Arc::new(Loaded { number, manifest, code })))

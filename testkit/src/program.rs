@@ -1,13 +1,11 @@
 //! The program `gyre worlds`: one process for all tests of this process.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -17,8 +15,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::native;
-use crate::plugin::Plugin;
 
 /// The only version of the protocol that this kit speaks.
 const PROTOCOL: u64 = 1;
@@ -49,8 +45,6 @@ pub(crate) struct Lane {
     number: u64,
     program: &'static Program,
     answers: Receiver<Value>,
-    /// The plugins that the program may call.
-    plugins: RefCell<Vec<Plugin>>,
 }
 
 /// The payload that unwinds a call of a native plugin that the program has given up.
@@ -64,7 +58,7 @@ struct Line<'a> {
 
 impl Lane {
     /// Opens a lane; the first one in this process starts the program.
-    pub(crate) fn open() -> Result<Rc<Self>> {
+    pub(crate) fn open() -> Result<Self> {
         static PROGRAM: OnceLock<Result<Program>> = OnceLock::new();
         let mut output = None;
         let started = PROGRAM.get_or_init(|| {
@@ -85,16 +79,12 @@ impl Lane {
         let number = lanes.next;
         lanes.open.insert(number, sender);
         drop(lanes);
-        Ok(Rc::new(Self { number, program, answers, plugins: RefCell::default() }))
+        Ok(Self { number, program, answers })
     }
 
-    /// Allows the program to call a plugin.
-    pub(crate) fn add(&self, plugin: &Plugin) {
-        self.plugins.borrow_mut().push(plugin.clone());
-    }
-
-    /// Sends a request, runs the native plugins that the program calls, and returns the answer.
-    pub(crate) fn ask(self: &Rc<Self>, request: &Value) -> Result<Value> {
+    /// Sends a request, and returns its answer. Meanwhile, the program may call plugins: `serve`
+    /// returns what they return, or `None` if the program has given up the call.
+    pub(crate) fn ask(&self, request: &Value, serve: impl Fn(&Value) -> Result<Option<Value>>) -> Result<Value> {
         self.send(request)?;
         loop {
             let mut answer = self.receive()?;
@@ -104,25 +94,27 @@ impl Lane {
             if let Some(error) = answer.get("error").and_then(Value::as_str) {
                 return Err(Error::new(error));
             }
-            if let Some(call) = answer.get("call") {
-                let number = call.get("plugin").and_then(Value::as_u64);
-                let plugin = self.plugins.borrow().iter().find(|plugin| Some(plugin.number()) == number).cloned();
-                let code = plugin.and_then(|plugin| plugin.code());
-                let code = code.ok_or_else(|| Error::new(format!("gyre calls a plugin that is not in this world: {call}")))?;
-                if let Some(returned) = native::serve(&code, call, self) {
-                    self.send(&json!({"return": returned}))?;
-                }
+            if let Some(call) = answer.get("call")
+                && let Some(returned) = serve(call)?
+            {
+                self.send(&json!({"return": returned}))?;
             }
         }
     }
 
-    /// Like [`Self::ask`], within a call of a native plugin, which is unwound if the program has
-    /// given it up.
+    /// Like [`Self::ask`], within a call of a native plugin. The call is unwound if the program has
+    /// given it up, and ends as by a panic if there is no answer.
     pub(crate) fn ask_within_call(&self, request: &Value) -> Value {
-        let answered = self.send(request).and_then(|()| self.receive());
-        match answered {
-            Ok(mut answer) if answer.get("ok").is_some() => answer.get_mut("ok").map(Value::take).unwrap_or_default(),
-            _ => resume_unwind(Box::new(Stopped)),
+        let mut answer = match self.send(request).and_then(|()| self.receive()) {
+            Ok(answer) => answer,
+            Err(error) => resume_unwind(Box::new(error.to_string())),
+        };
+        if answer.get("stop").is_some() {
+            resume_unwind(Box::new(Stopped));
+        }
+        match answer.get_mut("ok") {
+            Some(ok) => ok.take(),
+            None => resume_unwind(Box::new(format!("gyre answers a read of the plugin by {answer}"))),
         }
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::object::Object;
-use crate::run::Subject;
+use crate::subject::Subject;
 
 /// A reference to an object, as in plans: `Job default/hello`. The namespace can be omitted if it
 /// is `default`, or for a cluster-scoped kind. If several groups have the kind, the `apiVersion`

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::native::milliseconds;
 use crate::plugin::Plugin;
-use crate::program::Lane;
+use crate::session::Session;
 use crate::world::World;
 
 /// The setup of a world. [`Setup::start`] reports errors in it.
@@ -57,8 +57,8 @@ impl Setup {
     }
 
     /// Configures all mounts, with the keys of an entry of `mounts` in the configuration file, e.g.
-    /// `{"limits": {"children": 10}}`. By default, deletions are not guarded, and a plugin may delete
-    /// parents if its manifest says so.
+    /// `{"limits": {"children": 10}}`. By default, deletions are not guarded, and a plugin may
+    /// delete parents if its manifest says so.
     pub fn mounted(mut self, keys: impl Into<Value>) -> Self {
         self.mount = keys.into();
         self
@@ -106,14 +106,14 @@ impl Setup {
     /// If the settings, the files or the objects are invalid.
     pub fn start(self) -> Result<World> {
         let Self { plugins, mount, objects, files, mut fields } = self;
-        let lane = Lane::open()?;
-        plugins.iter().for_each(|(plugin, _)| lane.add(plugin));
+        let session = Session::open()?;
+        plugins.iter().for_each(|(plugin, _)| session.add(plugin));
         let mounted =
             |(plugin, settings): &(Plugin, Value)| json!({"plugin": plugin.number(), "settings": settings, "mount": mount});
         fields.insert("plugins".to_owned(), plugins.iter().map(mounted).collect());
         fields.insert("objects".to_owned(), Value::Array(objects.into_iter().collect::<Result<_>>()?));
         fields.insert("files".to_owned(), Value::Array(files));
-        lane.ask(&json!({"start": fields}))?;
-        Ok(World::new(lane))
+        session.ask(&json!({"start": fields}))?;
+        Ok(World::new(session))
     }
 }

@@ -1,6 +1,5 @@
 //! A cluster in memory, its host, and the changes that a test makes.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use gyre_sdk::Time;
@@ -10,21 +9,21 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::native::milliseconds;
 use crate::plugin::Plugin;
-use crate::program::Lane;
 use crate::reference::Reference;
 use crate::run::Run;
+use crate::session::Session;
 
 /// A cluster in memory, and a host that runs on it with the plugin under test.
 ///
 /// The clock is simulated: it advances without waiting, and only in [`settle`](Self::settle),
 /// [`advance`](Self::advance) and changes. Objects are named by a [`Reference`].
 pub struct World {
-    lane: Rc<Lane>,
+    session: Session,
 }
 
 impl World {
-    pub(crate) fn new(lane: Rc<Lane>) -> Self {
-        Self { lane }
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session }
     }
 
     /// Runs the host until it has sent no write request for two seconds.
@@ -50,7 +49,7 @@ impl World {
     }
 
     fn run(&self, allow_faults: bool) -> Result<Run> {
-        let run = self.lane.ask(&json!({"settle": {"allowFaults": allow_faults}}))?;
+        let run = self.session.ask(&json!({"settle": {"allowFaults": allow_faults}}))?;
         serde_json::from_value(run).map_err(|error| Error::new(format!("a run of gyre is not as expected: {error}")))
     }
 
@@ -71,7 +70,7 @@ impl World {
     ///
     /// If the program has ended.
     pub fn steps(&self) -> Result<u64> {
-        let answer = self.lane.ask(&json!({"steps": {}}))?;
+        let answer = self.session.ask(&json!({"steps": {}}))?;
         Ok(answer.get("steps").and_then(Value::as_u64).unwrap_or_default())
     }
 
@@ -81,7 +80,7 @@ impl World {
     ///
     /// If the program has ended.
     pub fn now(&self) -> Result<Time> {
-        let answer = self.lane.ask(&json!({"now": {}}))?;
+        let answer = self.session.ask(&json!({"now": {}}))?;
         let time = answer.get("time").and_then(Value::as_str).unwrap_or_default();
         time.parse().map_err(|error| Error::new(format!("{error}")))
     }
@@ -102,7 +101,7 @@ impl World {
     ///
     /// If its kind is not served.
     pub fn find(&self, object: impl Into<Reference>) -> Result<Option<Value>> {
-        let mut answer = self.lane.ask(&json!({"find": {"object": object.into()}}))?;
+        let mut answer = self.session.ask(&json!({"find": {"object": object.into()}}))?;
         Ok(answer.get_mut("object").map(Value::take).filter(|object| !object.is_null()))
     }
 
@@ -112,7 +111,7 @@ impl World {
     ///
     /// If the kind is not served.
     pub fn list(&self, kind: &str) -> Result<Vec<Value>> {
-        match self.lane.ask(&json!({"list": {"kind": kind}}))?.get_mut("objects").map(Value::take) {
+        match self.session.ask(&json!({"list": {"kind": kind}}))?.get_mut("objects").map(Value::take) {
             Some(Value::Array(objects)) => Ok(objects),
             _ => Ok(Vec::new()),
         }
@@ -182,7 +181,7 @@ impl World {
     ///
     /// If no plugin of that name is mounted, or the version rejects the settings.
     pub fn upgrade(&mut self, plugin: Plugin) -> Result {
-        self.lane.add(&plugin);
+        self.session.add(&plugin);
         self.done(&json!({"upgrade": {"plugin": plugin.number()}}))
     }
 
@@ -196,6 +195,6 @@ impl World {
     }
 
     fn done(&self, request: &Value) -> Result {
-        self.lane.ask(request).map(drop)
+        self.session.ask(request).map(drop)
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::program::Lane;
+use crate::session::Session;
 
 /// Golden files are written if this variable is set to another value than `0`.
 const BLESS: &str = "GYRE_BLESS";
@@ -111,7 +111,7 @@ pub fn assert_includes(actual: &(impl Serialize + ?Sized), expected: &(impl Expe
 #[track_caller]
 pub fn assert_golden(actual: &(impl Serialize + ?Sized), path: impl AsRef<Path>) {
     let golden = json!({"actual": of(actual), "path": path.as_ref(), "write": bless()});
-    assert_same_by(|| Lane::open()?.ask(&json!({"golden": golden})));
+    assert_same_by(|| Session::open()?.ask(&json!({"golden": golden})));
 }
 
 /// Returns whether golden files are written.
@@ -123,7 +123,7 @@ pub(crate) fn bless() -> bool {
 #[track_caller]
 pub(crate) fn compare(actual: &Value, expected: &Value, how: &str, what: &str) {
     let comparison = json!({"actual": actual, "expected": expected, "how": how, "what": what});
-    assert_same_by(|| Lane::open()?.ask(&json!({"compare": comparison})));
+    assert_same_by(|| Session::open()?.ask(&json!({"compare": comparison})));
 }
 
 /// Asserts that the program finds no difference.

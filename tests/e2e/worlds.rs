@@ -295,7 +295,7 @@ fn a_world_starts_and_an_idle_day_passes_in_milliseconds() {
     }
     let (start, day) = (median(starts), median(days));
     println!("a world starts in {start:.1?}, an idle day takes {day:.2?}");
-    // `cargo xtask bench` holds a release build to 20 ms for a start. This one is a debug build, and
-    // other tests run beside it.
+    // `cargo xtask bench` holds a release build to 20 ms for a start. This is a debug build, beside
+    // other tests.
     assert!(start < Duration::from_millis(100) && day < Duration::from_millis(50), "{start:?}, {day:?}");
 }
