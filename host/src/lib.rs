@@ -5,8 +5,8 @@
 //! arguments ─▶ cli ─┬▶ run: config ─▶ programs ─▶ gyre_engine::host ◀──▶ the cluster
 //!                   │         ▲
 //!                   │      plugins (files, compiled code)
-//!                   ├▶ commands: rbac, crds, inspect, record, shadow
-//!                   └▶ tools: render, test, fuzz, diff, replay ─▶ gyre_offline, and dev, new
+//!                   ├▶ commands: rbac, crds, inspect, status, record, shadow
+//!                   └▶ tools: render, test, fuzz, diff, replay ─▶ gyre_offline, and dev, new, build, values
 //! ```
 //!
 //! The modules form layers. Each imports only from modules below it in this table:
