@@ -55,6 +55,8 @@ fn unknown_flag(mut error: clap::Error, words: &[OsString], all: &Command) -> cl
     let Some(command) = names.find(|word| !word.starts_with('-')).and_then(|name| all.find_subcommand(name)) else {
         return error;
     };
+    // clap's usage names the argument that it suggests.
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(command.clone().render_usage()));
     let spelled = |argument: &clap::Arg| {
         let long = argument.get_long().map(|long| format!("--{long}"));
         let short = argument.get_short().map(|short| format!("-{short}"));
