@@ -53,10 +53,10 @@ fn unknown_flag(mut error: clap::Error, words: &[OsString], all: &Command) -> cl
     error.remove(ContextKind::Suggested);
     let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
     let Some(command) = names.find(|word| !word.starts_with('-')).and_then(|name| all.find_subcommand(name)) else {
+        error.insert(ContextKind::Usage, usage(all));
         return error;
     };
-    // clap's usage names the argument that it suggests.
-    error.insert(ContextKind::Usage, ContextValue::StyledStr(command.clone().render_usage()));
+    error.insert(ContextKind::Usage, usage(command));
     let spelled = |argument: &clap::Arg| {
         let long = argument.get_long().map(|long| format!("--{long}"));
         let short = argument.get_short().map(|short| format!("-{short}"));
@@ -73,6 +73,11 @@ fn unknown_flag(mut error: clap::Error, words: &[OsString], all: &Command) -> cl
         }
     }
     error
+}
+
+/// The usage of a command. That in clap's errors names the argument that clap suggests.
+fn usage(command: &Command) -> ContextValue {
+    ContextValue::StyledStr(command.clone().render_usage())
 }
 
 fn tips(text: String) -> ContextValue {
