@@ -166,7 +166,8 @@ fn resolved(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = std::path::absolute(folder).context("cannot determine the working directory")?;
     for existing in folder.ancestors() {
         if let (Ok(found), Ok(rest)) = (fs::canonicalize(existing), folder.strip_prefix(existing)) {
-            return Ok(found.join(rest));
+            // Joining nothing would add a slash.
+            return Ok(found.components().chain(rest.components()).collect());
         }
     }
     Ok(folder)
