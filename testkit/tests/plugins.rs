@@ -120,10 +120,10 @@ fn a_parent_is_deleted_when_its_time_to_live_is_over() {
         world.settle()?;
         world.finish_job("Job default/migration")?;
         let finished = world.settle()?;
-        world.advance(Duration::from_secs(58))?;
+        world.advance(Duration::from_secs(30))?;
         let early = world.settle()?;
         assert!(world.find("Job default/migration")?.is_some(), "{early:?}");
-        world.advance(Duration::from_secs(5))?;
+        world.advance(Duration::from_secs(40))?;
         let over = world.settle()?;
         assert_eq!(world.find("Job default/migration")?, None);
         Ok(vec![finished, early, over])
