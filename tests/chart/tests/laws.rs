@@ -232,7 +232,10 @@ fn bound(binding: &Value, objects: &[Value], report: &mut impl FnMut(&str)) {
     let account = &deployment["spec"]["template"]["spec"]["serviceAccountName"];
     let host = json!({"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE});
     let own = deployment["metadata"]["name"].as_str().unwrap();
-    let is_hosts = [own.to_owned(), format!("{own}-host")].iter().any(|name| role["name"] == *name);
+    // A role for another account has a dot after the name of the plugin.
+    let of_plugin = role["name"].as_str().and_then(|name| name.strip_prefix(&format!("{own}-plugin-")));
+    let is_hosts = of_plugin.is_some_and(|rest| !rest.contains('.'))
+        || [own.to_owned(), format!("{own}-host")].iter().any(|name| role["name"] == *name);
     let subjects = binding["subjects"].as_array().unwrap();
     if is_hosts != (subjects[..] == [host.clone()]) || subjects.len() != 1 {
         report(&format!("binds {subjects:?}, and the host is {host}"));
