@@ -111,9 +111,12 @@ macro_rules! conversions {
             }
         }
 
-        /// The maximum is half a billion years.
+        /// The maximum is half a billion years. Without numbers of 128 bits, whose code a component
+        /// would contain.
+        #[inline(never)]
         fn milliseconds(duration: ::std::time::Duration) -> u64 {
-            u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+            let seconds = duration.as_secs().min(u64::MAX / 1_000 - 1);
+            seconds * 1_000 + u64::from(duration.subsec_millis())
         }
     };
 }
