@@ -56,7 +56,12 @@ pub fn make(ingredients: &Ingredients<'_>, decision: &Decision, live: &Live) -> 
         let kept = |output: &str| live.values().get(output).cloned();
         let epoch = request.epoch.to_string();
         let [namespace, name] = ingredients.place;
-        let mut random = ingredients.randomness.stream(&["value", namespace, name, key, &epoch]);
+        // A seeded certificate that is renewed has another key, too.
+        let moment = match &request.generate {
+            Generator::Certificate(_) => ingredients.now.to_string(),
+            _ => String::new(),
+        };
+        let mut random = ingredients.randomness.stream(&["value", namespace, name, key, &epoch, &moment]);
         let made = match action {
             Action::Keep => std::iter::once(key)
                 .chain(request.generate.companions())
