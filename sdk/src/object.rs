@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -223,8 +223,7 @@ impl Metadata {
 }
 
 /// An owner of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerReference {
     /// The `apiVersion` of the owner.
     pub api_version: String,
@@ -238,6 +237,23 @@ pub struct OwnerReference {
     pub controller: bool,
 }
 
+/// Read from JSON field by field, because that takes less code in a component than a derived
+/// reader.
+impl<'de> Deserialize<'de> for OwnerReference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let owner = Value::deserialize(deserializer)?;
+        let text = |field: &str| fields::text(&owner, field).unwrap_or_default().to_owned();
+        let controller = fields::get(&owner, "controller").as_bool().unwrap_or_default();
+        Ok(Self { api_version: text("apiVersion"), kind: text("kind"), name: text("name"), uid: text("uid"), controller })
+    }
+}
+
 /// The type of a status that is not read, which accepts any value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoStatus {}
+
+impl<'de> Deserialize<'de> for NoStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self {})
+    }
+}

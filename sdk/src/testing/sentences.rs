@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::{Answer, given};
 use crate::k8s::{ConfigMap, Job, Pod, Secret};
 use crate::{
-    Cluster, ConditionStatus, CustomResource as _, Failure, Manifest, NoSettings, Object, ObservedCondition, Plan, Reconciler,
-    Result, Strategy, Teardown, Time,
+    Cluster, ConditionStatus, CustomResource as _, Failure, Manifest, NoSettings, Object, ObservedCondition, OwnerReference,
+    Plan, Reconciler, Result, Strategy, Teardown, Time,
 };
 
 /// The answers of the plugin.
@@ -198,6 +198,21 @@ fn conditions_are_read_from_a_status_of_any_type() {
     let [ready] = object.conditions().try_into().unwrap();
     assert_eq!((ready.kind.as_str(), ready.status, ready.last_transition_time), ("Ready", ConditionStatus::Unknown, None));
     assert_eq!(object.condition("Available"), None);
+}
+
+#[test]
+fn metadata_and_a_status_of_others_are_read() {
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "one", "uid": "1", "controller": true, "more": {}});
+    let metadata = json!({"name": "it", "ownerReferences": [owner, {}]});
+    for status in [json!(null), json!(3), json!({"phase": "Running"})] {
+        let object = json!({"metadata": metadata, "spec": {}, "status": status});
+        let object: Object<NoSettings> = serde_json::from_value(object).unwrap();
+        let [node, unknown] = object.metadata.owner_references.as_slice() else { panic!("{object:?}") };
+        let texts = [&node.api_version, &node.kind, &node.name, &node.uid];
+        assert_eq!((texts.map(String::as_str), node.controller), (["v1", "Node", "one", "1"], true));
+        assert_eq!(*unknown, OwnerReference::default());
+        assert_eq!(object.status.is_some(), !status.is_null());
+    }
 }
 
 #[test]
