@@ -121,7 +121,7 @@ const COMMANDS: [(&[&str], Evidence); 36] = [
         ),
     ),
     (
-        &["kubectl", "gyre status"],
+        &["gyre status"],
         Evidence::By(
             "tests/e2e/host_status.rs",
             "the_status_of_a_host_has_a_row_for_each_mount_and_what_needs_attention",

@@ -61,7 +61,7 @@ fn a_running_host_records_its_calls_and_they_replay() {
     assert!(!text(&replayed.stderr).contains('\r'), "{}", text(&replayed.stderr));
 
     for (arguments, code, expected) in [
-        (vec!["record", "indiscreet", "--from", &from, "-o", &file], 1, "name a file that does not exist yet"),
+        (vec!["record", "indiscreet", "--from", &from, "--to", &file], 1, "name a file that does not exist yet"),
         (vec!["record", "--from", &from], 1, "name the mount to record; the mounts are: echo, indiscreet"),
         (vec!["record", "ecko", "--from", &from], 1, "there is no mount ecko; the mounts are: echo, indiscreet"),
         (vec!["record", "echo", "--from", &from, "--secrets"], 1, "start it with --record-secrets to allow that"),
@@ -88,7 +88,7 @@ fn a_recording_ends_with_its_host() {
     let folder = Folder::new();
     let file = format!("{}/calls.jsonl", folder.path());
     let from = host.url().replace("http", "https");
-    let recording = Command::new(GYRE).args(["record", "--from", &from, "-o", &file]).spawn().expect("gyre runs");
+    let recording = Command::new(GYRE).args(["record", "--from", &from, "--to", &file]).spawn().expect("gyre runs");
     cluster
         .eventually("the beginning of the recording", || fs::read_to_string(&file).ok().filter(|lines| lines.contains('\n')));
     drop(host);

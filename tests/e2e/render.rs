@@ -17,8 +17,14 @@ fn render_of(plugin: &str, namespace: &str, cluster: &Cluster, arguments: &[&str
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
 }
 
+/// The JSON of an output. Warnings follow it, because they are on standard error.
+fn rendered(said: &str) -> Value {
+    let mut values = serde_json::Deserializer::from_str(said).into_iter::<Value>();
+    values.next().expect("JSON").unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
 fn plan(said: &str) -> Vec<String> {
-    let rendered: Value = serde_json::from_str(said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let rendered = rendered(said);
     let text = |step: &Value, field: &str| step[field].as_str().unwrap_or_default().to_owned();
     let step = |step: &Value| ["verb", "kind", "namespace", "name"].map(|field| text(step, field)).join(" ");
     let mut plan: Vec<String> = rendered["plan"].as_array().unwrap().iter().map(step).collect();
@@ -27,7 +33,7 @@ fn plan(said: &str) -> Vec<String> {
 }
 
 fn child(said: &str, name: &str) -> Value {
-    let rendered: Value = serde_json::from_str(said).unwrap();
+    let rendered = rendered(said);
     let children = rendered["children"].as_array().unwrap();
     children.iter().find(|child| child["metadata"]["name"] == name).unwrap_or_else(|| panic!("{name}: {said}")).clone()
 }
