@@ -19,7 +19,8 @@ use gyre_sdk::k8s::{
 };
 use gyre_sdk::names::service_label;
 use gyre_sdk::{
-    Cluster, CustomResource, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Result, Strategy, fingerprint,
+    Cluster, CustomResource, Labels, Manifest, NoSettings, Object, Plan, Reconciler, Report, Result, Severity, Strategy,
+    fingerprint,
 };
 use serde::Deserialize;
 
@@ -71,9 +72,13 @@ impl Reconciler for DatabaseReconciler {
                 .apply(stateful_set(database, &name, &digest))
                 .ready("Running", format!("StatefulSet {name} runs with the values of Secret {name}")),
             // The host calls again once the Secret is there. Until then, what runs goes on.
-            None => plan.keep(StatefulSet::named(&name)).not_ready("Creating", format!("Secret {name} is being created")),
+            None => plan.keep(StatefulSet::named(&name)).report(creating(&name)),
         })
     }
+}
+
+fn creating(name: &str) -> Report {
+    Report::not_ready("Creating", format!("Secret {name} is being created")).severity(Severity::Normal)
 }
 
 /// The keys of the Secret. Those who connect need `url` and `ca.crt`; `tls.key` is the server's.
