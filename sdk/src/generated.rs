@@ -12,7 +12,7 @@
 //!     .generate("url", Text::new("postgres://app:{password}@db/app"))
 //!     .generate("password.scram", Hash::scram_sha256("password"))
 //!     .generate("ca.crt", Certificate::ca("db", "ca.key").valid_days(3650))
-//!     .generate("tls.crt", Certificate::signed_by("ca.crt", "tls.key").dns_names(["db"]).valid_days(90));
+//!     .generate("tls.crt", Certificate::signed_by("ca.crt", "tls.key").dns_names(["db"]));
 //! # let json = secret.as_json();
 //! # assert_eq!(json["data"]["password"]["generate"]["password"]["length"], 24);
 //! # assert_eq!(json["data"]["tls.crt"]["generate"]["certificate"]["issuer"]["key"], "ca.crt");

@@ -353,8 +353,8 @@ fn a_host_does_what_was_previewed_for_each_golden_case_and_sample() {
     cluster.install_crds(&bringing);
     let mut compared = Vec::new();
     // The digests in the bodies are of values that a preview draws from a seed.
-    let foretold = SHIPPED.into_iter().filter(|(plugin, _)| *plugin != gyre_artifacts::DATABASE);
-    for (plugin, name) in foretold {
+    let compared_plugins = SHIPPED.into_iter().filter(|(plugin, _)| *plugin != gyre_artifacts::DATABASE);
+    for (plugin, name) in compared_plugins {
         for input in inputs(name) {
             let writes = compare_with_host(&cluster, plugin, &input);
             assert!(writes > 0, "{}: nothing was previewed", input.name);

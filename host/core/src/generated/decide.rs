@@ -115,8 +115,9 @@ impl Decision {
 ///
 /// # Guarantees
 ///
-/// - A value that exists is kept, also one that a person wrote, unless the request has a higher epoch than the
-///   one that is recorded. Without a record it is kept, too: it was restored or adopted.
+/// - A value that exists is kept, also one that a person wrote, unless the request has a higher
+///   epoch than the one that is recorded. Without a record it is kept, too: it was restored or
+///   adopted.
 /// - A value that is missing is made.
 /// - Texts and hashes follow from the values that they are made of.
 /// - A certificate is made again if its fields or its issuer change, and before its end, if that
@@ -306,7 +307,8 @@ impl View<'_> {
     }
 }
 
-/// The time at which a certificate is renewed. One that ends with its issuer may be shorter than its lifetime.
+/// The time at which a certificate is renewed. One that ends with its issuer may be shorter than
+/// its lifetime.
 fn renewal(certificate: &Certificate, facts: CertificateFacts) -> i64 {
     let before = i64::try_from(certificate.renew_before()).unwrap_or(i64::MAX);
     let half = facts.not_after.saturating_sub(facts.not_before) / 2;

@@ -199,7 +199,8 @@ pub struct Certificate {
     pub algorithm: Algorithm,
     /// Its time of validity, in seconds.
     pub lifetime_seconds: u64,
-    /// The time before its end at which it is renewed, in seconds; by default a third of its lifetime.
+    /// The time before its end at which it is renewed, in seconds; by default a third of its
+    /// lifetime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renew_before_seconds: Option<u64>,
 }
