@@ -99,7 +99,8 @@ fn flags_override_variables_which_override_the_file() {
     assert_eq!(leases(&[], &[("GYRE_HA", "false")]), ["of-file"]);
 }
 
-/// Outside of a Pod, they may belong to other programs. Kubernetes sets `METRICS_PORT` for a Service.
+/// Outside of a Pod, they may belong to other programs. Kubernetes sets `METRICS_PORT` for a
+/// Service.
 #[test]
 fn former_variables_are_warned_of_in_a_pod_only() {
     for in_pod in [true, false] {

@@ -352,7 +352,7 @@ fn metrics_and_reasons_that_the_guides_name_exist() {
                 let capitals = word.chars().filter(char::is_ascii_uppercase).count();
                 let is_reason =
                     word.starts_with(|first: char| first.is_ascii_uppercase()) && word.chars().all(char::is_alphanumeric);
-                // Former names of environment variables have capitals only.
+                // Earlier names of environment variables have capitals only.
                 if is_reason && capitals > 1 && capitals < word.len() {
                     count += 1;
                     assert!(reasons.contains(&format!("\"{word}\"")), "{document}: {word}");

@@ -1,4 +1,4 @@
-//! Former and foreign spellings, for tips in errors: two tables, whose lines the tests check.
+//! Earlier and foreign spellings, for tips in errors: two tables, whose lines the tests check.
 
 /// The spellings of earlier versions.
 pub(super) const RENAMED: &str = include_str!("renamed.txt");

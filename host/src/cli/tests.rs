@@ -404,14 +404,14 @@ fn documents() -> Vec<PathBuf> {
 /// The text of a document, without the table of former names.
 fn text_of(document: &Path) -> String {
     let text = fs::read_to_string(document).unwrap();
-    let Some((before, rest)) = text.split_once("### Former names\n") else { return text };
+    let Some((before, rest)) = text.split_once("### Earlier names\n") else { return text };
     before.to_owned() + rest.split_once("\n## ").unwrap().1
 }
 
 #[test]
 fn the_table_of_former_names_is_in_the_documents() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md")).unwrap();
-    let (_, table) = text.split_once("### Former names\n").unwrap();
+    let (_, table) = text.split_once("### Earlier names\n").unwrap();
     let (table, _) = table.split_once("\n## ").unwrap();
     let shown: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
     let expected: Vec<String> = rows(RENAMED).map(|(former, now)| format!("| `{former}` | `{now}` |")).collect();

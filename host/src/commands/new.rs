@@ -359,9 +359,9 @@ mod tests {
     #[test]
     fn the_path_of_the_sdk_is_relative_below_a_common_folder() {
         let path = |project: &str, sdk: &str| path_of_sdk(Path::new(project), Path::new(sdk));
-        assert_eq!(path("/home/it/greeter", "/home/it/gyre/sdk"), Path::new("../gyre/sdk"));
-        assert_eq!(path("/home/it/gyre/plugins/greeter", "/home/it/gyre/sdk"), Path::new("../../sdk"));
-        assert_eq!(path("/tmp/greeter", "/home/it/gyre/sdk"), Path::new("/home/it/gyre/sdk"));
+        assert_eq!(path("/srv/it/greeter", "/srv/it/gyre/sdk"), Path::new("../gyre/sdk"));
+        assert_eq!(path("/srv/it/gyre/plugins/greeter", "/srv/it/gyre/sdk"), Path::new("../../sdk"));
+        assert_eq!(path("/tmp/greeter", "/srv/it/gyre/sdk"), Path::new("/srv/it/gyre/sdk"));
     }
 
     #[test]
