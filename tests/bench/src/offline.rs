@@ -56,7 +56,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
         Line::new("the component / natively", component / native, "x", Some(2.0)),
         Line::new("a case of gyre test", command / CASES as f64, "ms", None),
     ];
-    lines.extend(worlds(&component)?);
+    lines.extend(worlds()?);
     let Some(tools) = tools_or_skip()? else { return Ok(lines) };
     let plane = ControlPlane::start(&tools, gyre_controlplane::Options::default())?;
     let crds = Command::new(process::program("gyre")?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
@@ -73,7 +73,8 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
 }
 
 /// Measures what simulated time costs, with what it may cost.
-fn worlds(echo: &Plugin) -> anyhow::Result<Vec<Line>> {
+fn worlds() -> anyhow::Result<Vec<Line>> {
+    let echo = Plugin::wasm(gyre_artifacts::ECHO)?;
     let (mut starts, mut days) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let began = Instant::now();
