@@ -341,7 +341,7 @@ fn commands_take_the_reconciler_that_fits_the_object() {
     let (code, said) = gyre(&["render", plugin, "-f", &backward]);
     assert_eq!((code, said.contains("text: one"), said.contains("text: eno")), (Some(0), false, true), "{said}");
     let (code, said) = gyre(&["render", plugin, "--reconciler", "backward", "-f", &twofold]);
-    assert!(code != Some(0) && said.contains("nothing for the plugin to reconcile"), "{said}");
+    assert!(code != Some(0) && said.contains("no Backward.v1.guests.gyre.dev for the plugin to reconcile"), "{said}");
     let (code, said) = gyre(&["render", plugin, "--reconciler", "forward", "-f", &twofold]);
     assert!(code != Some(0) && said.contains("no reconciler forward, only backward and twofold"), "{said}");
 

@@ -10,7 +10,7 @@ use gyre_core::pace;
 use gyre_core::parent_deletion::{self, Decision};
 use gyre_core::queue::RECHECK;
 use gyre_core::response::{Event, Response, Severity};
-use gyre_core::status::Execution;
+use gyre_core::status::{Execution, StatusCapabilities};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -71,6 +71,11 @@ impl Run<'_> {
             Decision::Keep => (None, None),
             Decision::Later(after) => (None, Some(after)),
             Decision::Refuse(refusal) => {
+                // Only its Event tells it: the host writes no conditions to such a kind.
+                let is_told = self.has_told(refusal.reason.as_str());
+                if !is_told && matches!(self.active.status_capabilities, StatusCapabilities::Nothing) {
+                    self.report.changed = Changed::Yes;
+                }
                 self.report.refusals.add(refusal);
                 (None, None)
             }
@@ -78,6 +83,10 @@ impl Run<'_> {
                 let now = self.context.services.queue.now();
                 let delay = self.mount.parent_deletions.lock().delay(&parent.key(), now);
                 let Some(delay) = delay else { return (Some(propagation), None) };
+                if !self.has_told(PARENT_DELETION_DELAYED) {
+                    // Otherwise it would not count as new for an object that has just been created.
+                    self.report.changed = Changed::Yes;
+                }
                 self.report.warn(
                     PARENT_DELETION_DELAYED,
                     "the plugin deletes the object, and somebody creates it again: the next deletion waits; stop one of the two",
@@ -85,6 +94,12 @@ impl Run<'_> {
                 (None, Some(delay))
             }
         }
+    }
+
+    /// Returns whether the last reconcile returned an Event with this reason.
+    fn has_told(&self, reason: &str) -> bool {
+        let last = self.state.events.as_deref();
+        last.is_some_and(|events| events.iter().any(|event| event.reason == reason))
     }
 
     /// Deletes the parent, if everything else is done.
