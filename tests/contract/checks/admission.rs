@@ -184,7 +184,7 @@ async fn the_status_of_a_quota_says_what_is_used(server: &Probe) {
     make(server, "v1/secrets", json!({"metadata": {"name": "a"}})).await;
     used(server, "q", json!({"secrets": "1"})).await;
     server.delete("v1/pods/a").query("gracePeriodSeconds=0").unrecorded().expect(200).await;
-    used(server, "q", json!({"pods": "0", "requests.cpu": "0"})).await;
+    used(server, "q", json!({"pods": "0", "count/pods": "1", "requests.cpu": "0"})).await;
     server
         .patch(&format!("{QUOTAS}/q"), MERGE_PATCH, json!({"spec": {"hard": {"pods": "5", "secrets": null}}}))
         .unrecorded()
