@@ -44,30 +44,36 @@ pub(crate) fn set_at(target: &mut Value, pointer: &str, value: Value) {
     *target = value;
 }
 
+/// Returns an object without fields.
 pub fn object() -> Value {
     Value::Object(Map::new())
 }
 
+/// Returns a field, `null` if there is none.
 #[inline(never)]
 pub fn get<'a>(value: &'a Value, name: &str) -> &'a Value {
     value.get(name).unwrap_or(&NOTHING)
 }
 
+/// Returns the elements of a field that is a list.
 #[inline(never)]
 pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
+/// Returns a field that is a text.
 #[inline(never)]
 pub fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name).and_then(Value::as_str)
 }
 
+/// Returns a field that is a time.
 #[inline(never)]
 pub fn time(value: &Value, name: &str) -> Option<Time> {
     text(value, name)?.parse().ok()
 }
 
+/// Sets a field. A value that is no object becomes one.
 #[inline(never)]
 pub fn set(value: &mut Value, name: &str, field: Value) {
     if !value.is_object() {
@@ -78,6 +84,7 @@ pub fn set(value: &mut Value, name: &str, field: Value) {
     }
 }
 
+/// Sets a field of the object in the field `outer`.
 #[inline(never)]
 pub fn set_inside(value: &mut Value, outer: &str, name: &str, field: Value) {
     if !value.is_object() {
@@ -88,6 +95,7 @@ pub fn set_inside(value: &mut Value, outer: &str, name: &str, field: Value) {
     }
 }
 
+/// Returns an object of a kind with this name.
 #[inline(never)]
 pub fn named(api_version: &str, kind: &str, name: String) -> Value {
     let metadata = fields([("name", Value::String(name))]);
