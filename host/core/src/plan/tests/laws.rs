@@ -205,11 +205,13 @@ pub(super) fn is_owned(world: &World, object: &Value) -> bool {
     }
 }
 
-/// Returns whether the object becomes the parent's: by adoption, or as labelled and wanted.
+/// Returns whether the object becomes the parent's: by adoption, or as labelled and wanted. One of
+/// the strategy `recreate` that differs is replaced then.
 pub(super) fn is_handed_over(before: &World, after: &World, object: &Value) -> bool {
     let is_nobodys = object["metadata"].get("ownerReferences").is_none() && object["metadata"]["labels"] == json!({});
-    let uid = object["metadata"]["uid"].as_str();
-    let becomes_owned = || after.observed.iter().any(|live| Some(live.uid.as_str()) == uid && is_owned(after, &parsed(live)));
+    let Live { kind, key, .. } = Live::new(object);
+    let has_name = |live: &&Live| (&live.kind.group, &live.kind.kind, &live.key) == (&kind.group, &kind.kind, &key);
+    let becomes_owned = || after.observed.iter().filter(has_name).any(|live| is_owned(after, &parsed(live)));
     before.grants.adoption() == Adoption::Allowed && is_nobodys || is_labelled(before, object) && becomes_owned()
 }
 
