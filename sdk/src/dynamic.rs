@@ -6,8 +6,6 @@ use serde_json::Value;
 use crate::fields::{fields, set_at, texts};
 use crate::kind::Kind;
 use crate::labels::Labels;
-use crate::manifest::Strategy;
-use crate::plan::Child;
 
 /// An object of any kind, to read or to build field by field.
 ///
@@ -42,12 +40,6 @@ impl DynamicObject {
     /// Sets a namespace other than the parent's. The operator must grant it.
     pub fn with_namespace(self, namespace: impl Into<String>) -> Self {
         self.with("/metadata/namespace", namespace.into())
-    }
-
-    /// Returns it as a child with a strategy other than that of its kind: see
-    /// [`Child::strategy`].
-    pub fn strategy(self, strategy: Strategy) -> Child {
-        Child::from(self).strategy(strategy)
     }
 
     /// Sets the labels. The host adds its own.

@@ -86,6 +86,7 @@ mod cluster;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod component;
+mod condition;
 mod convert;
 mod dynamic;
 mod failure;
@@ -115,6 +116,7 @@ pub mod typed;
 
 pub use bytes::{Bytes, BytesView};
 pub use cluster::{Cluster, DynamicReads, Reads};
+pub use condition::{Condition, ConditionStatus};
 pub use dynamic::DynamicObject;
 pub use failure::{Context, Failure, Result};
 pub use fingerprint::fingerprint;
@@ -123,7 +125,7 @@ pub use kind::{Kind, ObjectRef};
 pub use labels::{Labels, LabelsView};
 pub use manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
 pub use object::{Metadata, NoStatus, Object, ObservedCondition, OwnerReference};
-pub use plan::{Child, Condition, ConditionStatus, DesiredChild, Event, ParentDeletion, Plan, Report, Severity, Teardown};
+pub use plan::{Child, DesiredChild, Event, ParentDeletion, Plan, Report, Severity, Teardown};
 pub use reconciler::Reconciler;
 pub use resource::{CustomResource, Resource};
 pub use schema::Schema;

@@ -6,9 +6,9 @@ use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::condition::ConditionStatus;
 use crate::fields::{self, fields};
 use crate::labels::Labels;
-use crate::plan::ConditionStatus;
 use crate::time::Time;
 
 /// An object. Fields that `Spec` and `Status` do not declare are ignored.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::condition::{Condition, ConditionStatus};
 use crate::dynamic::DynamicObject;
 use crate::kind::ObjectRef;
 use crate::manifest::{Propagation, Strategy};
@@ -60,74 +61,17 @@ impl Child {
     }
 }
 
+impl DynamicObject {
+    /// Returns it as a child with a strategy other than that of its kind: see
+    /// [`Child::strategy`].
+    pub fn strategy(self, strategy: Strategy) -> Child {
+        Child::from(self).strategy(strategy)
+    }
+}
+
 impl From<DynamicObject> for Value {
     fn from(object: DynamicObject) -> Self {
         object.into_json()
-    }
-}
-
-/// The status of a condition. It compares with its text: `condition.status == "False"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditionStatus {
-    /// It holds.
-    True,
-    /// It does not hold.
-    False,
-    /// It is not known whether it holds.
-    Unknown,
-}
-
-impl ConditionStatus {
-    /// Returns the text.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-}
-
-impl PartialEq<str> for ConditionStatus {
-    fn eq(&self, text: &str) -> bool {
-        self.as_str() == text
-    }
-}
-
-impl PartialEq<&str> for ConditionStatus {
-    fn eq(&self, text: &&str) -> bool {
-        self.as_str() == *text
-    }
-}
-
-impl From<bool> for ConditionStatus {
-    fn from(holds: bool) -> Self {
-        if holds { Self::True } else { Self::False }
-    }
-}
-
-/// A `metav1.Condition` of the parent. The host sets `observedGeneration` and `lastTransitionTime`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// The type in CamelCase, e.g. `Ready`.
-    pub kind: String,
-    /// The status.
-    pub status: ConditionStatus,
-    /// A reason in CamelCase, for programs.
-    pub reason: String,
-    /// A sentence for people.
-    pub message: String,
-}
-
-impl Condition {
-    /// Returns a condition of this type.
-    pub fn new(
-        kind: impl Into<String>,
-        status: impl Into<ConditionStatus>,
-        reason: impl Into<String>,
-        message: impl Into<String>,
-    ) -> Self {
-        Self { kind: kind.into(), status: status.into(), reason: reason.into(), message: message.into() }
     }
 }
 
@@ -361,17 +305,17 @@ impl Plan {
         self
     }
 
-    /// Deletes the parent, once everything else in this plan is done, and only if nobody has changed
-    /// it since this call. The manifest must say [`Manifest::deletes_parent`], and the operator must
-    /// grant it. Objects that the parent owns are deleted after it.
+    /// Deletes the parent, once everything else in this plan is done, and only if nobody has
+    /// changed it since this call. The manifest must say [`Manifest::deletes_parent`], and the
+    /// operator must grant it. Objects that the parent owns are deleted after it.
     ///
     /// [`Manifest::deletes_parent`]: crate::Manifest::deletes_parent
     pub fn delete_parent(self) -> Self {
         self.delete_parent_after(Duration::ZERO)
     }
 
-    /// Deletes the parent after this time, e.g. the rest of its TTL. The plugin is called again then,
-    /// and decides again: it must return a time that becomes shorter, such as
+    /// Deletes the parent after this time, e.g. the rest of its TTL. The plugin is called again
+    /// then, and decides again: it must return a time that becomes shorter, such as
     /// `deadline - cluster.now()`.
     pub fn delete_parent_after(mut self, after: Duration) -> Self {
         self.delete_parent = Some(ParentDeletion { after, propagation: Propagation::Background });

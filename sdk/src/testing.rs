@@ -21,10 +21,11 @@ use serde_json::Value;
 
 use crate::bytes::Bytes;
 use crate::call;
+use crate::condition::Condition;
 use crate::failure::Failure;
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
-use crate::plan::{Child, Condition, Plan, Teardown};
+use crate::plan::{Child, Plan, Teardown};
 use crate::reconciler::Reconciler;
 use crate::time::Time;
 use crate::typed::fields as typed;

@@ -35,8 +35,8 @@
 //! here detects that a virtual machine was halted together with its clock.
 //!
 //! After a restore of etcd from a backup, the Lease names an earlier holder, or nobody, while the
-//! claim of the last holder may still be valid. So a process that sees an older version than before,
-//! and has no claim, takes the lease only after a lease duration.
+//! claim of the last holder may still be valid. So a process that sees an older version than
+//! before, and has no claim, takes the lease only after a lease duration.
 //!
 //! Two limits, both shared with client-go. First, a claim says when a request may be *sent*: one
 //! that takes longer than [`Timing::margin`] may arrive when another process has the claim. The

@@ -136,7 +136,7 @@ pub struct ParentDeletion {
     /// When it is due. If that is later than now, the plugin is called again then.
     #[serde(rename = "afterMs", with = "crate::milliseconds")]
     pub after: Duration,
-    /// What becomes of the objects that the parent owns.
+    /// The deletion policy of the objects that the parent owns.
     pub propagation: Propagation,
 }
 

@@ -48,7 +48,7 @@ mod dependencies {
         let closure = closure("gyre-engine", &[]);
         check_closure("gyre-engine", &closure, "kube", &["clap"]);
         let ours: Vec<&str> = closure.iter().map(String::as_str).filter(|name| name.starts_with("gyre")).collect();
-        assert_eq!(ours, ["gyre-core", "gyre-engine", "gyre-sandbox"]);
+        assert_eq!(ours, ["gyre-core", "gyre-engine", "gyre-sandbox", "gyre-values"]);
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //!                                                HostImports, console
 //! ```
 //!
-//! A [`Sandbox`] turns bytes into [`Reconcilers`], each a [`Plugin`]. A [`Plugin`] turns an [`Input`] into a [`Call`]:
-//! the answer or a [`call::Error`], the usage, and the host's [`HostImports`], which recorded the
+//! A [`Sandbox`] turns bytes into [`Reconcilers`], each a [`Plugin`]. A [`Plugin`] turns an
+//! [`Input`] into a [`Call`]: the answer or a [`call::Error`], the usage, and the host's [`HostImports`], which recorded the
 //! reads and the log. Functions are synchronous: call them from threads that may block.
 //!
 //! | module | what it does |

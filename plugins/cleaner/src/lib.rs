@@ -1,4 +1,4 @@
-//! Deletes finished Jobs after a time to live, which the settings give, or an annotation of the Job.
+//! Deletes finished Jobs after a time to live, from the settings or an annotation of the Job.
 //!
 //! ```text
 //!   Job ── runs ─────────────────────────────▶ stays
@@ -7,8 +7,8 @@
 //!       ── has a controller, or its own TTL ─▶ stays: others delete it
 //! ```
 //!
-//! The operator grants it with `grants.deleteParents` of the mount. What is absent: children, status
-//! and conditions, because Jobs belong to others.
+//! The operator grants it with `grants.deleteParents` of the mount. What is absent: children,
+//! status and conditions, because Jobs belong to others.
 
 use std::time::Duration;
 

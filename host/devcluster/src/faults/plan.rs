@@ -112,7 +112,7 @@ pub(super) enum Outcome {
     Watch(Box<Script>),
 }
 
-/// What a webhook removes from an object.
+/// The fields that a webhook removes from an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
     References,

@@ -106,8 +106,8 @@ impl Run<'_> {
     ///
     /// # Guarantees
     ///
-    /// The preconditions are the UID and the resourceVersion that the plugin saw, or that the writes
-    /// of this reconcile, which have the same preconditions, resulted in.
+    /// The preconditions are the UID and the resourceVersion that the plugin saw, or that the
+    /// writes of this reconcile, which have the same preconditions, resulted in.
     async fn delete_parent(&mut self, propagation: Propagation) {
         if !self.report.is_carried_out() || self.report.execution() == Execution::Incomplete {
             return;
