@@ -74,12 +74,10 @@ impl Reader<'_> {
         let policy = self.policy(&keys.policy, part, defaults);
         let shadow = keys.shadow.as_ref().and_then(|Shadow { source }| self.plugin(part.at("/shadow"), source));
         let source = self.plugin(part.clone(), &keys.source)?;
-        let reconcilers = if self.is_wrong(&part.at("/reconciler")) {
-            // It is reported already that the name is no name.
-            ReconcilerNames::All
-        } else {
-            ReconcilerNames::One(keys.reconciler.as_ref().map(|Label(name)| name.clone()))
-        };
+        if self.is_wrong(&part.at("/reconciler")) {
+            return None;
+        }
+        let reconcilers = ReconcilerNames::One(keys.reconciler.as_ref().map(|Label(name)| name.clone()));
         Some(MountSpec { origin: Origin::File, source, reconcilers, policy, shadow, keys })
     }
 
