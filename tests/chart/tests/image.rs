@@ -360,7 +360,7 @@ fn the_build_steps_create_the_files_of_the_image() -> anyhow::Result<()> {
         .arg(image.join("compiled"))
         .arg("--code-cache")
         .arg(volume.path());
-    let output = command.env_clear().output()?;
+    let output = command.env_clear().env("GYRE_LOG_LEVEL", "info").output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{said}");
     let checked = String::from_utf8(output.stdout)?;

@@ -134,7 +134,7 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
             .arg("--service-account")
             .arg(format!("{NAMESPACE}/{account}"));
         command.env("GYRE_CODE_CACHE", folder.path().join("code"));
-        let variables = environment["data"].as_object().unwrap().iter().filter(|(name, _)| name.starts_with("HA_"));
+        let variables = environment["data"].as_object().unwrap().iter().filter(|(name, _)| name.starts_with("GYRE_HA_"));
         command.envs(variables.map(|(name, value)| (name, value.as_str().unwrap())));
         let output = command.output()?;
         ensure!(output.status.success(), "{case}: {}", String::from_utf8_lossy(&output.stderr));
