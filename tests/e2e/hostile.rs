@@ -4,7 +4,7 @@ use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::counted::{self, Counted};
-use crate::harness::{Cluster, Folder, Host, condition, guest, guest_crds, writing_to_all};
+use crate::harness::{Cluster, Folder, Host, condition, guest, guest_crds};
 
 /// The expected reason of each guest; `None` if it is not mounted (see `command_line`).
 const ENDS: &[(&str, Option<&str>)] = &[
@@ -392,7 +392,9 @@ fn a_parent_that_never_converges_is_slowed_down() {
 const DIGEST: std::ops::Range<usize> = 0..12;
 
 fn landlord(namespace: &str, name: &str, children: &[Value], status: Value) -> Value {
-    guest("Landlord", namespace, name, json!({ "children": children, "status": status }))
+    let mut parent = guest("Landlord", namespace, name, json!({ "children": children, "status": status }));
+    parent["metadata"]["labels"] = json!({ "tenant": "hostile" });
+    parent
 }
 
 fn wants(kind: &str, namespace: Option<&str>, name: &str) -> Value {
@@ -403,7 +405,7 @@ fn wants(kind: &str, namespace: Option<&str>, name: &str) -> Value {
     object
 }
 
-/// The mount may write into these namespaces, so nothing but the host protects that of others.
+/// The mount may write into all namespaces, so nothing but the host protects those of others.
 #[test]
 fn a_hostile_tenant_gets_no_foreign_namespace_no_false_status_and_no_mass_deletion() {
     const CHILDREN: usize = 40;
@@ -411,7 +413,10 @@ fn a_hostile_tenant_gets_no_foreign_namespace_no_false_status_and_no_mass_deleti
     let Some(cluster) = Cluster::for_test("landlord", &[home, system]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let folder = Folder::new();
-    let config = writing_to_all(&folder, &[gyre_artifacts::probes::LANDLORD], &[home, system, own]);
+    // A mount that writes Namespaces is for all of them.
+    let grants = json!({ "writeNamespaces": "all" });
+    let mount = json!({ "plugin": gyre_artifacts::probes::LANDLORD, "selector": "tenant=hostile", "grants": grants });
+    let config = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
     let arguments = ["--config", config.as_str()];
     let host = cluster.host_with(&[], &[], &arguments);
     let message = |object: &Value| condition(object, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
