@@ -297,7 +297,8 @@ fn inside(root: &Path, script: &str) -> String {
 
 /// Returns a `cargo` that compiles plugins in the checkout, and uses the compiled host.
 fn cargo(gyre: &Path) -> String {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    // By its path: `cargo` alone would be the script itself.
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| env!("CARGO").to_owned());
     format!(
         r#"set -eu
 case "$1" in
