@@ -377,7 +377,7 @@ fn plugins_live_side_by_side_each_with_its_settings() -> Result {
         .file("../plugins/scheduled-echo/samples")
         .start()?;
     let run = world.settle()?;
-    let images: Vec<String> = run.children().iter().map(|child| images(child)).collect();
+    let images: Vec<String> = run.children().iter().map(images).collect();
     assert_eq!(images.len(), 2);
     assert!(images.contains(&"Job busybox:one".to_owned()) && images.contains(&"CronJob busybox:two".to_owned()), "{images:?}");
     Ok(())

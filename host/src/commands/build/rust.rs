@@ -61,8 +61,8 @@ pub(super) fn build(directory: &Path, options: &[String]) -> anyhow::Result<Buil
         bail!("cargo cannot compile the crate {}: see its messages above", package.name);
     }
     let artifacts = output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
-    let files = artifacts.filter(|artifact| artifact.package_id == package.id).flat_map(|artifact| artifact.filenames);
-    let component = files.filter(|file| file.extension().is_some_and(|extension| extension == "wasm")).next_back();
+    let mut files = artifacts.filter(|artifact| artifact.package_id == package.id).flat_map(|artifact| artifact.filenames);
+    let component = files.rfind(|file| file.extension().is_some_and(|extension| extension == "wasm"));
     let component =
         component.with_context(|| format!("cargo has compiled the crate {}, and named no .wasm file", package.name))?;
     let locals = packages.iter().filter(|package| package.is_local()).map(|package| package.folder().to_owned());

@@ -92,7 +92,7 @@ impl Dispatch {
     }
 
     fn pass_on(&mut self, world: u64, request: Result<Request, String>) -> io::Result<()> {
-        if !self.sessions.get(&world).is_some_and(|running| !running.thread.is_finished()) {
+        if self.sessions.get(&world).is_none_or(|running| running.thread.is_finished()) {
             self.sessions.retain(|_, running| !running.thread.is_finished());
             let running = self.start(world)?;
             self.sessions.insert(world, running);
