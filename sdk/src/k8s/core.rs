@@ -2855,11 +2855,11 @@ crate::object! {
     /// \<key,value,effect\> using the matching operator \<operator\>.
     Toleration, TolerationView {
         /// Effect indicates the taint effect to match.
-        text() effect, with_effect: "effect";
+        choice(TolerationEffect) effect, with_effect: "effect";
         /// Key is the taint key that the toleration applies to.
         text() key, with_key: "key";
         /// Operator represents a key's relationship to the value.
-        text() operator, with_operator: "operator";
+        choice(TolerationOperator) operator, with_operator: "operator";
         /// TolerationSeconds represents the period of time the toleration (which must be of effect
         /// NoExecute, otherwise this field is ignored) tolerates the taint.
         long() toleration_seconds, with_toleration_seconds: "tolerationSeconds";
@@ -3589,6 +3589,25 @@ crate::choice! {
     TerminationMessagePolicy {
         FallbackToLogsOnError = "FallbackToLogsOnError",
         File = "File",
+    }
+}
+
+crate::choice! {
+    /// A value of a field.
+    TolerationEffect {
+        NoExecute = "NoExecute",
+        NoSchedule = "NoSchedule",
+        PreferNoSchedule = "PreferNoSchedule",
+    }
+}
+
+crate::choice! {
+    /// A value of a field.
+    TolerationOperator {
+        Equal = "Equal",
+        Exists = "Exists",
+        Gt = "Gt",
+        Lt = "Lt",
     }
 }
 
