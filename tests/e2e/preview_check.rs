@@ -34,7 +34,7 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 14] = [
+const NOT_PREVIEWED: [(&str, &str); 15] = [
     ("answers", "a link answers the host's requests, and render knows no link"),
     ("attacker", "its calls fail or write the time, and are made again and again"),
     ("bare-child", "a link answers the host's requests, and render knows no link"),
@@ -42,6 +42,7 @@ const NOT_PREVIEWED: [(&str, &str); 14] = [
     ("denied", "a webhook denies, and render knows no webhooks"),
     ("emptied", "a preview shows all deletions, also those that a host holds"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
+    ("landlord", "a preview shows all deletions, also those that a host holds"),
     ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
     ("reconcilers", "a call traps, and is tried again; in the end, its configuration is refused"),
     ("restless", "a plan is told at its end, and there is none"),
