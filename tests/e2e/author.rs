@@ -135,7 +135,7 @@ fn a_project_for_a_cluster_scoped_kind_with_a_finalizer_passes_its_tests() {
     let project = create(folder.path(), &command, "operators/tenant");
     run(&project, "cargo test");
     let rendered = run(&project, "gyre render");
-    for expected in ["kind: Namespace", "namespace: hello", "example.com/v1"] {
+    for expected in ["kind: Namespace", "namespace: hello", "finalizers Tenant hello"] {
         assert!(rendered.contains(expected), "{expected}: {rendered}");
     }
     let described = run(&project, "gyre build && gyre inspect tenant.wasm -o json");
