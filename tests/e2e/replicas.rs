@@ -20,7 +20,7 @@ use crate::network::{Link, runtime};
 /// The shortest possible in whole seconds: each round of a test waits until a lease has expired.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
-const TIMES: [&str; 6] = ["--ha-lease-duration", "3", "--ha-renew-deadline", "2", "--ha-retry-period", "1"];
+const TIMES: [&str; 6] = ["--ha-lease-duration", "3s", "--ha-renew-deadline", "2s", "--ha-retry-period", "1s"];
 
 /// One process of a deployment. Its user is unique, and its identity begins with it.
 pub(crate) struct Replica {
