@@ -12,7 +12,8 @@
 //!
 //! A [`Sandbox`] turns bytes into [`Reconcilers`], each a [`Plugin`]. A [`Plugin`] turns an
 //! [`Input`] into a [`Call`]: the answer or a [`call::Error`], the usage, and the host's
-//! [`HostImports`], which recorded the reads and the log. Functions are synchronous: call them from threads that may block.
+//! [`HostImports`], which recorded the reads and the log. Functions are synchronous: call them from
+//! threads that may block.
 //!
 //! | module | what it does |
 //! |---|---|
