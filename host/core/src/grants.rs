@@ -85,7 +85,7 @@ pub enum ParentDeletions {
 /// The namespaces that a plugin may read. Mounting it grants those that its manifest names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReadNamespaces {
-    /// That of the parent, and those that the manifest names.
+    /// The namespace of the parent, and those that the manifest names.
     #[default]
     OfParent,
     /// The same, and those that match one of these patterns; see [`match_any`].

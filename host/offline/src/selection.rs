@@ -1,4 +1,4 @@
-//! Which objects programs reconcile, and why not the others.
+//! Selects the objects that programs reconcile, and says why not the others.
 
 use std::borrow::Cow;
 

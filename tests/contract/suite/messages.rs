@@ -1,5 +1,5 @@
-//! Which messages are compared: all of them, up to the first text that devcluster replaces by its
-//! own words.
+//! The messages that are compared: all of them, up to the first text that devcluster replaces by
+//! its own words.
 //!
 //! A message is compared like every other part of an answer, because people and programs read it.
 //! But some of the API server's messages are made by Go's libraries out of Go's types, values or

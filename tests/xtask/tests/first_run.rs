@@ -35,7 +35,7 @@ impl Machine {
         machine
     }
 
-    /// That has the target.
+    /// Returns a machine that has the target.
     fn with_target() -> Self {
         let machine = Self::new();
         fs::write(machine.programs.path().join("installed"), "").unwrap();

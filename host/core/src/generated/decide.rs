@@ -249,7 +249,7 @@ impl View<'_> {
             if next_end <= self.now {
                 return Action::Impossible("the certificate of its issuer has ended: renew that first".to_owned());
             }
-            // What a CA has signed stays valid if its key does.
+            // Certificates that a CA has signed stay valid if it keeps its key.
             let keeps = certificate.is_ca && !new_epoch && self.live.values.contains_key(&certificate.private_key);
             Action::Make(if keeps { Reuse::PrivateKey } else { Reuse::Nothing })
         };

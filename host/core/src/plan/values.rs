@@ -56,7 +56,7 @@ pub fn plan_values(input: &Input<'_>, plan: &mut Plan, generation: &Generation<'
         }
         let child = &desired.child;
         let known = observed.find(child).find(|object| *object.kind == child.kind);
-        // What the plan holds back or refuses is decided about when it is written.
+        // For a child that the plan holds back or refuses, it is decided when the child is written.
         let step = plan.steps.iter().position(|step| step.child() == child);
         let exists = match step.and_then(|step| plan.steps.get(step)) {
             Some(Step::Create { .. }) => None,

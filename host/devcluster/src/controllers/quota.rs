@@ -14,7 +14,7 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, key: &Key) -> Step {
     let hard = quota::hard(quota);
     let in_status = |field: &str| quota.pointer(&format!("/status/{field}"));
     let before = quota::amounts(in_status("used"));
-    // What cannot be counted now keeps its last count.
+    // A kind that cannot be counted now keeps its last count.
     let mut used = before.clone();
     used.extend(quota::used(store, quota::countable(kinds), quota));
     used.retain(|name, _| hard.contains_key(name));

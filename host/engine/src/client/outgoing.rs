@@ -145,7 +145,7 @@ impl Service<Request<Body>> for Outgoing {
 }
 
 /// Sends a request while the claim is held, and cancels it with its connection when it is lost.
-/// What has reached the network cannot be revoked.
+/// A request that has reached the network cannot be revoked.
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {

@@ -83,7 +83,7 @@ impl Run<'_> {
         let (plan, renewal) = plan_inputs.decide_renewals(self.active, &secrets, &values);
         let now = self.context.services.queue.now();
         self.execute(plan, plan_inputs, plan_inputs.parent(), now, &values.issuers).await;
-        // What failed stays due, and the retry of the problem comes to it again.
+        // After a failure, the renewal stays due, and the retry of the problem comes to it again.
         if self.report.is_carried_out() && self.report.requeue.is_none() {
             self.state.renewals = renewal.map(|at| self.renewals(secrets, at));
         }

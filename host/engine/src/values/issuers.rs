@@ -20,7 +20,7 @@ pub(crate) fn issuers(
     let kind = GroupVersionKind::from_api_version("v1", "Secret");
     let objects = children.iter().filter_map(Child::applied).map(|child| &child.object);
     for object in objects.filter(|object| Requests::are_in(object)) {
-        // What is wrong with a request is a refusal of its Secret.
+        // A request that is wrong is refused with its Secret, elsewhere.
         let Ok(requests) = Requests::take(&mut object.clone()) else { continue };
         for issuer in requests.issuers() {
             if !issuers.contains_key(issuer) {

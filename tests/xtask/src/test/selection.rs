@@ -1,4 +1,4 @@
-//! Which tests a run has: the quick ones, the ordinary ones, or all.
+//! The tests of a run: the quick ones, the ordinary ones, or all.
 //!
 //! | run | what it leaves out | for |
 //! |---|---|---|
