@@ -1,15 +1,23 @@
-//! A Job writes the message of an Echo once.
+//! Runs a Job that writes the message of an Echo, once for each message.
+//!
+//! An Echo has one Job, which is never changed. When the Job has finished, with success or not, the
+//! status records the result and the generation of the Echo, so that the message is not written
+//! again when the Job is deleted. A new message is a new generation, which has no record. So the
+//! record and the Job decide:
 //!
 //! ```text
-//!   Running ── its Job ends ──▶ Finished
-//!     ▲ │                          │
-//!     │ └─ the message changes ──┐ │ the message changes
-//!     │                          ▼ ▼
-//!     └── the Job is deleted ── Outdated
+//!   the Job               no record of this generation       recorded
+//!   ───────────────────   ────────────────────────────────   ────────
+//!   does not exist        Running: it is created             Finished
+//!   is for this message   Running until it has finished,     Finished
+//!                         then Finished, which is recorded
+//!   is for another one    Outdated until it is deleted       Finished
 //! ```
 //!
-//! The end of a run is recorded in the status, so that the message is not written again when the
-//! Job is deleted. What is absent: retries.
+//! An outdated Job is deleted by people, when they do not need its log any more. A Job that is
+//! deleted before it has finished is created again.
+//!
+//! What is absent: retries. A Job that has failed does not run again for the same message.
 
 use echo_pod::Settings;
 use gyre_sdk::k8s::{Job, JobSpec};
@@ -24,7 +32,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "mmontes.io", version = "v1alpha1", kind = "Echo", short_name = "ec", status = EchoStatus)]
 #[resource(
-    conditions = "Ready: the Job exists, runs the present message and has not failed. Complete: the Job has written the message."
+    conditions = "Ready: False if the Job has failed, or is for an earlier message and has to be deleted; otherwise True, also before and after the Job exists. Complete: True once the Job has written the message."
 )]
 #[resource(column("Message", ".spec.message"), condition("Ready"), condition("Complete"), column("Job", ".status.job"), age)]
 pub struct EchoSpec {
@@ -35,20 +43,22 @@ pub struct EchoSpec {
 /// The status of an Echo, without the conditions.
 #[derive(Debug, Default, Deserialize, Serialize, Schema)]
 pub struct EchoStatus {
-    /// The name of the Job.
+    /// The name of the Job, for people.
     #[serde(skip_deserializing)]
     job: String,
-    /// The last run that came to its end. It is not repeated when its Job is deleted.
+    /// The last run that has finished. It is not repeated when its Job is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished: Option<Run>,
 }
 
+/// A run of a Job that has finished.
 #[derive(Clone, Debug, Deserialize, Serialize, Schema)]
 struct Run {
-    /// The UID of this object at that time.
+    /// The UID of this Echo. A status that was copied from another one does not count.
     uid: String,
-    /// The generation whose message was run.
+    /// The generation of this Echo with the message of the Job.
     generation: i64,
+    /// The result of the Job.
     result: RunResult,
 }
 
@@ -74,71 +84,60 @@ impl Reconciler for EchoReconciler {
     }
 
     fn reconcile(echo: &Echo, settings: &Settings, cluster: &Cluster) -> Result<Plan> {
-        let name = dns_label(&echo.metadata.name);
+        let name = dns_label(echo.name());
+        // A Job of somebody else with this name is no child, so it is not found here. The host
+        // leaves it alone, and reports that the Echo cannot have its Job (`ForeignObject`).
         let job = cluster.child::<Job>(&name)?;
         let state = State::of(echo, job.as_ref());
 
         let plan = match state {
-            // It is created if it does not exist, and otherwise not touched: see the strategy.
-            State::Running(_) => Plan::children([job_of(echo, &name, settings)]),
-            // It stays if it exists, and does not come back if it was deleted.
+            // The Job is created. One that exists is not touched: the strategy is `CreateOnly`.
+            State::Running => Plan::children([job_of(echo, &name, settings)]),
+            // The Job stays if it exists, and is not created if it does not.
             State::Outdated | State::Finished(_) => Plan::no_children().keep(Job::named(&name)),
         };
-        let ready = state.ready(&name);
+        let ready = match &job {
+            Some(job) if state == State::Running && has_controller(job) => may_be_deleted(&name),
+            _ => state.ready(&name),
+        };
         let complete = state.complete(&ready.condition);
         let status = EchoStatus { job: name, finished: state.last_run(echo) };
         Ok(plan.report(ready).condition(complete).status(status))
     }
 }
 
-/// The state of a message. The first line that applies decides:
-///
-/// | the run in the status | the Job            | state                   |
-/// |-----------------------|--------------------|-------------------------|
-/// | of this generation    | whatever           | `Finished`              |
-/// | another, or no run    | there is no Job    | `Running`: it starts    |
-/// | another, or no run    | of another message | `Outdated`              |
-/// | another, or no run    | has ended          | `Finished`: it is noted |
-/// | another, or no run    | has not ended      | `Running`               |
-#[derive(Clone, Copy)]
+/// The state of an Echo, as in the table above.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The Job runs, or starts now.
-    Running(Safety),
-    /// The Job is for another message. Whether it has ended does not matter.
+    /// The Job has not finished, or does not exist yet.
+    Running,
+    /// The Job is for another message. Whether it has finished does not matter.
     Outdated,
-    /// The Job has ended. It may have been deleted since.
+    /// The Job has finished. It may have been deleted since.
     Finished(RunResult),
-}
-
-/// Whether Kubernetes leaves a running Job alone.
-#[derive(Clone, Copy)]
-enum Safety {
-    Safe,
-    MayBeDeleted,
 }
 
 impl State {
     fn of(echo: &Echo, job: Option<&Job>) -> Self {
-        let recorded = recorded(echo).filter(|run| run.generation == echo.metadata.generation);
-        if let Some(run) = recorded {
+        let run_of_this_generation = recorded(echo).filter(|run| run.generation == echo.metadata.generation);
+        if let Some(run) = run_of_this_generation {
             return Self::Finished(run.result);
         }
-        let Some(job) = job else { return Self::Running(Safety::Safe) };
+        let Some(job) = job else { return Self::Running };
         if message_of(job).as_deref() != Some(&echo.spec.message) {
             return Self::Outdated;
         }
         match result_of(job) {
             Some(result) => Self::Finished(result),
-            None => Self::Running(safety_of(job)),
+            None => Self::Running,
         }
     }
 
-    /// Returns the condition `Ready`. It is the same before and after the Job is created, which
-    /// saves a write.
+    /// Returns the condition `Ready`, with an event. It is the same before and after the Job is
+    /// created, which saves a write.
     fn ready(self, name: &str) -> Report {
         match self {
-            Self::Running(Safety::Safe) => Report::ready("JobCreated", format!("Job {name} runs the message")),
-            Self::Running(Safety::MayBeDeleted) => may_be_deleted(name),
+            Self::Running => Report::ready("JobCreated", format!("Job {name} runs the message")),
             Self::Outdated => {
                 let message = format!("Job {name} is for an earlier message; delete it to run the present one");
                 Report::not_ready("JobOutdated", message).severity(Severity::Normal)
@@ -150,18 +149,15 @@ impl State {
 
     /// Returns the condition `Complete`, for scripts that wait until the message is written.
     fn complete(self, ready: &Condition) -> Condition {
-        let reason = match self {
-            Self::Running(_) => "JobNotFinished",
-            Self::Outdated | Self::Finished(_) => &ready.reason,
-        };
-        let is_complete = matches!(self, Self::Finished(RunResult::Complete));
+        let is_complete = self == Self::Finished(RunResult::Complete);
+        let reason = if self == Self::Running { "JobNotFinished" } else { &ready.reason };
         Condition::new("Complete", is_complete, reason, &ready.message)
     }
 
     /// Returns the run for the status. That of an earlier message stays until there is another one.
     fn last_run(self, echo: &Echo) -> Option<Run> {
         match self {
-            Self::Running(_) | Self::Outdated => recorded(echo).cloned(),
+            Self::Running | Self::Outdated => recorded(echo).cloned(),
             Self::Finished(result) => {
                 let Metadata { uid, generation, .. } = &echo.metadata;
                 Some(Run { uid: uid.clone(), generation: *generation, result })
@@ -170,7 +166,7 @@ impl State {
     }
 }
 
-/// Returns the run in the status. A status that was copied from another object does not count.
+/// Returns the run that the status records, of any generation.
 fn recorded(echo: &Echo) -> Option<&Run> {
     let run = echo.status.as_ref()?.finished.as_ref()?;
     (run.uid == echo.metadata.uid).then_some(run)
@@ -203,14 +199,15 @@ fn result_of(job: &Job) -> Option<RunResult> {
     }
 }
 
-/// Jobs of echoperator have `controller: true` in their owner reference. The CronJob controller of
-/// Kubernetes looks only at the name of the controller, so it takes such a Job for one of its own
-/// if there is a CronJob of the same name.
-fn safety_of(job: &Job) -> Safety {
-    let is_controlled = job.metadata().owner_references().any(|owner| owner.controller() == Some(true));
-    if is_controlled { Safety::MayBeDeleted } else { Safety::Safe }
+/// Returns whether the owner reference of a Job says `controller: true`. The host never sets it for
+/// Jobs, but echoperator did, the operator before this plugin, and its Jobs are taken over.
+fn has_controller(job: &Job) -> bool {
+    job.metadata().owner_references().any(|owner| owner.controller() == Some(true))
 }
 
+/// Warns of a running Job with a controller. The CronJob controller of Kubernetes knows its Jobs by
+/// the name of their controller alone, so it takes this Job for one of its own if there is a
+/// CronJob with the name of the Echo.
 fn may_be_deleted(name: &str) -> Report {
     let message = format!(
         "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before \
