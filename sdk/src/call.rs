@@ -51,6 +51,5 @@ pub(crate) fn whole(plan: Plan) -> Result<Plan, Failure> {
 
 /// The manifest with the schema of the settings.
 pub(crate) fn manifest<R: Reconciler>() -> Manifest {
-    let schema = R::Settings::SCHEMA.map(|schema| schema.as_bytes().to_vec());
-    Manifest { settings_schema: schema, ..R::manifest() }
+    Manifest { settings_schema: R::Settings::schema().map(String::into_bytes), ..R::manifest() }
 }

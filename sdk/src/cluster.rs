@@ -62,7 +62,7 @@ impl Cluster {
         child.map(|child| parse(T::KIND, child)).transpose()
     }
 
-    /// Returns an object of a kind that the manifest [reads](crate::Manifest::read), in the
+    /// Returns an object of a kind that the manifest [reads](crate::Manifest::reads), in the
     /// parent's namespace or, for a kind without namespaces, in the cluster; `None` if it does not
     /// exist. See [`Self::child`] for children.
     ///

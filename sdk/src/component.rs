@@ -6,6 +6,7 @@ use crate::bindings::exports::gyre::plugin::reconciler as exported;
 use crate::bindings::gyre::plugin::types;
 use crate::call;
 use crate::cluster::Cluster;
+use crate::convert;
 use crate::failure::{Failure, Result};
 use crate::host::Imports;
 use crate::manifest::Manifest;
@@ -77,10 +78,4 @@ impl<R: Reconcilers> exported::Guest for Component<R> {
             .and_then(|exported| (exported.finalize)(&request.parent, &request.settings, &Cluster::new(Imports)));
         answer.map(convert::teardown).map_err(convert::failure)
     }
-}
-
-mod convert {
-    use crate::bindings::gyre::plugin::types;
-
-    crate::conversions!(types, GroupVersionKindResult);
 }

@@ -10,6 +10,7 @@ use crate::labels::Labels;
 /// An object of any kind, to read or to build field by field.
 ///
 /// Fields have JSON pointers ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): `/spec/ports/0`.
+/// The first `/` may be left out.
 ///
 /// ```
 /// use gyre_sdk::{DynamicObject, Kind};
@@ -18,8 +19,10 @@ use crate::labels::Labels;
 /// const INGRESS: Kind = Kind::new("networking.k8s.io/v1", "Ingress");
 ///
 /// let spec = json!({"ingressClassName": "nginx"});
-/// let ingress = DynamicObject::new(INGRESS, "hello").with("/spec", spec);
+/// let ingress = DynamicObject::new(INGRESS, "hello").with_spec(spec);
+/// let ingress = ingress.with("/metadata/labels/app", "web");
 /// assert_eq!(ingress.field("/spec/ingressClassName"), Some("nginx"));
+/// assert_eq!(ingress.field("metadata/labels/app"), Some("web"));
 /// assert_eq!(ingress.field::<u32>("/status/replicas"), None);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -52,10 +55,23 @@ impl DynamicObject {
         self.with("/metadata/annotations", texts(&annotations.into()))
     }
 
+    /// Sets the spec.
+    pub fn with_spec(self, spec: impl Into<Value>) -> Self {
+        self.with("/spec", spec)
+    }
+
     /// Sets a field. Missing objects on its path are created, and other values there are replaced.
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         set_at(&mut self.0, pointer, value.into());
         self
+    }
+
+    fn at(&self, pointer: &str) -> Option<&Value> {
+        if pointer.is_empty() || pointer.starts_with('/') {
+            self.0.pointer(pointer)
+        } else {
+            self.0.pointer(&format!("/{pointer}"))
+        }
     }
 
     /// Returns the name.
@@ -65,12 +81,12 @@ impl DynamicObject {
 
     /// Returns a field, or `None` if it does not exist or has another type.
     pub fn field<'a, T: Deserialize<'a>>(&'a self, pointer: &str) -> Option<T> {
-        T::deserialize(self.0.pointer(pointer)?).ok()
+        T::deserialize(self.at(pointer)?).ok()
     }
 
     /// Returns the elements of a list, without any if there is no such list.
     pub fn list(&self, pointer: &str) -> impl Iterator<Item = &Value> {
-        self.0.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+        self.at(pointer).and_then(Value::as_array).into_iter().flatten()
     }
 
     /// Returns the element of a list with this `name`, e.g. a container or a port.

@@ -1,10 +1,15 @@
-//! Names of other frameworks. Each does what is meant, and the compiler's warning says how it is
-//! called here.
+//! Names of other frameworks, and names that authors guess. Each does what is meant, and the
+//! compiler's warning says how it is called here.
 
-use crate::cluster::Cluster;
+use std::fmt;
+use std::time::Duration;
+
+use crate::cluster::{Cluster, Reads};
+use crate::failure::Failure;
 use crate::host::Error;
 use crate::manifest::{Manifest, Strategy};
-use crate::plan::{Child, Plan};
+use crate::object::Object;
+use crate::plan::{Child, Event, Plan};
 use crate::resource::Resource;
 
 impl Cluster {
@@ -19,6 +24,20 @@ impl Cluster {
     pub fn get_child<T: Resource>(&self, name: &str) -> Result<Option<T>, Error> {
         self.child(name)
     }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `in_namespace`; the namespace of the parent is `parent.namespace()`, and `get` reads in it")]
+    pub fn namespace<'a>(&'a self, namespace: &'a str) -> Reads<'a> {
+        self.in_namespace(namespace)
+    }
+}
+
+impl<Spec, Status> Object<Spec, Status> {
+    #[doc(hidden)]
+    #[deprecated(note = "write `name`")]
+    pub fn name_any(&self) -> String {
+        self.name().to_owned()
+    }
 }
 
 impl Manifest {
@@ -29,15 +48,15 @@ impl Manifest {
     }
 
     #[doc(hidden)]
-    #[deprecated(note = "write `read`: what was read is watched")]
+    #[deprecated(note = "write `reads`: what was read is watched")]
     pub fn watches<T: Resource>(self) -> Self {
-        self.read::<T>()
+        self.reads::<T>()
     }
 
     #[doc(hidden)]
-    #[deprecated(note = "write `read`")]
-    pub fn reads<T: Resource>(self) -> Self {
-        self.read::<T>()
+    #[deprecated(note = "write `reads`")]
+    pub fn read<T: Resource>(self) -> Self {
+        self.reads::<T>()
     }
 }
 
@@ -50,7 +69,33 @@ impl Plan {
 
     #[doc(hidden)]
     #[deprecated(note = "write `requeue_after`")]
-    pub fn requeue(self, delay: std::time::Duration) -> Self {
+    pub fn requeue(self, delay: Duration) -> Self {
         self.requeue_after(delay)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `keep_children`")]
+    pub fn unchanged() -> Self {
+        Self::keep_children()
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `event(Event::warning(reason, message))`")]
+    pub fn warning(self, reason: impl Into<String>, message: impl Into<String>) -> Self {
+        self.event(Event::warning(reason, message))
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `delete_parent`")]
+    pub fn delete_self(self) -> Self {
+        self.delete_parent()
+    }
+}
+
+impl Failure {
+    #[doc(hidden)]
+    #[deprecated(note = "write `terminal`")]
+    pub fn permanent(message: impl fmt::Display) -> Self {
+        Self::terminal(message)
     }
 }

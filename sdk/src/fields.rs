@@ -33,7 +33,7 @@ fn insert(object: &mut Map<String, Value>, name: &str, value: Value) {
 #[inline(never)]
 pub(crate) fn set_at(target: &mut Value, pointer: &str, value: Value) {
     let mut target = target;
-    for token in pointer.split('/').skip(1) {
+    for token in pointer.strip_prefix('/').unwrap_or(pointer).split('/') {
         if !target.is_object() {
             *target = Value::Object(Map::new());
         }

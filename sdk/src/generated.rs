@@ -8,11 +8,11 @@
 //! use gyre_sdk::k8s::Secret;
 //!
 //! let secret = Secret::new("db")
-//!     .generate("password", Password::of(24))
-//!     .generate("url", Text::new("postgres://app:{password}@db/app"))
-//!     .generate("password.scram", Hash::scram_sha256("password"))
-//!     .generate("ca.crt", Certificate::ca("db", "ca.key").valid_days(3650))
-//!     .generate("tls.crt", Certificate::signed_by("ca.crt", "tls.key").dns_names(["db"]));
+//!     .with_generated("password", Password::of(24))
+//!     .with_generated("url", Text::new("postgres://app:{password}@db/app"))
+//!     .with_generated("password.scram", Hash::scram_sha256("password"))
+//!     .with_generated("ca.crt", Certificate::ca("db", "ca.key").valid_days(3650))
+//!     .with_generated("tls.crt", Certificate::signed_by("ca.crt", "tls.key").dns_names(["db"]));
 //! # let json = secret.as_json();
 //! # assert_eq!(json["data"]["password"]["generate"]["password"]["length"], 24);
 //! # assert_eq!(json["data"]["tls.crt"]["generate"]["certificate"]["issuer"]["key"], "ca.crt");
@@ -52,7 +52,7 @@ impl Secret {
     /// Asks the host for the value of a key. It is made once and then kept, also if the request
     /// changes: see [`Generated::epoch`]. Texts and hashes follow the values that they contain, and
     /// certificates are made again if their fields change, and renewed in time.
-    pub fn generate(self, key: &str, value: impl Into<Generated>) -> Self {
+    pub fn with_generated(self, key: &str, value: impl Into<Generated>) -> Self {
         let mut secret = Value::from(self);
         let Generated(request) = value.into();
         let mut data = get(&secret, "data").clone();
@@ -317,18 +317,18 @@ mod tests {
     fn the_host_accepts_every_request() {
         let algorithms = [Algorithm::Ed25519, Algorithm::EcdsaP256, Algorithm::Rsa2048, Algorithm::Rsa3072, Algorithm::Rsa4096];
         let mut secret = Secret::new("it")
-            .generate("bytes", RandomBytes::of(16))
-            .generate("hex", RandomBytes::of(16).hex())
-            .generate("base64", RandomBytes::of(16).base64())
-            .generate("url", RandomBytes::of(16).base64_url().epoch(7))
-            .generate("password", Password::of(12).alphabet("abc"))
-            .generate("text", Text::new("{password}{{}}"))
-            .generate("bcrypt", Hash::bcrypt("password"))
-            .generate("scram", Hash::scram_sha256("password"))
-            .generate("sum", Hash::sha256("text"))
-            .generate("self.crt", Certificate::self_signed("self.key").ip_addresses(["::1"]).for_clients())
-            .generate("ca.crt", Certificate::ca("a CA", "ca.key").valid_days(3650))
-            .generate(
+            .with_generated("bytes", RandomBytes::of(16))
+            .with_generated("hex", RandomBytes::of(16).hex())
+            .with_generated("base64", RandomBytes::of(16).base64())
+            .with_generated("url", RandomBytes::of(16).base64_url().epoch(7))
+            .with_generated("password", Password::of(12).alphabet("abc"))
+            .with_generated("text", Text::new("{password}{{}}"))
+            .with_generated("bcrypt", Hash::bcrypt("password"))
+            .with_generated("scram", Hash::scram_sha256("password"))
+            .with_generated("sum", Hash::sha256("text"))
+            .with_generated("self.crt", Certificate::self_signed("self.key").ip_addresses(["::1"]).for_clients())
+            .with_generated("ca.crt", Certificate::ca("a CA", "ca.key").valid_days(3650))
+            .with_generated(
                 "tls.crt",
                 Certificate::signed_by("ca.crt", "tls.key")
                     .ca_certificate("bundle")
@@ -337,11 +337,14 @@ mod tests {
                     .valid_days(30)
                     .renew_days_before(10),
             )
-            .generate("other.crt", Certificate::signed_by_secret("ca", "other.key").common_name("it").algorithm(algorithms[0]));
+            .with_generated(
+                "other.crt",
+                Certificate::signed_by_secret("ca", "other.key").common_name("it").algorithm(algorithms[0]),
+            );
         for (number, algorithm) in algorithms.into_iter().enumerate() {
             let [private, public] = ["key", "pub"].map(|part| format!("{part}{number}"));
             let pair = if number % 2 == 0 { KeyPair::of(algorithm) } else { KeyPair::ssh(algorithm) };
-            secret = secret.generate(&private, pair.public_key(&public));
+            secret = secret.with_generated(&private, pair.public_key(&public));
         }
         let mut object = secret.as_json().as_object().unwrap().clone();
         let requests = Requests::take(&mut object).unwrap();

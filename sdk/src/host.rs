@@ -55,7 +55,7 @@ impl fmt::Display for Error {
                 let Kind { kind: name, .. } = kind;
                 write!(
                     formatter,
-                    "{kind} was read, which the plugin's manifest does not declare: add `.read::<{name}>()` to it"
+                    "{kind} was read, which the plugin's manifest does not declare: add `.reads::<{name}>()` to it"
                 )?;
                 write!(formatter, ", or read a child with `cluster.child::<{name}>(name)`")
             }

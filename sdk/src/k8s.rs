@@ -5,12 +5,11 @@
 //! others to the defaults of the API server and to other writers.
 //!
 //! ```
-//! use gyre_sdk::k8s::{Container, Job, JobSpec, PodSpec, PodTemplateSpec, RestartPolicy};
+//! use gyre_sdk::k8s::{Container, Job, JobSpec, PodSpec, RestartPolicy};
 //!
 //! let container = Container::new("hello").with_image("busybox");
 //! let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
-//! let template = PodTemplateSpec::new().with_spec(pod.restricted());
-//! let spec = JobSpec::new().with_backoff_limit(2).with_template(template);
+//! let spec = JobSpec::new().with_backoff_limit(2).with_template(pod.restricted());
 //! let job = Job::new("hello").with_spec(spec);
 //!
 //! assert_eq!(job.spec().backoff_limit(), Some(2));
@@ -19,6 +18,9 @@
 //! assert_eq!(container.security_context().allow_privilege_escalation(), Some(false));
 //! assert_eq!(job.status().completion_time(), None);
 //! ```
+//!
+//! The same Job in short, without what the restricted Pod Security Standard demands, is
+//! `Job::new("hello").with_container(container).with_backoff_limit(2)`.
 //!
 //! `new` takes the name, or the one field without which the API server refuses an object:
 //! `ContainerPort::new(8080)`. The data of a Secret are plain bytes here, see
@@ -79,6 +81,13 @@ fn restricted(container: ContainerView<'_>) -> Container {
     container.to_owned().with_security_context(security)
 }
 
+/// A template is a pod with labels and annotations, and this one has none.
+impl From<PodSpec> for PodTemplateSpec {
+    fn from(pod: PodSpec) -> Self {
+        Self::new().with_spec(pod)
+    }
+}
+
 impl LabelSelector {
     /// Returns a selector of objects with these labels.
     pub fn matching(labels: impl Into<Labels>) -> Self {
@@ -86,7 +95,36 @@ impl LabelSelector {
     }
 }
 
+impl Pod {
+    /// Returns whether the pod can serve requests.
+    pub fn is_ready(&self) -> bool {
+        let mut conditions = self.status().conditions();
+        conditions.any(|condition| condition.type_() == Some("Ready") && condition.status() == Some("True"))
+    }
+}
+
 impl Job {
+    /// Sets the pod of the Job. It is not restarted, unless its `restartPolicy` says so: that of
+    /// other pods, `Always`, is not for Jobs.
+    pub fn with_pod(self, pod: PodSpec) -> Self {
+        let has_policy = pod.view().restart_policy().is_some();
+        let pod = if has_policy { pod } else { pod.with_restart_policy(RestartPolicy::Never) };
+        let spec = self.spec().to_owned();
+        let template = spec.view().template().to_owned();
+        self.with_spec(spec.with_template(template.with_spec(pod)))
+    }
+
+    /// Sets the pod of the Job to one that runs this container, and is not restarted.
+    pub fn with_container(self, container: Container) -> Self {
+        self.with_pod(PodSpec::new().with_containers([container]))
+    }
+
+    /// Sets how often a pod may fail before the Job does.
+    pub fn with_backoff_limit(self, backoff_limit: i32) -> Self {
+        let spec = self.spec().to_owned().with_backoff_limit(backoff_limit);
+        self.with_spec(spec)
+    }
+
     /// Returns whether the Job has ended and its pods have succeeded.
     pub fn is_complete(&self) -> bool {
         self.has("Complete")
@@ -121,6 +159,33 @@ mod tests {
         }
         assert_eq!(pod.security_context().run_as_non_root(), Some(true));
         assert_eq!(pod.security_context().run_as_user(), Some(1));
+    }
+
+    #[test]
+    fn a_job_of_a_container_is_the_same_as_in_full() {
+        let container = || Container::new("main").with_image("busybox");
+        let pod = || PodSpec::new().with_containers([container()]).with_restart_policy(RestartPolicy::Never);
+        let full = JobSpec::new().with_backoff_limit(2).with_template(pod());
+        let full = Job::new("it").with_spec(full);
+        assert_eq!(Job::new("it").with_container(container()).with_backoff_limit(2), full);
+        assert_eq!(Job::new("it").with_backoff_limit(2).with_pod(pod()), full);
+        let on_failure = Job::new("it").with_pod(pod().with_restart_policy(RestartPolicy::OnFailure));
+        assert_eq!(on_failure.spec().template().spec().restart_policy(), Some(RestartPolicy::OnFailure));
+    }
+
+    #[test]
+    fn conditions_of_every_kind_are_read() {
+        let status = json!({"conditions": [
+            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "Scheduled", "status": "False"},
+        ]});
+        let metadata = json!({"name": "it", "namespace": "default", "creationTimestamp": "2025-01-01T00:00:00Z"});
+        let pod: Pod = serde_json::from_value(json!({"metadata": metadata, "status": status})).unwrap();
+        assert!(pod.is_ready() && !Pod::new("it").is_ready());
+        assert_eq!(pod.namespace(), Some("default"));
+        let since = |kind: &str| pod.condition(kind).map(|condition| condition.last_transition_time.to_string());
+        let times = ["Ready", "Scheduled", "Initialized"].map(since);
+        assert_eq!(times, [Some("2026-01-01T00:00:00Z".to_owned()), Some("2025-01-01T00:00:00Z".to_owned()), None]);
     }
 
     #[test]

@@ -87,6 +87,7 @@ mod cluster;
 #[doc(hidden)]
 pub mod component;
 mod condition;
+#[cfg(target_family = "wasm")]
 mod convert;
 mod dynamic;
 mod failure;
@@ -118,6 +119,8 @@ pub use bytes::{Bytes, BytesView};
 pub use cluster::{Cluster, DynamicReads, Reads};
 pub use condition::{Condition, ConditionStatus};
 pub use dynamic::DynamicObject;
+#[doc(hidden)]
+pub use failure::Failure as Error;
 pub use failure::{Context, Failure, Result};
 pub use fingerprint::fingerprint;
 pub use host::Error as ReadError;
@@ -195,7 +198,8 @@ pub mod reexports {
 /// assert_eq!(schema["properties"]["spec"]["required"], serde_json::json!(["schedule"]));
 /// ```
 pub use gyre_sdk_derive::CustomResource;
-/// Derives [`Schema`](trait@Schema) for a struct, or for an enum without fields.
+/// Derives [`Schema`](trait@Schema) for a struct, or for an enum without fields: for a status, for
+/// [settings](Settings), or for a part of a spec.
 ///
 /// The schema follows serde's attributes `rename`, `rename_all`, `default`, `skip` and
 /// `transparent`. A field is required unless it has a default or is an `Option`. Documentation
@@ -212,35 +216,6 @@ pub use gyre_sdk_derive::CustomResource;
 /// | `elements(max_length = 63)` | keywords for the elements of a `Vec` or map |
 /// | `json = r#"{"type": "string"}"#` | the whole schema, for types that have none |
 pub use gyre_sdk_derive::Schema;
-
-/// Derives [`Settings`](trait@Settings) and [`Schema`](trait@Schema) for a struct of settings, with
-/// the attributes of [`derive@Schema`].
-///
-/// A key that the struct does not have is refused; nested structs need serde's
-/// `deny_unknown_fields` for that. Give each field a default: settings are optional.
-///
-/// ```
-/// use gyre_sdk::Settings;
-///
-/// #[derive(serde::Deserialize, Settings)]
-/// #[serde(default, deny_unknown_fields)]
-/// struct Config {
-///     /// The image of the pods.
-///     #[schema(min_length = 1, default = "busybox:1.37")]
-///     image: String,
-/// }
-///
-/// impl Default for Config {
-///     fn default() -> Self {
-///         Self { image: "busybox:1.37".to_owned() }
-///     }
-/// }
-///
-/// let schema: serde_json::Value = serde_json::from_str(Config::SCHEMA.unwrap()).unwrap();
-/// assert_eq!(schema["properties"]["image"]["default"], "busybox:1.37");
-/// assert_eq!(schema["additionalProperties"], false);
-/// ```
-pub use gyre_sdk_derive::Settings;
 
 /// Exports the [`Reconciler`]s of a component: `export!(Orders)`, or `export!(Orders, Invoices)`.
 ///

@@ -179,7 +179,7 @@ impl Manifest {
     /// declaration.
     #[doc(alias = "watches")]
     #[doc(alias = "Watches")]
-    pub fn read<T: Resource>(self) -> Self {
+    pub fn reads<T: Resource>(self) -> Self {
         self.read_kind(ReadKind::of::<T>())
     }
 

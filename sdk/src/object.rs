@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
-use serde::{Deserialize, Deserializer};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, Visitor, value};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 use serde_json::Value;
 
 use crate::condition::ConditionStatus;
@@ -39,8 +39,9 @@ pub struct Object<Spec, Status = NoStatus> {
     pub metadata: Metadata,
     /// The spec.
     pub spec: Spec,
-    /// The status, `None` until it is first written. Its type is the second one of the object:
-    /// `Object<GreetingSpec, GreetingStatus>`.
+    /// The status, `None` until a plan has written it: the host's `conditions` and
+    /// `observedGeneration` alone are no status, unless the type has fields of these names. Its
+    /// type is the second one of the object: `Object<GreetingSpec, GreetingStatus>`.
     pub status: Option<Status>,
     /// The whole status, from which the conditions are read.
     stored: Value,
@@ -51,6 +52,21 @@ impl<Spec, Status> Object<Spec, Status> {
     pub fn new(name: impl Into<String>, spec: Spec) -> Self {
         let metadata = Metadata { name: name.into(), ..Metadata::default() };
         Self { metadata, spec, status: None, stored: Value::Null }
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// Returns the namespace, `None` for a cluster-scoped object.
+    pub fn namespace(&self) -> Option<&str> {
+        self.metadata.namespace.as_deref()
+    }
+
+    /// Returns the time from its creation to `now`, which is [`Cluster::now`](crate::Cluster::now).
+    pub fn age(&self, now: Time) -> Duration {
+        self.metadata.age(now)
     }
 
     /// Sets the namespace. By default, it is the parent's.
@@ -100,20 +116,66 @@ impl<Spec, Status> Object<Spec, Status> {
     /// ```
     #[doc(alias = "FindStatusCondition")]
     pub fn condition(&self, kind: &str) -> Option<ObservedCondition> {
-        self.conditions().into_iter().find(|condition| condition.kind == kind)
+        ObservedCondition::find(&self.stored, kind, self.metadata.creation_timestamp)
     }
 
     /// Returns the conditions that the status has.
     pub fn conditions(&self) -> Vec<ObservedCondition> {
-        fields::list(&self.stored, "conditions").iter().filter_map(ObservedCondition::read).collect()
+        let conditions = fields::list(&self.stored, "conditions").iter();
+        conditions.filter_map(|condition| ObservedCondition::read(condition, self.metadata.creation_timestamp)).collect()
     }
 }
 
 impl<'de, Spec: Deserialize<'de>, Status: DeserializeOwned> Deserialize<'de> for Object<Spec, Status> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Fields { metadata, spec, status: stored } = Fields::<Spec>::deserialize(deserializer)?;
-        let status = Option::<Status>::deserialize(&stored).map_err(D::Error::custom)?;
+        let status =
+            if is_unwritten::<Status>(&stored) { None } else { Option::deserialize(&stored).map_err(D::Error::custom)? };
         Ok(Self { metadata, spec, status, stored })
+    }
+}
+
+/// The fields of a status that the host writes.
+const OF_THE_HOST: [&str; 2] = ["conditions", "observedGeneration"];
+
+/// Returns whether a status has only fields of the host, of which the type has none.
+fn is_unwritten<Status: DeserializeOwned>(stored: &Value) -> bool {
+    let Some(stored) = stored.as_object() else { return false };
+    stored.keys().all(|field| OF_THE_HOST.contains(&field.as_str()))
+        && fields_of::<Status>().is_some_and(|fields| !fields.iter().any(|field| OF_THE_HOST.contains(field)))
+}
+
+/// Returns the names of the fields of a struct, and `None` for another type.
+fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
+    let mut fields = None;
+    // It reads nothing, so the result is always an error.
+    let _ = T::deserialize(FieldNames(&mut fields));
+    fields
+}
+
+/// Learns the names of the fields for which a struct asks.
+struct FieldNames<'a>(&'a mut Option<&'static [&'static str]>);
+
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = value::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = Some(fields);
+        Err(value::Error::custom(""))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(value::Error::custom(""))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 
@@ -136,19 +198,26 @@ pub struct ObservedCondition {
     pub reason: String,
     /// The sentence for people.
     pub message: String,
-    /// Since when it has this status.
-    pub last_transition_time: Option<Time>,
+    /// Since when it has this status. If the condition does not say it, since the creation of the
+    /// object.
+    #[doc(alias = "since")]
+    pub last_transition_time: Time,
 }
 
 impl ObservedCondition {
-    fn read(condition: &Value) -> Option<Self> {
+    pub(crate) fn find(status: &Value, kind: &str, created: Time) -> Option<Self> {
+        let mut conditions = fields::list(status, "conditions").iter();
+        Self::read(conditions.find(|condition| fields::text(condition, "type") == Some(kind))?, created)
+    }
+
+    fn read(condition: &Value, created: Time) -> Option<Self> {
         let text = |field: &str| fields::text(condition, field).unwrap_or_default().to_owned();
         let status = match fields::text(condition, "status")? {
             "True" => ConditionStatus::True,
             "False" => ConditionStatus::False,
             _ => ConditionStatus::Unknown,
         };
-        let last_transition_time = fields::time(condition, "lastTransitionTime");
+        let last_transition_time = fields::time(condition, "lastTransitionTime").unwrap_or(created);
         Some(Self { kind: text("type"), status, reason: text("reason"), message: text("message"), last_transition_time })
     }
 
@@ -162,22 +231,21 @@ impl ObservedCondition {
         self.status == ConditionStatus::False
     }
 
-    /// Returns how long it has had this status; zero if it does not say since when.
+    /// Returns how long it has had this status.
     pub fn age(&self, now: Time) -> Duration {
-        self.last_transition_time.map_or(Duration::ZERO, |since| now - since)
+        now - self.last_transition_time
     }
 }
 
 impl From<ObservedCondition> for Value {
     fn from(condition: ObservedCondition) -> Self {
         let ObservedCondition { kind, status, reason, message, last_transition_time } = condition;
-        let since = last_transition_time.map(|time| time.to_string());
         fields([
             ("type", kind.into()),
             ("status", status.as_str().into()),
             ("reason", reason.into()),
             ("message", message.into()),
-            ("lastTransitionTime", since.into()),
+            ("lastTransitionTime", last_transition_time.to_string().into()),
         ])
     }
 }
@@ -203,8 +271,9 @@ pub struct Metadata {
     /// The annotations.
     #[serde(default)]
     pub annotations: Labels,
-    /// The time of its creation; only tests have objects without one.
-    pub creation_timestamp: Option<Time>,
+    /// The time of its creation. In a test that does not set it, it is the time of the call.
+    #[serde(default, deserialize_with = "time_or_null")]
+    pub creation_timestamp: Time,
     /// The time of the request to delete it.
     pub deletion_timestamp: Option<Time>,
     /// The owners.
@@ -218,8 +287,13 @@ pub struct Metadata {
 impl Metadata {
     /// Returns the time from its creation to `now`.
     pub fn age(&self, now: Time) -> Duration {
-        self.creation_timestamp.map_or(Duration::ZERO, |created| now - created)
+        now - self.creation_timestamp
     }
+}
+
+/// Reads a time that tools in Go write as `null` where there is none.
+fn time_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// An owner of an object.

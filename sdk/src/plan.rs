@@ -9,6 +9,7 @@ use crate::condition::{Condition, ConditionStatus};
 use crate::dynamic::DynamicObject;
 use crate::kind::ObjectRef;
 use crate::manifest::{Propagation, Strategy};
+use crate::time::Time;
 
 /// A child that should exist.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +114,7 @@ impl Event {
 /// use gyre_sdk::{Plan, Report};
 ///
 /// let report = Report::not_ready("TemplateMissing", "there is no ConfigMap welcome");
-/// let plan = Plan::unchanged().report(report);
+/// let plan = Plan::keep_children().report(report);
 /// assert_eq!(plan.conditions[0].kind, "Ready");
 /// assert_eq!(plan.events[0].reason, "TemplateMissing");
 /// ```
@@ -197,25 +198,25 @@ pub struct Plan {
 }
 
 /// Other children than those in a plan are deleted, and this plan says that they stay.
-const LEAVES_CHILDREN: &str = "a child was added to a plan that leaves the children as they are (Plan::wait or Plan::unchanged): begin with \
+const LEAVES_CHILDREN: &str = "a child was added to a plan that leaves the children as they are (Plan::wait or Plan::keep_children): begin with \
      Plan::children or Plan::no_children, and list all children that should exist";
 
 impl Plan {
     /// Returns a plan in which these are **all** children that should exist. Children that are
     /// neither in this list nor added by [`Self::apply`] or [`Self::keep`] are deleted. Return
-    /// [`Self::wait`] or [`Self::unchanged`] where they are not known yet.
+    /// [`Self::wait`] or [`Self::keep_children`] where they are not known yet.
     pub fn children<T: Into<Child>>(children: impl IntoIterator<Item = T>) -> Self {
-        Self { children: Some(children.into_iter().map(Into::into).collect()), ..Self::unchanged() }
+        Self { children: Some(children.into_iter().map(Into::into).collect()), ..Self::keep_children() }
     }
 
     /// Returns a plan without children: **all are deleted**.
     pub fn no_children() -> Self {
-        Self { children: Some(Vec::new()), ..Self::unchanged() }
+        Self { children: Some(Vec::new()), ..Self::keep_children() }
     }
 
     /// Returns a plan that leaves the children and the status as they are.
     #[doc(alias = "await_change")]
-    pub fn unchanged() -> Self {
+    pub fn keep_children() -> Self {
         Self {
             children: None,
             status: None,
@@ -231,13 +232,13 @@ impl Plan {
     /// the status stay as they are, `Ready` is `False` with this reason, and a `Normal` event tells
     /// it. The plugin is called again when something changes that it has read.
     pub fn wait(reason: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::unchanged().report(Report::not_ready(reason, message).severity(Severity::Normal))
+        Self::keep_children().report(Report::not_ready(reason, message).severity(Severity::Normal))
     }
 
     /// Adds a child that should exist with these fields; see [`Child`].
     ///
-    /// A plan that [waits](Self::wait) or is [unchanged](Self::unchanged) lists no children, and to
-    /// add one would delete all others. So the call is then a
+    /// A plan that [waits](Self::wait) or [keeps the children](Self::keep_children) lists none, and
+    /// to add one would delete all others. So the call is then a
     /// [`Failure::Terminal`](crate::Failure::Terminal).
     #[doc(alias = "CreateOrUpdate")]
     #[doc(alias = "SetControllerReference")]
@@ -311,13 +312,17 @@ impl Plan {
     ///
     /// [`Manifest::deletes_parent`]: crate::Manifest::deletes_parent
     pub fn delete_parent(self) -> Self {
-        self.delete_parent_after(Duration::ZERO)
+        self.deleting_parent_after(Duration::ZERO)
     }
 
-    /// Deletes the parent after this time, e.g. the rest of its TTL. The plugin is called again
-    /// then, and decides again: it must return a time that becomes shorter, such as
-    /// `deadline - cluster.now()`.
-    pub fn delete_parent_after(mut self, after: Duration) -> Self {
+    /// Deletes the parent at this time, e.g. an hour after its end:
+    /// `plan.delete_parent_at(end + HOUR, cluster.now())`. Until then, the plugin is called again,
+    /// and decides again.
+    pub fn delete_parent_at(self, due: Time, now: Time) -> Self {
+        self.deleting_parent_after(due - now)
+    }
+
+    fn deleting_parent_after(mut self, after: Duration) -> Self {
         self.delete_parent = Some(ParentDeletion { after, propagation: Propagation::Background });
         self
     }

@@ -68,7 +68,7 @@ where
 }
 
 /// The object as a child: `null`, which is a terminal failure, if its spec cannot be serialised.
-/// That there is one type of status makes `Object::new(name, spec)` enough for the compiler.
+/// With one type of status alone, `Object::new(name, spec)` is enough for the compiler.
 impl<Spec: CustomResource + Serialize> From<Object<Spec>> for Value {
     fn from(object: Object<Spec>) -> Self {
         let Ok(spec) = serde_json::to_value(&object.spec) else { return Self::Null };

@@ -8,6 +8,7 @@
 //! A plugin can read its children and the kinds that its manifest declares, as in the host.
 
 mod crd;
+mod declared;
 mod given;
 #[doc(hidden)]
 pub mod hosted;

@@ -24,7 +24,7 @@ const DAYS_BEFORE_EPOCH: i64 = 719_468;
 
 /// A time with its fraction of a second, in UTC. Without a fraction, it is written as in
 /// `metadata.creationTimestamp`. RFC 3339 has years of four digits, so an earlier or later time is
-/// written as the first or last one that has a text.
+/// written as the first or last one that has a text. The default is 1970-01-01T00:00:00Z.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +37,7 @@ const DAYS_BEFORE_EPOCH: i64 = 719_468;
 /// assert_eq!(created - now, Duration::ZERO);
 /// assert_eq!((created + Duration::from_millis(1500)).to_string(), "2026-01-01T00:00:01.500Z");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     /// Since the epoch, negative before it.
     seconds: i64,
@@ -79,11 +79,16 @@ impl Sub for Time {
     type Output = Duration;
 
     fn sub(self, earlier: Self) -> Duration {
-        let seconds = i128::from(self.seconds) - i128::from(earlier.seconds);
-        let nanoseconds = seconds * 1_000_000_000 + i128::from(self.nanoseconds) - i128::from(earlier.nanoseconds);
-        let nanoseconds = u128::try_from(nanoseconds).unwrap_or_default();
-        let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
-        Duration::new(seconds, (nanoseconds % 1_000_000_000) as u32)
+        if self < earlier {
+            return Duration::ZERO;
+        }
+        // Without numbers of 128 bits, whose code a component would contain.
+        let seconds = self.seconds.abs_diff(earlier.seconds);
+        if self.nanoseconds >= earlier.nanoseconds {
+            Duration::new(seconds, self.nanoseconds - earlier.nanoseconds)
+        } else {
+            Duration::new(seconds - 1, self.nanoseconds + 1_000_000_000 - earlier.nanoseconds)
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::bytes::Bytes;
 use crate::labels::Labels;
+use crate::object::ObservedCondition;
 
 /// An integer or a text, e.g. the number or name of a port.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -79,6 +80,12 @@ pub mod fields {
     pub fn entries<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let entries = value.get(name).and_then(Value::as_object).into_iter().flatten();
         entries.map(|(key, value)| (key.as_str(), value))
+    }
+
+    #[inline(never)]
+    pub fn condition(object: &Value, kind: &str) -> Option<ObservedCondition> {
+        let created = time(get(object, "metadata"), "creationTimestamp").unwrap_or_default();
+        ObservedCondition::find(get(object, "status"), kind, created)
     }
 
     #[inline(never)]
@@ -169,6 +176,16 @@ macro_rules! kind {
             /// Returns the name.
             pub fn name(&self) -> &str {
                 $crate::typed::fields::text($crate::typed::fields::get(&self.0, "metadata"), "name").unwrap_or_default()
+            }
+
+            /// Returns the namespace, `None` if the object names none.
+            pub fn namespace(&self) -> Option<&str> {
+                $crate::typed::fields::text($crate::typed::fields::get(&self.0, "metadata"), "namespace")
+            }
+
+            /// Returns the condition of this type, if the status has it.
+            pub fn condition(&self, kind: &str) -> Option<$crate::ObservedCondition> {
+                $crate::typed::fields::condition(&self.0, kind)
             }
 
             /// Sets a namespace other than the parent's. The operator must grant it.
@@ -519,7 +536,11 @@ macro_rules! field_of {
         $crate::field_of! { @put $(#[$about])* $get, $set: $json, impl Into<$crate::reexports::Value> }
     };
     (@set $(#[$about:meta])* object($name:ident, $view:ident) $get:ident, $set:ident: $json:literal) => {
-        $crate::field_of! { @put $(#[$about])* $get, $set: $json, $name }
+        $(#[$about])*
+        pub fn $set(mut self, $get: impl Into<$name>) -> Self {
+            $crate::typed::fields::set(&mut self.0, $json, $get.into().into());
+            self
+        }
     };
     (@set $(#[$about:meta])* time() $get:ident, $set:ident: $json:literal) => {
         $(#[$about])*

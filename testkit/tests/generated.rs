@@ -30,7 +30,7 @@ impl Reconciler for Signed {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        Manifest::new("signed", "0.1.0", TOY).crd(toy::definition()).child::<Secret>(Strategy::Apply).read::<Secret>()
+        Manifest::new("signed", "0.1.0", TOY).crd(toy::definition()).child::<Secret>(Strategy::Apply).reads::<Secret>()
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
@@ -39,7 +39,7 @@ impl Reconciler for Signed {
         } else {
             Certificate::signed_by_secret("ca", "tls.key").dns_names(["db"]).valid_days(90).ca_certificate("ca.crt")
         };
-        Ok(Plan::children([Secret::new(&parent.metadata.name).generate("tls.crt", certificate)]))
+        Ok(Plan::children([Secret::new(&parent.metadata.name).with_generated("tls.crt", certificate)]))
     }
 }
 

@@ -22,7 +22,7 @@ struct Spec {
     does: String,
 }
 
-#[derive(Default, Deserialize, gyre_sdk::Settings)]
+#[derive(Default, Deserialize, gyre_sdk::Schema)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     text: String,
@@ -46,7 +46,7 @@ impl Reconciler for First {
     type Settings = Settings;
 
     fn manifest() -> Manifest {
-        manifest("0.1.0").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).read::<Namespace>()
+        manifest("0.1.0").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).reads::<Namespace>()
     }
 
     fn reconcile(toy: &Parent, settings: &Settings, cluster: &Cluster) -> gyre_sdk::Result<Plan> {
@@ -219,7 +219,7 @@ fn native_code_is_held_to_the_limits_of_a_mount() {
 fn native_code_reads_what_its_manifest_names_and_no_more() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("read what it may not")).start()?;
     let run = world.settle()?;
-    let message = "Secret.v1 was read, which the plugin's manifest does not declare: add `.read::<Secret>()` to it, or read a child with \
+    let message = "Secret.v1 was read, which the plugin's manifest does not declare: add `.reads::<Secret>()` to it, or read a child with \
          `cluster.child::<Secret>(name)`";
     assert_yaml_includes!(run.condition("Toy bear", "Ready")?, &json!({"status": "False", "message": message}));
     Ok(())

@@ -11,5 +11,5 @@ gyre_guests::guest!(EndlessOutput, || {
     status.extend_from_slice(HEAD);
     status.resize(LENGTH - TAIL.len(), b'x');
     status.extend_from_slice(TAIL);
-    Ok(Plan { status: Some(Ok(status)), ..Plan::unchanged() })
+    Ok(Plan { status: Some(Ok(status)), ..Plan::keep_children() })
 });

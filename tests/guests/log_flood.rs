@@ -15,5 +15,5 @@ gyre_guests::guest!(LogFlood, || {
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = writeln!(std::io::stderr(), "{line}");
     }
-    Ok(Plan::unchanged())
+    Ok(Plan::keep_children())
 });

@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use gyre_sdk::k8s::Job;
-use gyre_sdk::{Cluster, Event, Manifest, Plan, Reconciler, Result, Settings, Time};
+use gyre_sdk::{Cluster, Event, Manifest, Plan, Reconciler, Result, Schema, Time};
 use serde::Deserialize;
 
 /// The annotation of a Job with its own time to live, in seconds, or [`KEEP`].
@@ -28,7 +28,7 @@ pub struct Cleaner;
 gyre_sdk::export!(Cleaner);
 
 /// For how long finished Jobs stay.
-#[derive(Debug, Deserialize, Settings)]
+#[derive(Debug, Deserialize, Schema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct TimeToLive {
     /// Seconds for which a Job stays after it has succeeded.
@@ -57,17 +57,16 @@ impl Reconciler for Cleaner {
 
     fn reconcile(job: &Job, settings: &TimeToLive, cluster: &Cluster) -> Result<Plan> {
         if is_left_to_others(job) {
-            return Ok(Plan::unchanged());
+            return Ok(Plan::keep_children());
         }
-        let Some((end, usual)) = ended(job, settings) else { return Ok(Plan::unchanged()) };
+        let Some((end, usual)) = ended(job, settings) else { return Ok(Plan::keep_children()) };
         let time_to_live = match own_time_to_live(job) {
             None => usual,
-            Some(Ok(None)) => return Ok(Plan::unchanged()),
+            Some(Ok(None)) => return Ok(Plan::keep_children()),
             Some(Ok(Some(own))) => own,
-            Some(Err(message)) => return Ok(Plan::unchanged().event(Event::warning("InvalidTtl", message))),
+            Some(Err(message)) => return Ok(Plan::keep_children().event(Event::warning("InvalidTtl", message))),
         };
-        let due = end + time_to_live;
-        Ok(Plan::unchanged().delete_parent_after(due - cluster.now()))
+        Ok(Plan::keep_children().delete_parent_at(end + time_to_live, cluster.now()))
     }
 }
 

@@ -89,7 +89,7 @@ impl Step {
 /// Returns the last run that is due and has neither been started nor missed its deadline.
 fn due_run(cron_job: &CronJob, schedule: &Schedule, last_run: Option<Time>, now: Time) -> Option<Time> {
     let run = schedule.before(now)?;
-    let is_new = run > last_run.or(cron_job.metadata.creation_timestamp)?;
+    let is_new = run > last_run.unwrap_or(cron_job.metadata.creation_timestamp);
     let deadline = cron_job.spec.starting_deadline_seconds.map(Duration::from_secs);
     let is_in_time = deadline.is_none_or(|deadline| now - run <= deadline);
     (is_new && is_in_time).then_some(run)

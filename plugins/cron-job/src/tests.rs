@@ -33,7 +33,7 @@ fn spec() -> CronJobSpec {
 
 fn cron_job(spec: CronJobSpec) -> CronJob {
     let mut cron_job = CronJob::new("test-cronjob", spec);
-    cron_job.metadata.creation_timestamp = Some(time(CREATED));
+    cron_job.metadata.creation_timestamp = time(CREATED);
     cron_job
 }
 

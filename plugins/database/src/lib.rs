@@ -87,11 +87,11 @@ fn secret(database: &Object<DatabaseSpec>, name: &str) -> Secret {
     let namespace = database.metadata.namespace.as_deref().unwrap_or_default();
     let host = format!("{name}.{namespace}.svc");
     Secret::new(name)
-        .generate("password", Password::of(32).epoch(database.spec.password_epoch.into()))
-        .generate("password.scram", Hash::scram_sha256("password"))
-        .generate("url", Text::new(format!("postgresql://{user}:{{password}}@{host}:5432/{user}?sslmode=verify-full")))
-        .generate("ca.crt", Certificate::ca(&format!("{name} CA"), "ca.key").valid_days(3650))
-        .generate("tls.crt", Certificate::signed_by("ca.crt", "tls.key").dns_names([name, &host]).valid_days(90))
+        .with_generated("password", Password::of(32).epoch(database.spec.password_epoch.into()))
+        .with_generated("password.scram", Hash::scram_sha256("password"))
+        .with_generated("url", Text::new(format!("postgresql://{user}:{{password}}@{host}:5432/{user}?sslmode=verify-full")))
+        .with_generated("ca.crt", Certificate::ca(&format!("{name} CA"), "ca.key").valid_days(3650))
+        .with_generated("tls.crt", Certificate::signed_by("ca.crt", "tls.key").dns_names([name, &host]).valid_days(90))
 }
 
 fn stateful_set(database: &Object<DatabaseSpec>, name: &str, digest: &str) -> StatefulSet {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 const NOT_ROOT: i64 = 65532;
 
 /// The settings of an operator.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, gyre_sdk::Settings)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, gyre_sdk::Schema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// If true, pods meet the restricted Pod Security Standard, which some namespaces require.

@@ -38,7 +38,7 @@ impl Reconciler for GatewayReconciler {
         let message = format!("the desired state of Gateway {}", gateway.metadata.name);
         log::info(&message, &[("spec", shown(spec))]);
         let synced = Event::normal("Synced", "Student synced successfully");
-        Ok(Plan::unchanged().event(synced).requeue_after(RESYNC))
+        Ok(Plan::keep_children().event(synced).requeue_after(RESYNC))
     }
 }
 

@@ -19,8 +19,9 @@ fn gateway(spec: Value) -> Value {
 fn logged(gateway: Value) -> String {
     testing::take_log();
     let plan = testing::reconcile::<GatewayReconciler>(gateway, json!({}), &testing::Cluster::new()).unwrap();
-    let expected =
-        Plan::unchanged().event(Event::normal("Synced", "Student synced successfully")).requeue_after(Duration::from_secs(30));
+    let expected = Plan::keep_children()
+        .event(Event::normal("Synced", "Student synced successfully"))
+        .requeue_after(Duration::from_secs(30));
     assert_eq!(plan, expected);
     let [LogLine { level: log::Level::Info, message, fields }] = &testing::take_log()[..] else { panic!("one line") };
     assert_eq!(message, "the desired state of Gateway hello");

@@ -34,7 +34,7 @@ impl Reconciler for PodLogger {
 
     fn reconcile(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         pod.log("Sync/Add/Update for Pod ", "");
-        Ok(Plan::unchanged())
+        Ok(Plan::keep_children())
     }
 
     fn finalize(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Teardown> {
@@ -44,7 +44,7 @@ impl Reconciler for PodLogger {
         } else {
             pod.log("Sync/Add/Update for Pod ", "");
         }
-        Ok(Teardown { plan: Plan::unchanged(), done })
+        Ok(Teardown { plan: Plan::keep_children(), done })
     }
 }
 

@@ -26,14 +26,14 @@ fn check_log(expected: &str) {
 #[test]
 fn a_pod_that_lives_is_logged_and_left_alone() {
     let plan = testing::reconcile::<PodLogger>(pod(json!({})), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(plan, Plan::unchanged());
+    assert_eq!(plan, Plan::keep_children());
     check_log("Sync/Add/Update for Pod hello");
 }
 
 #[track_caller]
 fn check_end(deletion: Value, done: bool, expected: &str) {
     let teardown = testing::finalize::<PodLogger>(pod(deletion), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(teardown, Teardown { plan: Plan::unchanged(), done });
+    assert_eq!(teardown, Teardown { plan: Plan::keep_children(), done });
     check_log(expected);
 }
 

@@ -97,18 +97,18 @@ impl Reconciler for WebsiteReconciler {
             .child::<ConfigMap>(Strategy::Apply)
             .child::<Deployment>(Strategy::Apply)
             .child::<Service>(Strategy::Apply)
-            .read::<ConfigMap>()
-            .read::<Defaults>()
+            .reads::<ConfigMap>()
+            .reads::<Defaults>()
     }
 
     fn reconcile(website: &Website, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let names = Names::of(website);
         let template_name = &website.spec.template;
         if *template_name == names.content {
-            return Ok(Plan::unchanged().report(template_is_content(template_name)));
+            return Ok(Plan::keep_children().report(template_is_content(template_name)));
         }
         let Some(template) = cluster.get::<ConfigMap>(template_name)? else {
-            return Ok(Plan::unchanged().report(template_missing(template_name)));
+            return Ok(Plan::keep_children().report(template_missing(template_name)));
         };
         let defaults = first_defaults(cluster)?;
         let content = Content::render(&template, website);

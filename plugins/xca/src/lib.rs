@@ -53,10 +53,10 @@ impl Reconciler for XcaReconciler {
 
     fn reconcile(xca: &Xca, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         if xca.status.as_ref().is_some_and(|status| status.active) {
-            return Ok(Plan::unchanged());
+            return Ok(Plan::keep_children());
         }
         let now = cluster.now().to_second();
-        Ok(Plan::unchanged().status(XcaStatus { active: true, last_update_time: Some(now) }))
+        Ok(Plan::keep_children().status(XcaStatus { active: true, last_update_time: Some(now) }))
     }
 }
 

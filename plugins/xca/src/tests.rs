@@ -24,7 +24,7 @@ fn becomes_active(xca: Value) {
     let expected = json!({"active": true, "last_update_time": "2026-01-01T12:00:00Z"});
     let plan = testing::reconcile::<XcaReconciler>(xca, json!({}), &noon()).unwrap();
     assert_eq!(plan.status_json(), expected);
-    assert_eq!(Plan { status: None, ..plan }, Plan::unchanged());
+    assert_eq!(Plan { status: None, ..plan }, Plan::keep_children());
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn an_active_xca_stays_as_it_is_without_reading_the_clock() {
     let active = xca(json!({"active": true, "last_update_time": "2025-01-01T00:00:00Z"}));
     let without_a_clock = testing::Cluster::new();
     let plan = testing::reconcile::<XcaReconciler>(active, json!({}), &without_a_clock).unwrap();
-    assert_eq!(plan, Plan::unchanged());
+    assert_eq!(plan, Plan::keep_children());
 }
 
 #[test]
 fn an_xca_becomes_active_only_once() {
     let first = testing::reconcile::<XcaReconciler>(xca(Value::Null), json!({}), &noon()).unwrap();
     let second = testing::reconcile::<XcaReconciler>(xca(first.status_json()), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(second, Plan::unchanged());
+    assert_eq!(second, Plan::keep_children());
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!   attributes ──▶ keywords ──▶ schema: the fragments of a type ──▶ resource: those of a CRD
-//!                                                            └─▶ settings: those of a JSON Schema
 //! ```
 //!
 //! The macros write JSON. For another type they refer to its fragments, which the compiler joins.
@@ -12,7 +11,6 @@ mod json;
 mod keywords;
 mod resource;
 mod schema;
-mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -31,11 +29,4 @@ pub fn derive_schema(input: TokenStream) -> TokenStream {
 pub fn derive_custom_resource(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     resource::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
-}
-
-/// See `gyre_sdk::Settings`.
-#[proc_macro_derive(Settings, attributes(schema))]
-pub fn derive_settings(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    settings::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -179,6 +179,11 @@ fn read_type(meta: &ParseNestedMeta<'_>) -> syn::Result<Type> {
 fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let content;
     syn::parenthesized!(content in meta.input);
+    if content.peek(Ident) {
+        return Err(
+            content.error("write `column(\"Name\", \".spec.path\")`; a type such as \"date\" and a priority may follow")
+        );
+    }
     let name = content.parse::<LitStr>()?.value();
     content.parse::<Token![,]>()?;
     let path = content.parse::<LitStr>()?.value();

@@ -47,4 +47,5 @@ fn a_definition_needs_a_group_a_version_and_a_kind() {
     check_resource("group = \"a.b\", version = \"v1\"", "add #[resource(kind = \"…\")]");
     check_resource("groop = \"a.b\"", "expected one of group, version, kind, plural");
     check_resource("column(\"A\", \".a\", width = 1)", "expected string literal");
+    check_resource("column(name = \"A\", path = \".a\")", "write `column(\"Name\", \".spec.path\")`");
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Cluster;
 use super::reads::Reads;
+use super::{Cluster, declared};
 use crate::call;
 use crate::condition::{Condition, ConditionStatus};
 use crate::failure::Failure;
@@ -45,7 +45,8 @@ impl<Spec, Status> Parent for Object<Spec, Status> {
 }
 
 /// Begins a test with this parent. Where the test does not say it, the parent has a UID, the
-/// generation 1 and, unless its kind is cluster-scoped, the namespace `default`.
+/// generation 1 and, unless its kind is cluster-scoped, the namespace `default`; it was created at
+/// the time of the test.
 ///
 /// ```
 /// # use gyre_sdk::{CustomResource, Cluster, Manifest, NoSettings, Object};
@@ -60,7 +61,8 @@ impl<Spec, Status> Parent for Object<Spec, Status> {
 /// #     type Parent = Object<CopySpec>;
 /// #     type Settings = NoSettings;
 /// #     fn manifest() -> Manifest {
-/// #         gyre_sdk::manifest!(Self::Parent).child::<ConfigMap>(Strategy::Apply).read::<Secret>()
+/// #         let manifest = gyre_sdk::manifest!(Self::Parent).reads::<Secret>();
+/// #         manifest.child::<ConfigMap>(Strategy::Apply)
 /// #     }
 /// #     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
 /// #         let Some(_) = cluster.get::<Secret>(&parent.spec.secret)? else {
@@ -155,10 +157,16 @@ where
     }
 
     /// Calls [`Reconciler::reconcile`].
+    ///
+    /// # Panics
+    ///
+    /// If the manifest does not declare what the plan does: the host would refuse it.
+    #[track_caller]
     pub fn reconcile(self) -> Answer {
-        let cluster = self.cluster_of_the_call();
-        let plan = self.settings_of_the_call().and_then(|settings| R::reconcile(&self.parent, &settings, &cluster));
-        Answer { answer: plan.and_then(call::whole), is_done: false }
+        let test = self.completed();
+        let cluster = test.cluster_of_the_call();
+        let plan = test.settings_of_the_call().and_then(|settings| R::reconcile(&test.parent, &settings, &cluster));
+        Answer { answer: plan.and_then(call::whole), is_done: false }.declared_by(&R::manifest())
     }
 
     /// Calls [`Reconciler::finalize`].
@@ -166,15 +174,28 @@ where
     /// # Panics
     ///
     /// If the manifest does not say that the plugin finalizes: the host would never make this call.
+    /// If it does not declare what the plan does: the host would refuse it.
     #[track_caller]
     pub fn finalize(self) -> Answer {
-        assert!(R::manifest().finalizes, "the host does not call finalize: add `.finalizes()` to the manifest");
-        let cluster = self.cluster_of_the_call();
-        let teardown = self.settings_of_the_call().and_then(|settings| R::finalize(&self.parent, &settings, &cluster));
-        match teardown {
+        let manifest = R::manifest();
+        assert!(manifest.finalizes, "the host does not call finalize: add `.finalizes()` to the manifest");
+        let test = self.completed();
+        let cluster = test.cluster_of_the_call();
+        let teardown = test.settings_of_the_call().and_then(|settings| R::finalize(&test.parent, &settings, &cluster));
+        let answer = match teardown {
             Ok(Teardown { plan, done }) => Answer { answer: call::whole(plan), is_done: done },
             Err(failure) => Answer { answer: Err(failure), is_done: false },
+        };
+        answer.declared_by(&manifest)
+    }
+
+    /// Adds the time of creation, where the test does not say it.
+    fn completed(mut self) -> Self {
+        let created = &mut self.parent.metadata_mut().creation_timestamp;
+        if let Some(now) = self.cluster.now.filter(|_| *created == Time::default()) {
+            *created = now;
         }
+        self
     }
 
     fn cluster_of_the_call(&self) -> crate::cluster::Cluster {
@@ -203,6 +224,15 @@ pub struct Answer {
 
 #[expect(clippy::panic, reason = "a test fails by panicking")]
 impl Answer {
+    /// Fails a test of a plan that the host would refuse.
+    #[track_caller]
+    fn declared_by(self, manifest: &Manifest) -> Self {
+        if let Some(undeclared) = self.answer.as_ref().ok().and_then(|plan| declared::first_undeclared(plan, manifest)) {
+            panic!("the host would refuse the plan: {undeclared}\n{self}");
+        }
+        self
+    }
+
     /// Returns the plan.
     ///
     /// # Panics

@@ -10,6 +10,8 @@ use super::Cluster;
 use crate::host::{Error, Host, Level, keep_log};
 use crate::kind::Kind;
 use crate::manifest::{Manifest, ReadKind};
+use crate::time::Time;
+use crate::typed::fields::set_inside;
 
 /// The objects from which [`crate::Cluster`] reads in native tests.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ struct Stored {
 
 impl Reads {
     pub(crate) fn new(cluster: &Cluster, manifest: Manifest, parent: &Value) -> Self {
-        let mut objects: Vec<Stored> = cluster.objects.iter().map(Stored::new).collect();
+        let mut objects: Vec<Stored> = cluster.objects.iter().map(|object| Stored::new(object, cluster.now)).collect();
         objects.sort_by(|one, other| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
         Self {
             objects,
@@ -131,12 +133,18 @@ impl Host for Reads {
 }
 
 impl Stored {
-    fn new(object: &Value) -> Self {
+    /// An object of which the test does not say when it was created was created at the time of the
+    /// test, if that is known.
+    fn new(object: &Value, now: Option<Time>) -> Self {
+        let mut object = object.clone();
+        if let (Some(now), None) = (now, object.pointer("/metadata/creationTimestamp")) {
+            set_inside(&mut object, "metadata", "creationTimestamp", now.to_second().to_string().into());
+        }
         Self {
-            namespace: text(object, "/metadata/namespace"),
-            name: text(object, "/metadata/name").unwrap_or_default(),
+            namespace: text(&object, "/metadata/namespace"),
+            name: text(&object, "/metadata/name").unwrap_or_default(),
             json: object.to_string().into_bytes(),
-            object: object.clone(),
+            object,
         }
     }
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::{Answer, given};
 use crate::k8s::{ConfigMap, Job, Pod, Secret};
 use crate::{
-    Cluster, ConditionStatus, CustomResource as _, Failure, Manifest, NoSettings, Object, ObservedCondition, OwnerReference,
-    Plan, Reconciler, Result, Strategy, Teardown, Time,
+    ChildKind, Cluster, ConditionStatus, CustomResource as _, Event, Failure, Manifest, NoSettings, Object, ObservedCondition,
+    OwnerReference, Plan, Reconciler, Result, Strategy, Teardown, Time,
 };
 
 /// The answers of the plugin.
@@ -25,6 +25,12 @@ enum Answers {
     Certificate,
     NoCertificate,
     NotReadyFor,
+    Age,
+    Undeclared,
+    KeepsUndeclared,
+    DeclaredStrategy,
+    UndeclaredStrategy,
+    DeletesParent,
 }
 
 #[derive(Deserialize, CustomResource)]
@@ -57,29 +63,34 @@ impl Reconciler for Answering {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        crate::manifest!(Self::Parent).child::<ConfigMap>(Strategy::Apply).read::<Secret>().read::<Pod>()
+        crate::manifest!(Self::Parent)
+            .child::<ConfigMap>(Strategy::Apply)
+            .child_kind(ChildKind::new(Job::KIND, Strategy::CreateOnly).up_to(Strategy::Apply))
+            .child::<Object<CertificateSpec>>(Strategy::Apply)
+            .reads::<Secret>()
+            .reads::<Pod>()
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         match parent.spec.answers {
             Answers::WaitsAndApplies => Ok(Plan::wait("Missing", "it is missing").apply(ConfigMap::new("one"))),
-            Answers::LeavesAndKeeps => Ok(Plan::unchanged().keep(Job::named("one"))),
+            Answers::LeavesAndKeeps => Ok(Plan::keep_children().keep(Job::named("one"))),
             Answers::Metadata => {
                 let metadata = &parent.metadata;
                 let told = json!({"uid": metadata.uid, "namespace": metadata.namespace, "generation": metadata.generation});
-                Ok(Plan::unchanged().status(told))
+                Ok(Plan::keep_children().status(told))
             }
             Answers::Secret => {
                 let secret = cluster.get::<Secret>("login")?;
                 let password = secret.as_ref().and_then(|secret| secret.data().get("password"));
                 let bytes = secret.as_ref().and_then(|secret| secret.data().bytes("key"));
-                Ok(Plan::unchanged().status(json!({"password": password, "key": bytes})))
+                Ok(Plan::keep_children().status(json!({"password": password, "key": bytes})))
             }
             Answers::Pods => {
                 let by_text = cluster.list::<Pod>("app=web")?.len();
                 let by_labels = cluster.in_namespace("default").list::<Pod>([("app", "web")])?.len();
                 let all = cluster.list_all::<Pod>()?.len();
-                Ok(Plan::unchanged().status([by_text, by_labels, all]))
+                Ok(Plan::keep_children().status([by_text, by_labels, all]))
             }
             Answers::Certificate => {
                 let certificate = Object::new("web", CertificateSpec { secret_name: "web-tls".to_owned() });
@@ -92,8 +103,17 @@ impl Reconciler for Answering {
             Answers::NotReadyFor => {
                 let ready = parent.condition("Ready").filter(ObservedCondition::is_false);
                 let lasts = ready.map(|ready| ready.age(cluster.now()).as_secs());
-                Ok(Plan::unchanged().status(lasts))
+                Ok(Plan::keep_children().status(lasts))
             }
+            Answers::Age => {
+                let secret = cluster.get::<Secret>("login")?.and_then(|secret| secret.metadata().creation_timestamp());
+                Ok(Plan::keep_children().status(json!({"age": parent.age(cluster.now()).as_secs(), "secret": secret})))
+            }
+            Answers::Undeclared => Ok(Plan::children([Secret::new("one")])),
+            Answers::KeepsUndeclared => Ok(Plan::no_children().keep(Secret::named("one"))),
+            Answers::DeclaredStrategy => Ok(Plan::children([Job::new("one").strategy(Strategy::Apply)])),
+            Answers::UndeclaredStrategy => Ok(Plan::children([Job::new("one").strategy(Strategy::Recreate)])),
+            Answers::DeletesParent => Ok(Plan::keep_children().delete_parent()),
         }
     }
 }
@@ -173,7 +193,7 @@ fn a_plugin_sees_how_long_a_condition_lasts() {
         status,
         reason: "Testing".to_owned(),
         message: String::new(),
-        last_transition_time: Some(since),
+        last_transition_time: since,
     };
     let lasts = |conditions: Vec<ObservedCondition>| {
         let parent = answering(Answers::NotReadyFor).with_conditions(conditions);
@@ -192,12 +212,74 @@ fn conditions_are_read_from_a_status_of_any_type() {
         count: u32,
     }
     let status = json!({"count": 2, "conditions": [{"type": "Ready", "status": "Unknown"}, {"type": "no status"}, 3]});
-    let object = json!({"metadata": {"name": "it"}, "spec": {}, "status": status});
+    let metadata = json!({"name": "it", "creationTimestamp": "2026-01-01T00:00:00Z"});
+    let object = json!({"metadata": metadata, "spec": {}, "status": status});
     let object: Object<NoSettings, Counted> = serde_json::from_value(object).unwrap();
     assert_eq!(object.status.as_ref().unwrap().count, 2);
     let [ready] = object.conditions().try_into().unwrap();
-    assert_eq!((ready.kind.as_str(), ready.status, ready.last_transition_time), ("Ready", ConditionStatus::Unknown, None));
+    assert_eq!((ready.kind.as_str(), ready.status), ("Ready", ConditionStatus::Unknown));
+    assert_eq!(ready.last_transition_time, object.metadata.creation_timestamp);
     assert_eq!(object.condition("Available"), None);
+}
+
+#[test]
+fn a_status_that_no_plan_has_written_is_none() {
+    #[derive(Debug, Deserialize)]
+    struct Counted {
+        count: u32,
+    }
+    /// The status of somebody else's kind.
+    #[derive(Debug, Deserialize)]
+    struct Issued {
+        conditions: Vec<Value>,
+    }
+    fn status<T: serde::de::DeserializeOwned>(status: &Value) -> serde_json::Result<Option<T>> {
+        let object = json!({"metadata": {"name": "it", "creationTimestamp": null}, "spec": {}, "status": status});
+        serde_json::from_value::<Object<NoSettings, T>>(object).map(|object| object.status)
+    }
+    let of_the_host = json!({"conditions": [{"type": "Ready", "status": "False"}], "observedGeneration": 1});
+    for unwritten in [Value::Null, json!({}), of_the_host.clone()] {
+        assert!(status::<Counted>(&unwritten).unwrap().is_none(), "{unwritten}");
+    }
+    assert_eq!(status::<Counted>(&json!({"count": 2, "conditions": []})).unwrap().unwrap().count, 2);
+    assert!(status::<Counted>(&json!({"other": 2})).is_err());
+    assert_eq!(status::<Issued>(&of_the_host).unwrap().unwrap().conditions.len(), 1);
+    assert_eq!(status::<Value>(&of_the_host).unwrap().unwrap(), of_the_host);
+}
+
+#[test]
+fn what_a_test_does_not_say_was_created_when_the_test_is() {
+    let now: Time = "2026-01-01T00:00:00Z".parse().unwrap();
+    let test = || given::<Answering>(answering(Answers::Age)).at(now).with(Secret::new("login"));
+    assert_eq!(test().reconcile().status(), json!({"age": 0, "secret": "2026-01-01T00:00:00Z"}));
+    let mut older = answering(Answers::Age);
+    older.metadata.creation_timestamp = now - Duration::from_secs(60);
+    assert_eq!(given::<Answering>(older).at(now).reconcile().status(), json!({"age": 60, "secret": null}));
+}
+
+#[test]
+#[should_panic(expected = "add `.child::<Secret>(Strategy::…)` to it")]
+fn a_child_of_a_kind_that_is_not_declared_fails_the_test() {
+    answer(Answers::Undeclared);
+}
+
+#[test]
+#[should_panic(expected = "the manifest does not declare Secret of v1 as a child kind")]
+fn a_kept_child_of_a_kind_that_is_not_declared_fails_the_test() {
+    answer(Answers::KeepsUndeclared);
+}
+
+#[test]
+#[should_panic(expected = "ChildKind::new(Job::KIND, Strategy::CreateOnly).up_to(Strategy::Recreate)")]
+fn a_strategy_that_is_not_declared_fails_the_test() {
+    answer(Answers::DeclaredStrategy).applies_with::<Job>("one", Strategy::Apply);
+    answer(Answers::UndeclaredStrategy);
+}
+
+#[test]
+#[should_panic(expected = "add `.deletes_parent()` to it")]
+fn a_deletion_of_the_parent_that_is_not_declared_fails_the_test() {
+    answer(Answers::DeletesParent);
 }
 
 #[test]
@@ -256,8 +338,12 @@ fn the_names_of_other_frameworks_do_what_is_meant() {
     #![expect(deprecated, reason = "these are the names")]
     let plan = Plan::no_children().child(ConfigMap::new("one")).requeue(Duration::from_secs(300));
     assert_eq!(plan, Plan::children([ConfigMap::new("one")]).requeue_after(Duration::from_secs(300)));
-    let manifest = |manifest: Manifest| manifest.child::<Job>(Strategy::Apply).read::<Secret>();
+    let plan = Plan::keep_children().event(Event::warning("Full", "it is full")).delete_parent();
+    assert_eq!(Plan::unchanged().warning("Full", "it is full").delete_self(), plan);
+    assert_eq!(crate::Error::permanent("no"), Failure::terminal("no"));
+    assert_eq!(answering(Answers::Age).name_any(), "it");
+    let manifest = |manifest: Manifest| manifest.child::<Job>(Strategy::Apply).reads::<Secret>();
     let new = || Manifest::new("it", "1", EverywhereSpec::KIND);
-    assert_eq!(new().owns::<Job>(Strategy::Apply).reads::<Secret>(), manifest(new()));
+    assert_eq!(new().owns::<Job>(Strategy::Apply).read::<Secret>(), manifest(new()));
     assert_eq!(new().owns::<Job>(Strategy::Apply).watches::<Secret>(), manifest(new()));
 }

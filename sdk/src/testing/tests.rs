@@ -58,10 +58,10 @@ impl Reconciler for Reader {
                     None => reads.list_all()?,
                 }
             }
-            Read::Clock => return Ok(Plan::unchanged().status(json!({"found": [cluster.now().to_string()]}))),
+            Read::Clock => return Ok(Plan::keep_children().status(json!({"found": [cluster.now().to_string()]}))),
         };
         log::info("read", &[("count", &found.len().to_string())]);
-        Ok(Plan::unchanged().status(json!({"found": found})))
+        Ok(Plan::keep_children().status(json!({"found": found})))
     }
 
     fn finalize(_: &Reading, _: &NoSettings, _: &Cluster) -> Result<Teardown> {

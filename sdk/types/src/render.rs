@@ -45,7 +45,7 @@ fn key(object: &Object) -> String {
 /// The methods of a view besides those of its fields.
 const OF_VIEWS: [&str; 2] = ["exists", "to_owned"];
 /// The methods of a kind besides those of its fields.
-const OF_KINDS: [&str; 5] = ["as_json", "name", "named", "new", "view"];
+const OF_KINDS: [&str; 8] = ["as_json", "condition", "name", "named", "namespace", "new", "strategy", "view"];
 /// Setters that a kind has for its metadata.
 const METADATA: [&str; 3] = ["annotations", "labels", "namespace"];
 

@@ -7,7 +7,7 @@ use gyre_sdk::{Cluster, Manifest, NoStatus, Object, Plan, Reconciler, Result, St
 use serde::Deserialize;
 use serde_json::json;
 
-#[derive(Deserialize, gyre_sdk::Settings)]
+#[derive(Deserialize, gyre_sdk::Schema)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     #[schema(min_length = 1, default = "Good day.")]

@@ -1,10 +1,10 @@
 //! Has the required setting `greeting`, and writes it into its ConfigMap `<name>`.
 
 use gyre_sdk::k8s::ConfigMap;
-use gyre_sdk::{Cluster, Manifest, NoStatus, Object, Plan, Reconciler, Result, Settings, Strategy};
+use gyre_sdk::{Cluster, Manifest, NoStatus, Object, Plan, Reconciler, Result, Schema, Strategy};
 use serde::Deserialize;
 
-#[derive(Deserialize, Settings)]
+#[derive(Deserialize, Schema)]
 struct Greeting {
     greeting: String,
 }

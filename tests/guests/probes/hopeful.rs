@@ -37,7 +37,7 @@ impl Reconciler for Hopeful {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Hopeful").child::<ConfigMap>(Strategy::Apply).read::<Hope>()
+        gyre_guests::probe("Hopeful").child::<ConfigMap>(Strategy::Apply).reads::<Hope>()
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {

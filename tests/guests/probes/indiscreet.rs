@@ -36,7 +36,7 @@ impl Reconciler for Indiscreet {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Indiscreet").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).read::<Secret>()
+        gyre_guests::probe("Indiscreet").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).reads::<Secret>()
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {

@@ -27,7 +27,9 @@ struct Settings {
 }
 
 impl gyre_sdk::Settings for Settings {
-    const SCHEMA: Option<&'static str> = Some(r#"{"type": "object"}"#);
+    fn schema() -> Option<String> {
+        Some(r#"{"type": "object"}"#.to_owned())
+    }
 }
 
 #[derive(Deserialize)]
@@ -63,7 +65,7 @@ impl Reconciler for Protean {
     type Settings = Settings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Protean").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).read::<ConfigMap>()
+        gyre_guests::probe("Protean").child::<ConfigMap>(Strategy::Apply).child::<Secret>(Strategy::Apply).reads::<ConfigMap>()
     }
 
     fn reconcile(parent: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Plan> {

@@ -36,7 +36,7 @@ impl Reconciler for Reader {
     fn manifest() -> Manifest {
         gyre_guests::probe("Reader")
             .child::<ConfigMap>(Strategy::Apply)
-            .read::<ConfigMap>()
+            .reads::<ConfigMap>()
             .read_kind(ReadKind::of::<Secret>().metadata_only())
     }
 

@@ -3,7 +3,7 @@
 
 use gyre_guests::config_map;
 use gyre_sdk::k8s::ConfigMap;
-use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Settings, Strategy};
+use gyre_sdk::{Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Schema, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ struct Spec {
     text: String,
 }
 
-#[derive(Default, Deserialize, Settings)]
+#[derive(Default, Deserialize, Schema)]
 #[serde(default, deny_unknown_fields)]
 struct Prefix {
     /// Precedes the text.

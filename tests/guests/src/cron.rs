@@ -87,7 +87,7 @@ impl<C: Cron> Reconciler for Probe<C> {
         let requeue = due_time + Duration::from_secs(interval) - now;
         if C::FAULT == Fault::ClaimsRefused && !is_recorded && may_start {
             status.last_schedule_time = Some(due_time);
-            return Ok(Plan::unchanged().status(status).requeue_after(requeue));
+            return Ok(Plan::keep_children().status(status).requeue_after(requeue));
         }
         let mut plan = Plan::no_children().requeue_after(requeue);
         for job in &jobs {

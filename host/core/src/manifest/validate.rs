@@ -48,7 +48,9 @@ pub enum Violation {
     )]
     Name(String),
     /// Two reconcilers of a plugin have the same name.
-    #[error("two reconcilers are called {0:?}: give each a name of its own, because children and fields belong to the name")]
+    #[error(
+        "two reconcilers are called {0:?}: give each a name of its own, in Rust by `manifest!(…).named(\"…\")`, because children and fields belong to the name"
+    )]
     NameTwice(String),
     /// A kind is not written as in Kubernetes.
     #[error("{place} {kind:?} must have {rule}")]

@@ -75,6 +75,7 @@ fn the_reconcilers_of_a_plugin_have_different_names() {
     assert_eq!(validate_all(&[named("one"), named("two")]), Ok(()));
     let twice = validate_all(&[named("one"), named("two"), named("one")]).unwrap_err();
     assert_eq!(twice.problems, [Violation::NameTwice("one".to_owned())]);
+    assert!(twice.to_string().contains("in Rust by `manifest!(…).named(\"…\")`"), "{twice}");
     let invalid = validate_all(&[named("one"), named("No Label")]).unwrap_err();
     assert_eq!(invalid.plugin, "No Label");
 }
