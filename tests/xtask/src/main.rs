@@ -70,9 +70,9 @@ enum Task {
     /// in-memory API server (devcluster).
     ///
     /// Run this after the version of Kubernetes in tests/controlplane/go.mod has changed, and
-    /// commit the changes in host/devcluster/src/builtin/dump. The command starts its own control
-    /// plane, which needs Go. A second run changes nothing.
-    DumpKinds,
+    /// commit the changes in host/devcluster/src. The command starts its own control plane, which
+    /// needs Go. A second run changes nothing.
+    DumpKinds(dump_kinds::Arguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -98,7 +98,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
     match task {
         Task::Dev(_) | Task::Bench(_) => toolchain::ensure(toolchain::Use::Plugins)?,
         Task::Test(_) => toolchain::ensure(toolchain::Use::Everything)?,
-        Task::ControlPlane(_) | Task::Fuzz(_) | Task::DumpKinds => {}
+        Task::ControlPlane(_) | Task::Fuzz(_) | Task::DumpKinds(_) => {}
     }
     match task {
         Task::ControlPlane(arguments) => control_plane::run(arguments),
@@ -115,6 +115,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
             )
         }
         Task::Fuzz(arguments) => fuzz::run(arguments),
-        Task::DumpKinds => dump_kinds::run(),
+        Task::DumpKinds(arguments) => dump_kinds::run(arguments),
     }
 }

@@ -50,6 +50,15 @@ pub(super) fn kinds(dump: &Value) -> BTreeSet<(String, String, String)> {
     kinds
 }
 
+/// Returns the plurals of the resources of a dump that can be listed.
+pub(super) fn listable(dump: &Value, group: &str, name: &str) -> Vec<String> {
+    let list = dump.get(if group.is_empty() { "api" } else { "apis" });
+    let resources = list.and_then(|list| version(list, group, name)?.get("resources")?.as_array());
+    let has_list =
+        |resource: &&Value| resource.get("verbs").and_then(Value::as_array).is_some_and(|verbs| verbs.contains(&json!("list")));
+    resources.into_iter().flatten().filter(has_list).map(|resource| text(resource, "resource").to_owned()).collect()
+}
+
 /// Returns `/api` and `/apis`, or `None` while a version is missing or stale.
 fn aggregated(proxy: &Proxy) -> anyhow::Result<Option<(Value, Value)>> {
     let (api, apis) = (proxy.json("/api", AGGREGATED)?, proxy.json("/apis", AGGREGATED)?);
