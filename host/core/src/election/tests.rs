@@ -252,6 +252,31 @@ fn a_lease_without_a_duration_has_the_configured_duration() {
     test.check(15_000, Input::Answer(RequestResult::Lease(other)), replace(7, "me", i32::MAX, Term::Begins));
 }
 
+/// The claim of the last holder may be as long as any of the known durations.
+#[test]
+fn a_lease_of_a_backup_is_taken_after_the_longest_known_duration() {
+    for (before, in_backup, expected) in [(1, 1, 15_000), (60, 1, 60_000), (1, 60, 60_000)] {
+        let of = |version: u32, holder: &str, duration_seconds: i32| {
+            let mut lease = lease(version, holder, 3);
+            lease.record.duration_seconds = duration_seconds;
+            RequestResult::Lease(lease)
+        };
+        let mut test = ElectorTest::new(Goal::Lead);
+        test.check(0, Input::Tick, READ);
+        let restored = test.waits(0, Input::Answer(of(9, "other", before)));
+        let (mut now, mut input) = (restored, Input::Tick);
+        let taken = loop {
+            (now, input) = match test.0.step(input, at(now)) {
+                READ => (now, Input::Answer(of(7, "", in_backup))),
+                Action::Wait(until) => (u64::try_from(until.as_duration().as_millis()).unwrap() + 1, Input::Tick),
+                action => break action,
+            };
+        };
+        assert_eq!(taken, replace(7, "me", 4, Term::Begins));
+        assert!((expected..=expected + 1).contains(&(now - restored)), "{before}, {in_backup}: {} ms", now - restored);
+    }
+}
+
 #[test]
 fn an_elector_needs_an_identity() {
     assert_eq!(Elector::new(String::new(), Timing::default(), Goal::Lead, 0).unwrap_err(), NoIdentity);

@@ -13,10 +13,12 @@
 //! `--cascade=orphan` removes these while the parent has our finalizer, and such children must
 //! stay.
 
-use super::{
-    ByIdentity, Cause, ChildAction, DesiredSet, Holds, Input, Observed, Plan, PruneAnnotation, Step, cannot_refer, is_owned,
-    names, plan_with, prune, step_for,
-};
+use super::desired::DesiredSet;
+use super::observed::{ByIdentity, Observed};
+use super::prerequisites::Holds;
+use super::prune::{PruneAnnotation, prune};
+use super::step::{Cause, Step};
+use super::{ChildAction, Input, Plan, cannot_refer, is_owned, names, plan_with, step_for};
 use crate::object::ObjectRef;
 use crate::response::Response;
 

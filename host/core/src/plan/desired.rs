@@ -6,11 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::digest::digest_of;
+use super::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX};
 use super::ownership::{Ownership, has_controller_reference, ownership};
-use super::{
-    ChildList, DIGEST_ANNOTATION, Desired, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal,
-    RefusalReason, cannot_refer, digest_of, is_owned,
-};
+use super::refusals::{Refusal, RefusalReason};
+use super::step::Desired;
+use super::{DIGEST_ANNOTATION, Input, OWNER_UID_LABEL, PLUGIN_LABEL, cannot_refer, is_owned};
 use crate::contains::{RepeatedElement, first_repeated_element};
 use crate::generated::{GENERATED_ANNOTATION, MOST_VALUES, Requests};
 use crate::grants::{Outside, Scope, WriteNamespaces};

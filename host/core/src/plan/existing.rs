@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::desired::{Target, kind_not_granted};
 use super::ownership::{Metadata, Owner};
-use super::{
-    Cause, ChildAction, Desired, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Step, Target, apply,
-    desired::kind_not_granted, gone_first, step_for_existing,
-};
+use super::refusals::{Refusal, RefusalReason};
+use super::step::{Cause, Desired, Step};
+use super::{ChildAction, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, apply, gone_first, step_for_existing};
 use crate::grants::Adoption;
 use crate::manifest::Strategy;
 use crate::object::ObjectRef;

@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason};
+use super::refusals::{Refusal, RefusalReason};
+use super::{OWNER_UID_LABEL, PLUGIN_LABEL};
 use crate::object::ObjectRef;
 
 /// Returns the refusal of a child whose marks are missing in the API server's answer to a write.

@@ -15,8 +15,11 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::desired::kind_of;
+use super::observed::ByIdentity;
 use super::ownership::Metadata;
-use super::{ByIdentity, Cause, Input, Plan, Refusal, RefusalReason, Step, Waiting, is_owned, ours_if_wanted};
+use super::refusals::{Refusal, RefusalReason};
+use super::step::{Cause, Step};
+use super::{Input, Plan, Waiting, is_owned, ours_if_wanted};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use crate::response::{Child, DesiredChild};
 

@@ -1,10 +1,90 @@
-//! The refusals of one reconcile, bounded.
+//! Why children are refused; and the refusals of one reconcile, bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Refusal, RefusalReason};
+use serde::Serialize;
+
 use crate::object::ObjectRef;
 use crate::text::cut_owned;
+
+/// Why something desired is not done: a reason of conditions and events, and a label of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum RefusalReason {
+    /// The manifest does not declare the kind.
+    UndeclaredKind,
+    /// The child names a stronger strategy than the manifest declares for its kind.
+    UndeclaredStrategy,
+    /// The operator's configuration does not grant the kind.
+    KindNotGranted,
+    /// The operator's configuration does not grant the namespace.
+    NamespaceNotGranted,
+    /// The manifest does not declare that the plugin deletes parents.
+    UndeclaredParentDeletion,
+    /// The operator's configuration does not grant deletions of parents.
+    ParentDeletionNotGranted,
+    /// The API server does not serve the kind.
+    NotServed,
+    /// The plugin returned something that is not an object that could be written.
+    InvalidChild,
+    /// The name is taken by an object that the parent does not own.
+    ForeignObject,
+    /// Another field manager holds a field. Found when applying.
+    Conflict,
+    /// A field cannot be changed in place. Found when applying.
+    ImmutableField,
+    /// The API server does not accept the object. Found when applying.
+    Rejected,
+    /// The namespace is being deleted, so nothing can be created in it. Found when applying.
+    NamespaceTerminating,
+    /// A webhook removed the labels or the ownerReference of a child. Found when applying.
+    MarksRemoved,
+    /// The parent's list of children that no ownerReference can name is full.
+    ChildListFull,
+    /// Its Namespace or CustomResourceDefinition is among the same children, and is not the
+    /// parent's.
+    PrerequisiteRefused,
+    /// Too many children would be deleted: see [`crate::deletion_guard`]. Found when applying.
+    DeletionHeld,
+    /// A value of a Secret cannot be made, e.g. because its issuer is missing.
+    ValueNotMade,
+}
+
+impl RefusalReason {
+    /// The name in CamelCase.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UndeclaredKind => "UndeclaredKind",
+            Self::UndeclaredStrategy => "UndeclaredStrategy",
+            Self::KindNotGranted => "KindNotGranted",
+            Self::NamespaceNotGranted => "NamespaceNotGranted",
+            Self::UndeclaredParentDeletion => "UndeclaredParentDeletion",
+            Self::ParentDeletionNotGranted => "ParentDeletionNotGranted",
+            Self::NotServed => "NotServed",
+            Self::InvalidChild => "InvalidChild",
+            Self::ForeignObject => "ForeignObject",
+            Self::Conflict => "Conflict",
+            Self::ImmutableField => "ImmutableField",
+            Self::Rejected => "Rejected",
+            Self::NamespaceTerminating => "NamespaceTerminating",
+            Self::MarksRemoved => "MarksRemoved",
+            Self::ChildListFull => "ChildListFull",
+            Self::PrerequisiteRefused => "PrerequisiteRefused",
+            Self::DeletionHeld => "DeletionHeld",
+            Self::ValueNotMade => "ValueNotMade",
+        }
+    }
+}
+
+/// Something desired that will not be done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Refusal {
+    /// The child, if the plugin named one.
+    pub child: Option<ObjectRef>,
+    /// The reason, for programs.
+    pub reason: RefusalReason,
+    /// The reason and the remedy, for people. It names the child.
+    pub message: String,
+}
 
 /// The refusals for one reason that are reported as an Event each. More are reported as one.
 pub const REPORTED_ONE_BY_ONE: usize = 5;

@@ -1,8 +1,10 @@
-use serde_json::json;
+use serde_json::{Map, json};
+use sha2::{Digest, Sha256};
 
+use super::desired::{Identity, identity};
 use super::*;
 use crate::grants::{Adoption, Kinds, Namespaces, WriteNamespaces};
-use crate::manifest::{self, ChildKind, Manifest};
+use crate::manifest::{self, ChildKind, Manifest, Propagation};
 use crate::response::DesiredChild;
 
 mod cases;

@@ -2,7 +2,9 @@
 
 use super::desired::DesiredSet;
 use super::listed::ChildList;
-use super::{Input, Observed, Plan, Step, cannot_refer, is_owned};
+use super::observed::Observed;
+use super::step::Step;
+use super::{Input, Plan, cannot_refer, is_owned};
 
 /// The children that no ownerReference can name and that exist or will be written. The parent has
 /// to list them before the steps of its plan are executed.

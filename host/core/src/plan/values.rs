@@ -7,7 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::desired::{DesiredSet, Target};
-use super::{ByIdentity, Cause, Desired, Input, Plan, Refusal, RefusalReason, Step, apply};
+use super::observed::ByIdentity;
+use super::refusals::{Refusal, RefusalReason};
+use super::step::{Cause, Desired, Step};
+use super::{Input, Plan, apply};
 use crate::generated::{Decision, DigestKey, Inspect, Issuers, Live, Requests, decide};
 use crate::manifest::Strategy;
 
