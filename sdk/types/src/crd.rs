@@ -111,17 +111,7 @@ impl Types {
                 Some(texts) => Shape::Choice(self.choice(owner, field, texts)),
                 None => Shape::Text,
             },
-            "integer" if schema["format"] == "int32" => Shape::Int,
-            "integer" => Shape::Long,
-            "number" => Shape::Number,
-            "boolean" => Shape::Flag,
-            "array" => match self.shape(owner, field, &schema["items"]) {
-                Shape::Object(name) => Shape::Objects(name),
-                Shape::Choice(name) => Shape::Choices(name),
-                Shape::Text => Shape::Texts,
-                Shape::Int | Shape::Long => Shape::Longs,
-                _ => Shape::Json,
-            },
+            "array" => self.shape(owner, field, &schema["items"]).listed(),
             "object" if schema["properties"].is_object() => {
                 let name = self.free(&format!("{owner}{}", camel(field)));
                 let object = self.object(&name, schema);
@@ -135,7 +125,7 @@ impl Types {
                     _ => Shape::Json,
                 }
             }
-            _ => Shape::Json,
+            _ => Shape::of_scalar(schema).unwrap_or(Shape::Json),
         }
     }
 

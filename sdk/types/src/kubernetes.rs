@@ -142,17 +142,7 @@ impl Reached<'_> {
                 Some(texts) => Shape::Choice(self.choice(owner, field, texts)),
                 None => Shape::Text,
             },
-            "integer" if schema["format"] == "int32" => Shape::Int,
-            "integer" => Shape::Long,
-            "number" => Shape::Number,
-            "boolean" => Shape::Flag,
-            "array" => match self.shape(owner, field, &schema["items"]) {
-                Shape::Object(name) => Shape::Objects(name),
-                Shape::Choice(name) => Shape::Choices(name),
-                Shape::Text => Shape::Texts,
-                Shape::Int | Shape::Long => Shape::Longs,
-                _ => Shape::Json,
-            },
+            "array" => self.shape(owner, field, &schema["items"]).listed(),
             "object" if schema["additionalProperties"].is_object() => {
                 // A map from a choice to a text is a map of texts.
                 let elements = &schema["additionalProperties"];
@@ -164,7 +154,7 @@ impl Reached<'_> {
                     _ => Shape::Json,
                 }
             }
-            _ => Shape::Json,
+            _ => Shape::of_scalar(schema).unwrap_or(Shape::Json),
         }
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde_json::Value;
+
 /// The types of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
@@ -101,6 +103,30 @@ pub enum Shape {
     ByteMap,
     /// Objects of this type by key.
     ObjectMap(String),
+}
+
+impl Shape {
+    /// Returns the shape of an integer, a number or a boolean, `None` for other types.
+    pub(crate) fn of_scalar(schema: &Value) -> Option<Self> {
+        match schema["type"].as_str()? {
+            "integer" if schema["format"] == "int32" => Some(Self::Int),
+            "integer" => Some(Self::Long),
+            "number" => Some(Self::Number),
+            "boolean" => Some(Self::Flag),
+            _ => None,
+        }
+    }
+
+    /// Returns the shape of a list of this.
+    pub(crate) fn listed(self) -> Self {
+        match self {
+            Self::Object(name) => Self::Objects(name),
+            Self::Choice(name) => Self::Choices(name),
+            Self::Text => Self::Texts,
+            Self::Int | Self::Long => Self::Longs,
+            _ => Self::Json,
+        }
+    }
 }
 
 /// A set of texts.
