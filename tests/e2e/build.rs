@@ -27,7 +27,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
 }
 
 /// The arguments of `gyre build` and of tests/plugin-build result in the same file, in two target
-/// folders, and whatever the environment says.
+/// folders, and do not depend on the environment.
 #[test]
 fn the_same_source_is_built_to_the_same_bytes_as_the_plugins_of_this_repository() {
     let folder = tempfile::tempdir().unwrap();

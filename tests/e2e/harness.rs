@@ -636,7 +636,7 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
 }
 
-/// The definition of a kind of `guests.gyre.dev/v1`, of objects of whatever form.
+/// The definition of a kind of `guests.gyre.dev/v1`, whose objects may have any fields.
 pub(crate) fn definition(kind: &str, plural: &str) -> String {
     let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
     json!({

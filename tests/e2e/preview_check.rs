@@ -4,11 +4,10 @@
 //! and when the test is done with the host. Three laws are checked against the audit log:
 //!
 //! 1. To each object of the plan, the first thing that the host does is the first of the plan.
-//! 2. Until somebody else changes something of the test's, the host does nothing to objects that
-//!    are not of the plan; and if nobody does, it
-//!    does all of the plan.
-//! 3. In the end nothing is left to do: render's plan is empty, and so it is for hosts beside
-//!    others, and whatever became of them before.
+//! 2. Until somebody else changes an object of the test, the host does nothing to objects that are
+//!    not of the plan. If nobody does, it does all of the plan.
+//! 3. In the end nothing is left to do: render's plan is empty, also for hosts beside others, and
+//!    for those that were stopped before.
 //!
 //! What is absent: actions that a host has begun while render reads the cluster, because the
 //! preview would contain half of them; objects of other tests, and cluster-scoped objects; bodies
@@ -229,8 +228,8 @@ impl PreviewCheck {
             .collect()
     }
 
-    /// With what hosts and others wrote, in its order, and the time when the test applied something
-    /// anew.
+    /// Compares a prediction with the writes of hosts and others, in their order. `next` is the time
+    /// when the test applied something again.
     fn compare_with(
         &self,
         prediction: &Prediction,

@@ -223,7 +223,7 @@ impl World {
         Ok(())
     }
 
-    /// The settings of the mount of a plugin; `None` if there is none.
+    /// The settings of the mount of a plugin; `None` if it is not mounted.
     pub fn settings_of(&self, plugin: &str) -> Option<Value> {
         let mount = self.programs.iter().find(|program| *program.name == *plugin)?;
         serde_json::from_slice(&mount.settings).ok()

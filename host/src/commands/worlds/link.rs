@@ -22,7 +22,8 @@ impl Link {
         Self { world, output, requests: Mutex::new(requests), failed: Mutex::default() }
     }
 
-    /// The next request, or why it is none. `None` if there will be no other.
+    /// Waits for the next request, or the reason why a line is no request. `None` if no more
+    /// will come.
     pub(super) fn next(&self) -> Option<Result<Request, String>> {
         if self.failed.lock().is_some() {
             return None;

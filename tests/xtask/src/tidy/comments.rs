@@ -14,7 +14,7 @@ const MAX_COLUMNS: usize = 100;
 const TEXT: &str = "```text";
 
 /// The first words of relative clauses.
-const RELATIVE: [&str; 6] = ["What ", "Whoever ", "Whatever ", "That which ", "Those that ", "Those of "];
+const RELATIVE: [&str; 7] = ["What ", "Which ", "Whoever ", "Whatever ", "That which ", "Those that ", "Those of "];
 
 /// First words that suit a field, e.g. `Whether the mount adopts children`, but not a function.
 const OF_FIELDS: [&str; 2] = ["Whether ", "How "];
