@@ -255,7 +255,7 @@ fn a_lease_without_a_duration_has_the_configured_duration() {
 /// The claim of the last holder may be as long as any of the known durations.
 #[test]
 fn a_lease_of_a_backup_is_taken_after_the_longest_known_duration() {
-    for (before, in_backup, expected) in [(1, 1, 15_000), (60, 1, 60_000), (1, 60, 60_000)] {
+    for (before, in_backup, expected) in [(10, 1, 15_000), (60, 1, 60_000), (10, 60, 60_000)] {
         let of = |version: u32, holder: &str, duration_seconds: i32| {
             let mut lease = lease(version, holder, 3);
             lease.record.duration_seconds = duration_seconds;

@@ -200,6 +200,9 @@ fn the_end_of_a_step_decides_whether_its_namespace_is_ours() {
     let Some(inner) = base.wants([within("n", config_map("a", "x"))]).plan().steps.pop() else { panic!("no creation") };
     let create = Step::Create { desired: desired.clone() };
     let apply = Step::Apply { desired: desired.clone(), uid: "u".to_owned(), cause: Cause::DesiredChanged };
+    let adopt = Step::Apply { desired: desired.clone(), uid: "u".to_owned(), cause: Cause::Adopted };
+    let label =
+        Step::Label { child: desired.child.clone(), uid: "u".to_owned(), labels: BTreeMap::new(), owner_references: None };
     let replace = Step::Replace {
         desired,
         uid: "u".to_owned(),
@@ -210,6 +213,8 @@ fn the_end_of_a_step_decides_whether_its_namespace_is_ours() {
     for (step, free) in [
         (&create, vec![StepEnd::Done]),
         (&apply, vec![StepEnd::Done, StepEnd::Refused, StepEnd::Failed]),
+        (&adopt, vec![StepEnd::Done]),
+        (&label, vec![StepEnd::Done, StepEnd::Refused, StepEnd::Failed]),
         (&replace, vec![StepEnd::Done, StepEnd::Refused]),
     ] {
         for end in [StepEnd::Done, StepEnd::Refused, StepEnd::Waits, StepEnd::Gone, StepEnd::Failed] {
