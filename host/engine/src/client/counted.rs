@@ -1,13 +1,11 @@
 //! The counters and the time limit of all requests.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
 use kube::client::Body;
-use tower_service::Service;
+use tower::util::service_fn;
 
 use crate::client::connection::{Connection, ResponseBody};
 use crate::client::incoming::Incoming;
@@ -38,7 +36,8 @@ pub(crate) fn counted(
 ) -> Connection {
     let (namespace, transport) = (connection.default_namespace().to_owned(), connection.transport());
     let (metrics, api_server) = (Arc::clone(metrics), Arc::clone(api_server));
-    Connection::new(Counted { inner: connection, metrics, api_server, host: host.into() }, namespace).over(transport)
+    let counted = Counted { inner: connection, metrics, api_server, host: host.into() };
+    Connection::new(service_fn(move |request| counted.clone().send(request)), namespace).over(transport)
 }
 
 #[derive(Clone)]
@@ -70,20 +69,6 @@ impl Counted {
     }
 }
 
-impl Service<Request<Body>> for Counted {
-    type Response = Response<Incoming<ResponseBody>>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<ResponseBody>>, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        Box::pin(self.clone().send(request))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use kube::Client;
@@ -93,29 +78,14 @@ mod tests {
     use crate::telemetry::metrics::Form;
 
     fn client(status: Option<u16>) -> (Client, Arc<Metrics>, Arc<ApiServerHealth>) {
-        #[derive(Clone)]
-        struct Server(Option<u16>);
-        impl Service<Request<Body>> for Server {
-            type Response = Response<Body>;
-            type Error = BoxError;
-            type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
-
-            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-                Poll::Ready(Ok(()))
+        let server = service_fn(move |_| async move {
+            match status {
+                Some(status) => Ok::<_, BoxError>(Response::builder().status(status).body(Body::from(b"{}".to_vec()))?),
+                None => std::future::pending().await,
             }
-
-            fn call(&mut self, _: Request<Body>) -> Self::Future {
-                let status = self.0;
-                Box::pin(async move {
-                    match status {
-                        Some(status) => Ok(Response::builder().status(status).body(Body::from(b"{}".to_vec()))?),
-                        None => std::future::pending().await,
-                    }
-                })
-            }
-        }
+        });
         let (metrics, api_server) = (Arc::new(Metrics::default()), Arc::default());
-        let connection = Connection::new(Server(status), "default");
+        let connection = Connection::new(server, "default");
         let client = counted(connection, &metrics, &api_server, "10.0.0.1:443".to_owned()).client();
         (client, metrics, api_server)
     }

@@ -1,15 +1,14 @@
 //! Clients for one purpose each: the headers of a request, and whether it may be sent.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
-use tower_service::Service;
+use tower::util::service_fn;
 
 use crate::client::connection::{Connection, ResponseBody, boxed};
 use crate::client::incoming::Incoming;
@@ -88,7 +87,7 @@ impl Outgoing {
 
     fn client(self) -> Client {
         let namespace = self.inner.default_namespace().to_owned();
-        Client::new(self, namespace)
+        Client::new(service_fn(move |request| self.clone().send(request)), namespace)
     }
 
     async fn send(self, mut request: Request<Body>) -> Result<Response<Incoming<ResponseBody>>, BoxError> {
@@ -127,20 +126,6 @@ impl Outgoing {
             }
             _ => Ok(response.map(Incoming::as_it_is)),
         }
-    }
-}
-
-impl Service<Request<Body>> for Outgoing {
-    type Response = Response<Incoming<ResponseBody>>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<ResponseBody>>, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        Box::pin(self.clone().send(request))
     }
 }
 
@@ -219,34 +204,27 @@ fn with_retry_after(response: Response<ResponseBody>) -> Response<ResponseBody> 
 mod tests {
     use std::time::Duration;
 
+    use bytes::Bytes;
+    use http_body::Frame;
+    use http_body_util::StreamBody;
     use parking_lot::Mutex;
 
     use super::*;
     use crate::leadership::claim::ClaimSender;
+    use crate::restores::Restores;
 
     fn server(code: u16, retry_after: Option<&'static str>) -> (Connection, Arc<Mutex<Vec<Request<Body>>>>) {
-        #[derive(Clone)]
-        struct Server(u16, Option<&'static str>, Arc<Mutex<Vec<Request<Body>>>>);
-        impl Service<Request<Body>> for Server {
-            type Response = Response<Body>;
-            type Error = BoxError;
-            type Future = std::future::Ready<Result<Response<Body>, BoxError>>;
-
-            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-                Poll::Ready(Ok(()))
+        let requests = Arc::<Mutex<Vec<Request<Body>>>>::default();
+        let received = Arc::clone(&requests);
+        let server = service_fn(move |request| {
+            received.lock().push(request);
+            let mut response = Response::builder().status(code);
+            if let Some(seconds) = retry_after {
+                response = response.header(RETRY_AFTER, seconds);
             }
-
-            fn call(&mut self, request: Request<Body>) -> Self::Future {
-                self.2.lock().push(request);
-                let mut response = Response::builder().status(self.0);
-                if let Some(seconds) = self.1 {
-                    response = response.header(RETRY_AFTER, seconds);
-                }
-                std::future::ready(Ok(response.body(Body::from(b"slow down".to_vec())).unwrap()))
-            }
-        }
-        let requests = Arc::default();
-        (Connection::new(Server(code, retry_after, Arc::clone(&requests)), "default"), requests)
+            std::future::ready(response.body(Body::from(b"slow down".to_vec())))
+        });
+        (Connection::new(server, "default"), requests)
     }
 
     async fn send(client: &Client, method: Method, uri: &str) -> Result<String, kube::Error> {
@@ -271,23 +249,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_leaders_read_is_given_up_with_the_claim() {
-        #[derive(Clone)]
-        struct Silence;
-        impl Service<Request<Body>> for Silence {
-            type Response = Response<Body>;
-            type Error = BoxError;
-            type Future = std::future::Pending<Result<Response<Body>, BoxError>>;
-
-            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-                Poll::Ready(Ok(()))
-            }
-
-            fn call(&mut self, _: Request<Body>) -> Self::Future {
-                std::future::pending()
-            }
-        }
+        let silence = service_fn(|_| std::future::pending::<Result<Response<Body>, BoxError>>());
         let (holder, claim) = ClaimSender::new();
-        let client = fenced(&Connection::new(Silence, "default"), &claim);
+        let client = fenced(&Connection::new(silence, "default"), &claim);
         let patience = Duration::from_secs(3600);
         assert!(
             tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.is_err(),
@@ -360,6 +324,33 @@ mod tests {
             lists.end();
             assert_eq!(lists.asked().is_some(), begins_list, "{asked}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_expires_if_the_cluster_has_been_restored_since_its_list_was_requested() {
+        let server = service_fn(|request: Request<Body>| {
+            let body = if is_watch(&request) {
+                boxed(StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, BoxError>>()))
+            } else {
+                boxed(Body::empty())
+            };
+            std::future::ready(Ok::<_, BoxError>(Response::new(body)))
+        });
+        let restores = Restores::default();
+        let connection = Connection::new(server, "default").with_restores(restores.clone());
+        let client = for_watch(&connection, Projection::Whole, &Arc::default(), &Arc::default());
+        let a_while = Duration::from_secs(60);
+        let list = async || send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
+        let watch = async || {
+            let sent = send(&client, Method::GET, "/api/v1/pods?watch=true&resourceVersion=7");
+            tokio::time::timeout(a_while, sent).await.ok().map(|text| text.unwrap().contains("Expired"))
+        };
+        list().await;
+        assert_eq!(watch().await, None, "there is nothing to receive");
+        restores.report();
+        assert_eq!(watch().await, Some(true), "it begins after the restore, with the version of the list before");
+        list().await;
+        assert_eq!(watch().await, None);
     }
 
     #[tokio::test]

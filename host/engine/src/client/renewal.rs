@@ -4,7 +4,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -13,7 +12,7 @@ use kube::client::Body;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use tower_service::Service;
+use tower::util::service_fn;
 use tracing::{info, warn};
 
 use crate::client::connection::{Connection, ResponseBody};
@@ -44,14 +43,18 @@ where
 {
     let (namespace, fingerprint) = (config.default_namespace.clone(), fingerprint(&config));
     let api_server = config.cluster_url.clone();
-    let renewal = Renewal {
+    let renewal = Arc::new(Renewal {
         api_server,
         arrives_within,
         current: RwLock::new(connection(config, arrives_within)?),
         read: Box::new(move || -> Reading { Box::pin(read()) }),
         last: Mutex::new(LastReading { at: None, fingerprint }),
+    });
+    let send = move |request| {
+        let renewal = Arc::clone(&renewal);
+        async move { renewal.send(request).await }
     };
-    Ok(Connection::new(Renewed(Arc::new(renewal)), namespace))
+    Ok(Connection::new(service_fn(send), namespace))
 }
 
 struct Renewal {
@@ -142,24 +145,6 @@ fn fingerprint(config: &Config) -> u64 {
     // A `Value` has sorted keys; those of the hash maps in `auth` are in random order.
     let auth = serde_json::to_value(auth).unwrap_or_default().to_string();
     crate::fingerprint::fingerprint(&(&config.root_cert, auth, contents))
-}
-
-#[derive(Clone)]
-struct Renewed(Arc<Renewal>);
-
-impl Service<Request<Body>> for Renewed {
-    type Response = Response<ResponseBody>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let renewal = Arc::clone(&self.0);
-        Box::pin(async move { renewal.send(request).await })
-    }
 }
 
 #[cfg(test)]

@@ -7,18 +7,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::{Request, Uri};
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::SocksV5;
-use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
 use kube::client::{Body, ConfigExt as _};
 use tower::ServiceBuilder;
+use tower::util::service_fn;
 use tower_service::Service;
 
 use crate::client::connection::Connection;
@@ -89,30 +89,12 @@ where
         .option_layer(config.auth_layer()?)
         .layer(config.base_uri_layer())
         .layer(config.extra_headers_layer()?)
-        .service(Connections(connections));
+        .service(service_fn(move |request: Request<Body>| {
+            let claim = request.extensions().get::<Claim>().cloned();
+            let sent = connections.request(request.map(|inner| Claimed { inner, claim }));
+            async move { Ok::<_, BoxError>(sent.await?) }
+        }));
     Ok(Connection::new(service, config.default_namespace.clone()))
-}
-
-#[derive(Clone)]
-struct Connections<C>(legacy::Client<C, Claimed<Body>>);
-
-impl<C> Service<Request<Body>> for Connections<C>
-where
-    C: Connect + Clone + Send + Sync + 'static,
-{
-    type Response = Response<Incoming>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let claim = request.extensions().get::<Claim>().cloned();
-        let sent = self.0.request(request.map(|inner| Claimed { inner, claim }));
-        Box::pin(async move { Ok(sent.await?) })
-    }
 }
 
 /// A body that is polled immediately before it is sent. Without the claim, the connection is

@@ -1,15 +1,13 @@
 //! Elections against devcluster, in simulated time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use gyre_core::election::Timing;
 use gyre_devcluster::{Cluster, Service, cluster};
-use http::{Request, Response};
+use http::Request;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Patch, PatchParams};
 use kube::client::Body;
@@ -18,6 +16,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use tower::ServiceExt as _;
+use tower::util::service_fn;
 
 use super::{Drains, Election, Leaders, MountClaims, MountElection, Options, Release};
 use crate::clock::Clock;
@@ -28,31 +28,19 @@ use crate::telemetry::metrics::Metrics;
 /// Longer than requests take, and shorter than any wait.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// A network that can be cut off, so that requests get no answer.
-#[derive(Clone)]
-struct Network {
-    inner: Service,
-    is_cut_off: Arc<AtomicBool>,
-}
-
-impl tower_service::Service<Request<Body>> for Network {
-    type Response = Response<gyre_devcluster::service::Body>;
-    type Error = gyre_devcluster::service::BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (mut inner, is_cut_off) = (self.inner.clone(), self.is_cut_off.load(Ordering::Relaxed));
-        Box::pin(async move {
+/// A client over a network that can be cut off, so that requests get no answer.
+fn client(service: &Service, is_cut_off: &Arc<AtomicBool>) -> Client {
+    let (service, is_cut_off) = (service.clone(), Arc::clone(is_cut_off));
+    let send = move |request: Request<Body>| {
+        let (service, is_cut_off) = (service.clone(), is_cut_off.load(Ordering::Relaxed));
+        async move {
             if is_cut_off {
                 std::future::pending::<()>().await;
             }
-            inner.call(request).await.map_err(Into::into)
-        })
-    }
+            service.oneshot(request).await
+        }
+    };
+    Client::new(service_fn(send), "default")
 }
 
 fn service() -> Service {
@@ -89,10 +77,9 @@ impl Host {
     }
 
     fn start_unready(service: &Service, identity: &str, ready: impl Future<Output = ()> + Send + 'static) -> Self {
-        let network = Network { inner: service.clone(), is_cut_off: Arc::default() };
-        let is_cut_off = Arc::clone(&network.is_cut_off);
+        let is_cut_off = Arc::default();
         let metrics = Arc::new(Metrics::default());
-        let client = Client::new(network, "default");
+        let client = client(service, &is_cut_off);
         let options = options(identity);
         let restores = options.restores.clone();
         let (claim, election, release) = Election::start(&client, options, Box::pin(ready), Arc::clone(&metrics)).unwrap();

@@ -49,25 +49,13 @@ impl Server {
     }
 }
 
-impl tower_service::Service<http::Request<Body>> for Server {
-    type Response = http::Response<Body>;
-    type Error = kube::Error;
-    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
-        std::task::Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        Box::pin(self.clone().answer(request))
-    }
-}
-
 /// An inventory whose changes are being written, and control of the server's answers.
 fn written_inventory() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
     let (writes, receiver) = watch::channel(Writes::Unanswered);
     let place = Place { namespace: "home".to_owned(), name: "it-inventory".to_owned() };
-    let inventory = std::sync::Arc::new(Inventory::new(Client::new(Server(receiver), "default"), Some(place)));
+    let server = Server(receiver);
+    let client = Client::new(tower::util::service_fn(move |request| server.clone().answer(request)), "default");
+    let inventory = std::sync::Arc::new(Inventory::new(client, Some(place)));
     tokio::spawn({
         let inventory = std::sync::Arc::clone(&inventory);
         async move { inventory.write_changes(&Claim::always()).await }
