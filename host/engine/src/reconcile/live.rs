@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gyre_core::outcome::{Changed, Outcome};
 use gyre_core::plan::{ChildList, LARGEST_LIST};
+use gyre_core::queue::RECHECK;
 use gyre_core::response::Response;
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
@@ -99,6 +100,9 @@ impl Run<'_> {
         } else if self.report.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
             // There may never be a reconcile without changes.
             self.shorten_list(&parent.children, &list).await;
+        } else if parent.children.without(&list) != ChildList::default() {
+            // A write that changes no value causes no reconcile.
+            self.report.requeue_after(RECHECK);
         }
     }
 
