@@ -209,7 +209,7 @@ impl Run<'_> {
 
 fn step_end(done: &Result<StepResult, Problem>) -> StepEnd {
     match done {
-        Ok(StepResult::Wrote | StepResult::Nothing) => StepEnd::Done,
+        Ok(StepResult::Wrote | StepResult::Nothing | StepResult::Unseen) => StepEnd::Done,
         Ok(StepResult::Refused(_) | StepResult::Unmarked(..) | StepResult::RefusedFor(..)) => StepEnd::Refused,
         Ok(StepResult::Waits(_) | StepResult::Requeue(..)) => StepEnd::Waits,
         Err(problem) if matches!(problem.kind, ProblemKind::Stale | ProblemKind::NotFound) => StepEnd::Gone,

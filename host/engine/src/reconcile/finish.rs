@@ -46,7 +46,7 @@ impl Run<'_> {
         self.count_problems();
         let published = if self.report.is_stale(&retries) { Changed::No } else { self.queue_events(&response) };
         self.leave_trail(published);
-        let has_settled = self.report.requeue.is_none();
+        let has_settled = self.report.requeue.is_none() && self.report.saw_all_children;
         let asked = [response.requeue_after, due].into_iter().flatten().min();
         let asked = requeue_after(asked, self.active.program.policy.requeue_floor);
         let Self { mount, observed, mut state, report, .. } = self;

@@ -24,6 +24,8 @@ pub(crate) struct ReconcileReport {
     /// The host's own events, besides problems and refusals.
     pub(crate) host_events: Vec<Event>,
     pub(crate) released: bool,
+    /// False if the cache lacked a child, so that its deletion would restore the same inputs.
+    pub(crate) saw_all_children: bool,
     pub(crate) failures: u32,
 }
 
@@ -38,6 +40,7 @@ impl ReconcileReport {
             problem: None,
             host_events: Vec::new(),
             released: false,
+            saw_all_children: true,
             failures,
         }
     }
@@ -51,6 +54,7 @@ impl ReconcileReport {
         match done {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
             Ok(StepResult::Nothing) => {}
+            Ok(StepResult::Unseen) => self.saw_all_children = false,
             Ok(StepResult::Refused(refusal) | StepResult::Unmarked(refusal, _)) => self.refusals.add(refusal),
             Ok(StepResult::RefusedFor(delay, refusal)) => {
                 self.requeue_after(delay);

@@ -56,6 +56,8 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 pub(crate) enum StepResult {
     Wrote,
     Nothing,
+    /// The child exists as desired, but the cache does not show it yet.
+    Unseen,
     Refused(Refusal),
     /// Refused, because the object with this UID was stored without the marks of a child.
     Unmarked(Refusal, String),

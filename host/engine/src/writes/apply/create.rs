@@ -95,10 +95,13 @@ impl Applier<'_> {
         let (object, live) = parsed(live, child)?;
         let unmarked = self.refused.unmarked(child);
         match plan::on_existing(input, desired, &live, unmarked, |uid| self.parents.may_exist(uid)) {
-            Existing::Nothing => Ok(StepResult::Nothing),
+            Existing::Nothing => Ok(StepResult::Unseen),
             Existing::Wait(message) => Ok(StepResult::Requeue(LOOK_AGAIN_AFTER, message)),
             Existing::Refuse(refusal) => Ok(StepResult::Refused(refusal)),
-            Existing::Step(step) => self.change(&step, Some(object.as_ref())).await,
+            Existing::Step(step) => match self.change(&step, Some(object.as_ref())).await? {
+                StepResult::Nothing => Ok(StepResult::Unseen),
+                result => Ok(result),
+            },
         }
     }
 }
