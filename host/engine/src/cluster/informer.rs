@@ -53,11 +53,11 @@ pub enum Origin {
 /// An event for subscribers.
 #[derive(Clone, Debug)]
 pub enum WatchEvent {
-    /// The object is new or has changed.
+    /// The object is new or has changed, or a list shows it.
     Stored {
         /// The current object.
         object: SharedObject,
-        /// The object before.
+        /// The object before; the same one if a list shows it unchanged.
         previous: Option<SharedObject>,
         /// The origin.
         origin: Origin,
@@ -458,9 +458,13 @@ impl Shared {
             Origin::Watch => self.store.apply(Arc::clone(&object)),
             Origin::List => self.store.list_item(Arc::clone(&object)),
         };
-        if let Change::Stored { previous } = change {
-            self.notify_subscribers(&WatchEvent::Stored { object, previous, origin });
-        }
+        let previous = match (change, origin) {
+            (Change::Stored { previous }, _) => previous,
+            // A restore from a backup may have undone a write whose event had not come yet.
+            (Change::Nothing, Origin::List) => Some(Arc::clone(&object)),
+            (Change::Nothing, Origin::Watch) => return,
+        };
+        self.notify_subscribers(&WatchEvent::Stored { object, previous, origin });
     }
 
     /// Returns the parsed object. An unreadable one is ignored, and does not stop the watch.

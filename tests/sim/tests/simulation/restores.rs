@@ -10,7 +10,7 @@ use gyre_sim::script::{self, Author};
 use gyre_sim::{Plugins, World, simulate};
 
 use crate::faults::{QUIET, late_caches};
-use crate::seeds::{Tried, try_seeds};
+use crate::seeds::{Tried, try_each, try_seeds};
 use crate::storms::settle;
 
 const ACTIONS: u64 = 15;
@@ -80,4 +80,12 @@ fn the_host_converges_after_its_cluster_was_restored_from_a_backup() {
 fn a_host_with_a_lease_misses_no_change_after_a_restore() {
     let plugins = Plugins::all();
     try_seeds("restores with a Lease", 20, |seed| restored(&plugins, seed, Lease::Held));
+}
+
+/// A backup undid the release of a parent whose deletion the cache had not seen: a list that shows
+/// it as it was must lead to a reconcile.
+#[test]
+fn a_write_is_repeated_that_a_restore_undid_before_its_event_came() {
+    let plugins = Plugins::all();
+    try_each("restores that undid a write", 52..=52, |seed| restored(&plugins, seed, Lease::Held));
 }
