@@ -1,23 +1,25 @@
-//! Runs a Job that writes the message of an Echo, once for each message.
+//! Runs a Job that writes the message of an Echo, once for each new message.
 //!
 //! An Echo has one Job, which is never changed. When the Job has finished, with success or not, the
 //! status records the result and the generation of the Echo, so that the message is not written
-//! again when the Job is deleted. A new message is a new generation, which has no record. So the
-//! record and the Job decide:
+//! again when the Job is deleted. A new message is a new generation, which has no record, also if
+//! it is the message before last. So the record and the Job decide:
 //!
 //! ```text
-//!   the Job               no record of this generation       recorded
-//!   ───────────────────   ────────────────────────────────   ────────
-//!   does not exist        Running: it is created             Finished
-//!   is for this message   Running until it has finished,     Finished
-//!                         then Finished, which is recorded
-//!   is for another one    Outdated until it is deleted       Finished
+//!   the Job                   no record of this generation        recorded
+//!   ───────────────────────   ─────────────────────────────────   ────────
+//!   does not exist            Unfinished: it is created           Finished
+//!   is for this message       Unfinished until it has finished,   Finished
+//!                             then Finished, which is recorded
+//!   is for an earlier one     Outdated                            Finished
 //! ```
 //!
-//! An outdated Job is deleted by people, when they do not need its log any more. A Job that is
-//! deleted before it has finished is created again.
+//! The last cell is for completeness: a generation is recorded from its own Job. Outdated ends when
+//! people delete the Job, whose log they may still need, or give the Echo the message of the Job
+//! again. A Job that is deleted before its result is recorded is created again.
 //!
-//! What is absent: retries. A Job that has failed does not run again for the same message.
+//! What is absent: retries. Kubernetes retries the Pods of a Job (`backoffLimit`), and a Job that
+//! has failed does not run again for the same message.
 
 use echo_pod::Settings;
 use gyre_sdk::k8s::{Job, JobSpec};
@@ -32,7 +34,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "mmontes.io", version = "v1alpha1", kind = "Echo", short_name = "ec", status = EchoStatus)]
 #[resource(
-    conditions = "Ready: False if the Job has failed, or is for an earlier message and has to be deleted; otherwise True, also before and after the Job exists. Complete: True once the Job has written the message."
+    conditions = "Ready: False if the Job has failed, even if it has been deleted since, or if it is for an earlier message and has to be deleted; otherwise True, also before the Job exists. Complete: True once the Job has written the message."
 )]
 #[resource(column("Message", ".spec.message"), condition("Ready"), condition("Complete"), column("Job", ".status.job"), age)]
 pub struct EchoSpec {
@@ -43,7 +45,7 @@ pub struct EchoSpec {
 /// The status of an Echo, without the conditions.
 #[derive(Debug, Default, Deserialize, Serialize, Schema)]
 pub struct EchoStatus {
-    /// The name of the Job, for people.
+    /// The name of the Job, for people and scripts.
     #[serde(skip_deserializing)]
     job: String,
     /// The last run that has finished. It is not repeated when its Job is deleted.
@@ -86,18 +88,18 @@ impl Reconciler for EchoReconciler {
     fn reconcile(echo: &Echo, settings: &Settings, cluster: &Cluster) -> Result<Plan> {
         let name = dns_label(echo.name());
         // A Job of somebody else with this name is no child, so it is not found here. The host
-        // leaves it alone, and reports that the Echo cannot have its Job (`ForeignObject`).
+        // leaves it alone, and sets `Ready` to False with the reason `ForeignObject`.
         let job = cluster.child::<Job>(&name)?;
         let state = State::of(echo, job.as_ref());
 
         let plan = match state {
             // The Job is created. One that exists is not touched: the strategy is `CreateOnly`.
-            State::Running => Plan::children([job_of(echo, &name, settings)]),
+            State::Unfinished => Plan::children([job_of(echo, &name, settings)]),
             // The Job stays if it exists, and is not created if it does not.
             State::Outdated | State::Finished(_) => Plan::no_children().keep(Job::named(&name)),
         };
         let ready = match &job {
-            Some(job) if state == State::Running && has_controller(job) => may_be_deleted(&name),
+            Some(job) if state == State::Unfinished && has_controller(job) => may_be_deleted(&name, echo.name()),
             _ => state.ready(&name),
         };
         let complete = state.complete(&ready.condition);
@@ -110,8 +112,8 @@ impl Reconciler for EchoReconciler {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The Job has not finished, or does not exist yet.
-    Running,
-    /// The Job is for another message. Whether it has finished does not matter.
+    Unfinished,
+    /// The Job is for an earlier message. Whether it has finished does not matter.
     Outdated,
     /// The Job has finished. It may have been deleted since.
     Finished(RunResult),
@@ -119,17 +121,17 @@ enum State {
 
 impl State {
     fn of(echo: &Echo, job: Option<&Job>) -> Self {
-        let run_of_this_generation = recorded(echo).filter(|run| run.generation == echo.metadata.generation);
+        let run_of_this_generation = run_in_status(echo).filter(|run| run.generation == echo.metadata.generation);
         if let Some(run) = run_of_this_generation {
             return Self::Finished(run.result);
         }
-        let Some(job) = job else { return Self::Running };
+        let Some(job) = job else { return Self::Unfinished };
         if message_of(job).as_deref() != Some(&echo.spec.message) {
             return Self::Outdated;
         }
         match result_of(job) {
             Some(result) => Self::Finished(result),
-            None => Self::Running,
+            None => Self::Unfinished,
         }
     }
 
@@ -137,7 +139,7 @@ impl State {
     /// created, which saves a write.
     fn ready(self, name: &str) -> Report {
         match self {
-            Self::Running => Report::ready("JobCreated", format!("Job {name} runs the message")),
+            Self::Unfinished => Report::ready("JobCreated", format!("Job {name} runs the message")),
             Self::Outdated => {
                 let message = format!("Job {name} is for an earlier message; delete it to run the present one");
                 Report::not_ready("JobOutdated", message).severity(Severity::Normal)
@@ -150,14 +152,14 @@ impl State {
     /// Returns the condition `Complete`, for scripts that wait until the message is written.
     fn complete(self, ready: &Condition) -> Condition {
         let is_complete = self == Self::Finished(RunResult::Complete);
-        let reason = if self == Self::Running { "JobNotFinished" } else { &ready.reason };
+        let reason = if self == Self::Unfinished { "JobNotFinished" } else { &ready.reason };
         Condition::new("Complete", is_complete, reason, &ready.message)
     }
 
     /// Returns the run for the status. That of an earlier message stays until there is another one.
     fn last_run(self, echo: &Echo) -> Option<Run> {
         match self {
-            Self::Running | Self::Outdated => recorded(echo).cloned(),
+            Self::Unfinished | Self::Outdated => run_in_status(echo).cloned(),
             Self::Finished(result) => {
                 let Metadata { uid, generation, .. } = &echo.metadata;
                 Some(Run { uid: uid.clone(), generation: *generation, result })
@@ -166,8 +168,8 @@ impl State {
     }
 }
 
-/// Returns the run that the status records, of any generation.
-fn recorded(echo: &Echo) -> Option<&Run> {
+/// Returns the run in the status, of this generation or an earlier one.
+fn run_in_status(echo: &Echo) -> Option<&Run> {
     let run = echo.status.as_ref()?.finished.as_ref()?;
     (run.uid == echo.metadata.uid).then_some(run)
 }
@@ -208,9 +210,9 @@ fn has_controller(job: &Job) -> bool {
 /// Warns of a running Job with a controller. The CronJob controller of Kubernetes knows its Jobs by
 /// the name of their controller alone, so it takes this Job for one of its own if there is a
 /// CronJob with the name of the Echo.
-fn may_be_deleted(name: &str) -> Report {
+fn may_be_deleted(job: &str, echo: &str) -> Report {
     let message = format!(
-        "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before \
+        "Job {job} is running; if there is a CronJob {echo}, Kubernetes takes the Job for one of its Jobs and may delete it before \
          its result is recorded: remove `controller: true` from the Job's owner reference"
     );
     Report::ready("JobMayBeDeleted", message).severity(Severity::Warning)
