@@ -7,7 +7,9 @@ use std::time::Duration;
 use crate::cluster::{Cluster, Reads};
 use crate::failure::Failure;
 use crate::host::Error;
-use crate::manifest::{Manifest, Strategy};
+use crate::k8s::Secret;
+use crate::kind::Kind;
+use crate::manifest::{ChildKind, Manifest, Strategy};
 use crate::object::Object;
 use crate::plan::{Child, Event, Plan};
 use crate::resource::Resource;
@@ -45,6 +47,12 @@ impl Manifest {
     #[deprecated(note = "write `child`")]
     pub fn owns<T: Resource>(self, strategy: Strategy) -> Self {
         self.child::<T>(strategy)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `child_kind(ChildKind::new(kind, strategy))`")]
+    pub fn dynamic_child(self, kind: Kind, strategy: Strategy) -> Self {
+        self.child_kind(ChildKind::new(kind, strategy))
     }
 
     #[doc(hidden)]
@@ -97,5 +105,13 @@ impl Failure {
     #[deprecated(note = "write `terminal`")]
     pub fn permanent(message: impl fmt::Display) -> Self {
         Self::terminal(message)
+    }
+}
+
+impl Secret {
+    #[doc(hidden)]
+    #[deprecated(note = "write `data().get(key)`")]
+    pub fn text(&self, key: &str) -> Option<String> {
+        self.data().get(key)
     }
 }

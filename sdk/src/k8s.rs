@@ -119,6 +119,12 @@ impl Job {
         self.with_pod(PodSpec::new().with_containers([container]))
     }
 
+    /// Sets whether Kubernetes starts a container that has failed again in the same pod.
+    pub fn with_restart_policy(self, restart_policy: RestartPolicy) -> Self {
+        let pod = self.spec().template().spec().to_owned().with_restart_policy(restart_policy);
+        self.with_pod(pod)
+    }
+
     /// Sets how often a pod may fail before the Job does.
     pub fn with_backoff_limit(self, backoff_limit: i32) -> Self {
         let spec = self.spec().to_owned().with_backoff_limit(backoff_limit);
@@ -171,6 +177,7 @@ mod tests {
         assert_eq!(Job::new("it").with_backoff_limit(2).with_pod(pod()), full);
         let on_failure = Job::new("it").with_pod(pod().with_restart_policy(RestartPolicy::OnFailure));
         assert_eq!(on_failure.spec().template().spec().restart_policy(), Some(RestartPolicy::OnFailure));
+        assert_eq!(Job::new("it").with_pod(pod()).with_restart_policy(RestartPolicy::OnFailure), on_failure);
     }
 
     #[test]

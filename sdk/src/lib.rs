@@ -119,8 +119,6 @@ pub use bytes::{Bytes, BytesView};
 pub use cluster::{Cluster, DynamicReads, Reads};
 pub use condition::{Condition, ConditionStatus};
 pub use dynamic::DynamicObject;
-#[doc(hidden)]
-pub use failure::Failure as Error;
 pub use failure::{Context, Failure, Result};
 pub use fingerprint::fingerprint;
 pub use host::Error as ReadError;
@@ -135,6 +133,11 @@ pub use schema::Schema;
 pub use selector::Selector;
 pub use settings::{NoSettings, Settings};
 pub use time::{ParseTimeError, Time};
+
+/// Another name for [`Failure`], which authors guess. It is an alias, so that the messages of the
+/// compiler name the type as the documents do.
+#[doc(hidden)]
+pub type Error = Failure;
 
 /// The dependencies of the macros of this crate.
 #[doc(hidden)]

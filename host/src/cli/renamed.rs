@@ -34,7 +34,8 @@ pub(super) fn tip_for_flag(command: &str, flag: &str, has: impl Fn(&str) -> bool
         return Some(format!("`{former}` is written `{now}` now"));
     }
     let is_known = |now: &str| now.starts_with("gyre ") || now.split(' ').next().is_some_and(&has);
-    let synonym = rows(SYNONYMS).find(|(other, now)| is_it(other, "*") && is_known(now));
+    let of_this_command = rows(SYNONYMS).find(|(other, _)| is_it(other, &format!("gyre {command}")));
+    let synonym = of_this_command.or_else(|| rows(SYNONYMS).find(|(other, now)| is_it(other, "*") && is_known(now)));
     synonym.map(|(_, now)| format!("use {}", quoted(now)))
 }
 

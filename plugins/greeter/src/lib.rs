@@ -1,8 +1,8 @@
 //! A Greeting keeps its message in a ConfigMap.
 //!
 //! `reconcile` is a pure function. The host calls it whenever one of its inputs has changed: the
-//! Greeting, its ConfigMap, or the settings. It returns what should exist; the host compares,
-//! applies, prunes and retries.
+//! Greeting or its ConfigMap. It returns what should exist; the host compares, applies, prunes and
+//! retries.
 
 use gyre_sdk::k8s::ConfigMap;
 use gyre_sdk::{Cluster, CustomResource, Manifest, NoSettings, Object, Plan, Reconciler, Result, Schema, Strategy};

@@ -48,7 +48,7 @@ pub(crate) struct TestArguments {
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Write the actual results into the cases as their expected results.
-    #[arg(long, aliases = ["accept", "bless", "overwrite", "write"])]
+    #[arg(short, long, aliases = ["accept", "bless", "overwrite", "write"])]
     update: bool,
     /// File to write the results to, in the JUnit format.
     #[arg(long, value_name = "FILE")]
