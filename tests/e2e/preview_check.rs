@@ -228,8 +228,8 @@ impl PreviewCheck {
             .collect()
     }
 
-    /// Compares a prediction with the writes of hosts and others, in their order. `next` is the time
-    /// when the test applied something again.
+    /// Compares a prediction with the writes of hosts and others, in their order. `next` is the
+    /// time at which the test applied something again.
     fn compare_with(
         &self,
         prediction: &Prediction,
