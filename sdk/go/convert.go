@@ -1,0 +1,111 @@
+package gyre
+
+import (
+	"errors"
+	"time"
+
+	"gyre.dev/gyre/internal/wit"
+)
+
+func lowerKind(kind GroupVersionKind) []any { return []any{kind.Group, kind.Version, kind.Kind} }
+
+func optionalText(text string) wit.Case {
+	if text == "" {
+		return wit.None
+	}
+	return wit.Some(text)
+}
+
+func optionalStrategy(strategy *Strategy) wit.Case {
+	if strategy == nil {
+		return wit.None
+	}
+	return wit.Some(byte(*strategy))
+}
+
+func truth(value bool) byte {
+	if value {
+		return 1
+	}
+	return 0
+}
+
+func each[T any](values []T, lower func(T) any) []any {
+	lowered := make([]any, len(values))
+	for index, value := range values {
+		lowered[index] = lower(value)
+	}
+	return lowered
+}
+
+func lowerManifest(p *program) any {
+	m := p.manifest
+	children := each(m.Children, func(c ChildKind) any {
+		return []any{lowerKind(c.Kind), byte(c.Strategy), optionalStrategy(c.Strongest), byte(c.Propagation)}
+	})
+	reads := each(m.Reads, func(r ReadKind) any {
+		return []any{lowerKind(r.Kind), optionalText(r.Namespace), optionalText(r.LabelSelector), truth(r.MetadataOnly)}
+	})
+	crds := each(m.CRDs, func(crd []byte) any { return crd })
+	return []any{
+		m.Name, m.Version, m.Description, lowerKind(m.Parent), children, reads,
+		truth(m.DeletesParent), truth(p.finalizes), optionalText(string(p.schema)), crds,
+	}
+}
+
+func lowerPlan(plan Plan) []any {
+	children := wit.None
+	if plan.ListsChildren {
+		children = wit.Some(each(plan.Children, lowerChild))
+	}
+	status := wit.None
+	if plan.Status != nil {
+		status = wit.Some(plan.Status)
+	}
+	conditions := each(plan.Conditions, func(c Condition) any { return []any{c.Type, byte(c.Status), c.Reason, c.Message} })
+	events := each(plan.Events, func(e Event) any { return []any{byte(e.Severity), e.Reason, e.Message} })
+	requeue, deletion := wit.None, wit.None
+	if plan.RequeueAfter > 0 {
+		requeue = wit.Some(milliseconds(plan.RequeueAfter))
+	}
+	if d := plan.ParentDeletion; d != nil {
+		deletion = wit.Some([]any{milliseconds(d.After), byte(d.Propagation)})
+	}
+	return []any{children, status, conditions, events, requeue, deletion}
+}
+
+func lowerChild(child Child) any {
+	if child.Object == nil {
+		return wit.Case{Index: 1, Payload: []any{lowerKind(child.Kept.Kind), optionalText(child.Kept.Namespace), child.Kept.Name}}
+	}
+	return wit.Case{Index: 0, Payload: []any{child.Object, optionalStrategy(child.Strategy)}}
+}
+
+// milliseconds rounds up, so that no call comes too early.
+func milliseconds(duration time.Duration) uint64 {
+	return uint64((max(duration, 0) + time.Millisecond - 1) / time.Millisecond)
+}
+
+func lowerFailure(err error) wit.Case {
+	failure := &Failure{Err: err}
+	errors.As(err, &failure)
+	switch message := err.Error(); {
+	case failure.Terminal:
+		return wit.Case{Index: 2, Payload: message}
+	case failure.Delay > 0:
+		return wit.Case{Index: 1, Payload: []any{milliseconds(failure.Delay), message}}
+	default:
+		return wit.Case{Index: 0, Payload: message}
+	}
+}
+
+// lowerResult returns a result: a mistake in a plan is a terminal failure.
+func lowerResult(plan Plan, err error, ok func([]any) any) wit.Case {
+	if err == nil && plan.err != nil {
+		err = Terminal("%w", plan.err)
+	}
+	if err != nil {
+		return wit.Case{Index: 1, Payload: lowerFailure(err)}
+	}
+	return wit.Case{Index: 0, Payload: ok(lowerPlan(plan))}
+}

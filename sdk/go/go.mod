@@ -1,0 +1,3 @@
+module gyre.dev/gyre
+
+go 1.24
