@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
+// Defaulter is implemented by settings with defaults; all their properties may then be left out.
+type Defaulter interface{ SetDefaults() }
+
 func parseSettings[S any](text []byte) (S, error) {
 	var settings S
 	if reflect.TypeFor[S]() == reflect.TypeFor[NoSettings]() {
 		return settings, nil
 	}
-	if defaulted, ok := any(&settings).(interface{ SetDefaults() }); ok {
-		defaulted.SetDefaults()
+	if defaulter, ok := any(&settings).(Defaulter); ok {
+		defaulter.SetDefaults()
 	}
 	if err := json.Unmarshal(text, &settings); err != nil {
 		return settings, err
@@ -25,17 +28,41 @@ func parseSettings[S any](text []byte) (S, error) {
 }
 
 // settingsSchema returns the JSON Schema of settings, or nil if there are none. A field is required
-// unless it has omitempty or is a pointer; its tag doc is the description.
+// unless it has omitempty or omitzero, or is a pointer; its tag doc is the description.
 func settingsSchema[S any]() []byte {
 	t := reflect.TypeFor[S]()
 	if t == reflect.TypeFor[NoSettings]() {
 		return nil
 	}
-	schema, err := json.Marshal(schemaOf(t))
+	schema := schemaOf(t)
+	if defaulter, ok := any(new(S)).(Defaulter); ok {
+		defaulter.SetDefaults()
+		addDefaults(schema, defaulter)
+	}
+	text, err := json.Marshal(schema)
 	if err != nil {
 		panic(err)
 	}
-	return schema
+	return text
+}
+
+// addDefaults adds the values of settings as the defaults of their properties, which are then not
+// required.
+func addDefaults(schema map[string]any, settings any) {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		panic(err)
+	}
+	var values map[string]any
+	if err := json.Unmarshal(text, &values); err != nil {
+		panic(err)
+	}
+	delete(schema, "required")
+	for name, property := range schema["properties"].(map[string]any) {
+		if value, ok := values[name]; ok {
+			property.(map[string]any)["default"] = value
+		}
+	}
 }
 
 func schemaOf(t reflect.Type) map[string]any {

@@ -77,7 +77,7 @@ fn a_folder_that_is_not_one_plugin_is_refused_with_what_to_do() {
     );
     for (project, expected) in [
         ("absent", "cannot find absent"),
-        (".", "contains no project of a plugin: expected Cargo.toml for Rust; `gyre new` creates one"),
+        (".", "contains no project of a plugin: expected Cargo.toml for Rust, or go.mod for Go; `gyre new` creates one"),
         ("library", "add these lines to its Cargo.toml:\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"),
         ("broken", "cargo cannot read the crate in "),
         ("several", "has several plugins; name the folder of one: one, plugins/two"),
@@ -139,4 +139,120 @@ fn a_missing_target_is_added_with_rustup() {
     let (said, is_compiled) = without_target("echo 'no network' >&2; exit 1");
     let expected = "rustup cannot add the target wasm32-wasip2: see its messages above";
     assert!(said.contains("no network\n") && said.contains(expected) && !is_compiled, "{said}");
+}
+
+/// Returns whether Go can compile plugins here.
+fn has_go() -> bool {
+    let version = Command::new("go").args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output();
+    version.is_ok_and(|output| {
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let minor = version.strip_prefix("go1.").map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+        minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor >= 24)
+    })
+}
+
+/// Copies the files that Go compiles.
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_name() == "target" {
+            continue;
+        }
+        if path.is_dir() {
+            copy_tree(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs `gyre` in a folder, and returns its output; the command must succeed.
+fn succeed(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(GYRE);
+    // Neither has an effect on the bytes.
+    command.args(arguments).current_dir(folder).env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "-gcflags=-N");
+    let Output { status, stdout, stderr } = command.output().expect("gyre runs");
+    let said = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{arguments:?}: {said}");
+    said
+}
+
+#[test]
+fn a_plugin_in_go_is_built_to_the_same_bytes_in_two_folders_and_passes_the_cases_of_the_one_in_rust() {
+    if !has_go() {
+        gyre_controlplane::skip("there is no Go 1.24 or later on PATH").unwrap();
+        return;
+    }
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let built = folders.each_ref().map(|folder| {
+        copy_tree(&root().join("sdk/go"), &folder.path().join("sdk/go"));
+        copy_tree(&root().join("plugins/greeter-go"), &folder.path().join("plugins/greeter-go"));
+        succeed(folder.path(), &["build", "plugins/greeter-go"]);
+        fs::read(folder.path().join("greeter.wasm")).expect("the file is named after the plugin")
+    });
+    assert!(built[0] == built[1], "the bytes differ");
+    let cases = root().join("plugins/greeter/cases").display().to_string();
+    let said = succeed(folders[0].path(), &["test", "greeter.wasm", &cases]);
+    assert!(said.contains("1 of 1 cases passed"), "{said}");
+    // The folders of both plugins are the same, so that the one in Go can be read alone.
+    let shared = |name: &str| ["greeter", "greeter-go"].map(|plugin| fs::read(root().join("plugins").join(plugin).join(name)).unwrap());
+    for name in ["samples/sample.yaml", "cases/new/sample.yaml", "cases/new/expected.yaml"] {
+        let [rust, go] = shared(name);
+        assert!(rust == go, "{name} differs between greeter and greeter-go");
+    }
+    let crds = |plugin: &str| succeed(folders[0].path(), &["crds", plugin]);
+    assert_eq!(crds("greeter.wasm"), crds(gyre_artifacts::GREETER), "greeter-go/crd.json differs from the CRD of greeter");
+}
+
+/// Go collects garbage within a call, and may not while the host writes a list: see
+/// `host/src/commands/build/go/adapter.wat`.
+#[test]
+fn a_plugin_in_go_lists_five_thousand_objects_and_its_panic_has_a_file_and_line() {
+    if !has_go() {
+        gyre_controlplane::skip("there is no Go 1.24 or later on PATH").unwrap();
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    copy_tree(&root().join("sdk/go"), &folder.join("sdk"));
+    let config_maps: Vec<String> = (0..5_000)
+        .map(|number| {
+            let data = "x".repeat(300);
+            format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: it-{number}, namespace: default}}\ndata: {{text: {data}}}\n")
+        })
+        .collect();
+    let greeting = |message: &str| {
+        format!("apiVersion: example.com/v1alpha1\nkind: Greeting\nmetadata: {{name: it, namespace: default}}\nspec: {{message: {message}}}\n")
+    };
+    write(
+        folder,
+        &[
+            ("it/go.mod", "module it\n\ngo 1.24\n\nrequire gyre.dev/gyre v0.0.0\n\nreplace gyre.dev/gyre => ../sdk\n"),
+            ("it/main.go", include_str!("build/reads.go")),
+            ("config-maps.yaml", &config_maps.concat()),
+            ("list.yaml", &greeting("list")),
+            ("panic.yaml", &greeting("panic")),
+            ("garbage.yaml", &greeting("garbage")),
+        ],
+    );
+    let crd = root().join("plugins/greeter-go/crd.json");
+    fs::copy(crd, folder.join("it/crd.json")).unwrap();
+    succeed(folder, &["build", "it", "--to", "it.wasm"]);
+    let said = succeed(folder, &["render", "it.wasm", "-f", "list.yaml", "-f", "config-maps.yaml"]);
+    assert!(said.contains("5000 objects, then 5000 and 5000"), "{said}");
+    let said = succeed(folder, &["render", "it.wasm", "-f", "garbage.yaml"]);
+    assert!(said.contains("Normal Collected: 375 MiB"), "{said}");
+    let (_, said) = render(folder, "panic.yaml");
+    assert!(said.contains("it panicked at it/main.go:") && said.contains(": assignment to entry in nil map"), "{said}");
+}
+
+fn render(folder: &Path, file: &str) -> (Option<i32>, String) {
+    let output = Command::new(GYRE).args(["render", "it.wasm", "-f", file]).current_dir(folder).output().expect("gyre runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), said)
 }

@@ -1,13 +1,16 @@
 //! `gyre build`: compiles the source of a plugin to a component.
 //!
 //! ```text
-//! folder ─ LANGUAGES ─▶ build/rust.rs ─▶ component ─ checked ─▶ NAME.wasm
+//! folder ─ LANGUAGES ─┬▶ build/rust.rs ──────────────────▶ component ─ checked ─▶ NAME.wasm
+//!                     └▶ build/go.rs ─▶ build/component.rs ─▶ ┘
 //! ```
 //!
 //! A language is a file in `build` and a row of [`LANGUAGES`]. `gyre dev` builds in the same way.
 //!
 //! What is absent: an installation of compilers, except for the target that rustup adds.
 
+mod component;
+mod go;
 mod rust;
 
 use std::io::Write as _;
@@ -29,6 +32,7 @@ Examples:
   gyre build                          # the plugin of the project in this folder
   gyre build plugins/echo --to echo.wasm
   gyre build -- --locked --features metrics
+  gyre build plugins/greeter-go       # Go, because the folder contains go.mod
 
 For Rust, it runs cargo for the target wasm32-wasip2, which it adds with rustup if it is missing. It compiles with a profile that keeps the plugin
 small, whatever profiles Cargo.toml has: opt-level = \"s\", lto, codegen-units = 1, panic = \"abort\", strip. If Cargo.toml of the workspace has the
@@ -51,7 +55,10 @@ struct Language {
     build: fn(&Path, &[String]) -> anyhow::Result<Built>,
 }
 
-const LANGUAGES: [Language; 1] = [Language { name: "Rust", file: "Cargo.toml", build: rust::build }];
+const LANGUAGES: [Language; 2] = [
+    Language { name: "Rust", file: "Cargo.toml", build: rust::build },
+    Language { name: "Go", file: "go.mod", build: go::build },
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct BuildArguments {
@@ -62,7 +69,7 @@ pub(crate) struct BuildArguments {
     /// directory].
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
-    /// Further arguments of cargo.
+    /// Further arguments of cargo, or of go build.
     #[arg(last = true, value_name = "ARGUMENT")]
     options: Vec<String>,
     #[command(flatten)]
