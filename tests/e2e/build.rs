@@ -200,13 +200,33 @@ fn a_plugin_in_go_is_built_to_the_same_bytes_in_two_folders_and_passes_the_cases
     let said = succeed(folders[0].path(), &["test", "greeter.wasm", &cases]);
     assert!(said.contains("1 of 1 cases passed"), "{said}");
     // The folders of both plugins are the same, so that the one in Go can be read alone.
-    let shared = |name: &str| ["greeter", "greeter-go"].map(|plugin| fs::read(root().join("plugins").join(plugin).join(name)).unwrap());
+    let shared =
+        |name: &str| ["greeter", "greeter-go"].map(|plugin| fs::read(root().join("plugins").join(plugin).join(name)).unwrap());
     for name in ["samples/sample.yaml", "cases/new/sample.yaml", "cases/new/expected.yaml"] {
         let [rust, go] = shared(name);
         assert!(rust == go, "{name} differs between greeter and greeter-go");
     }
     let crds = |plugin: &str| succeed(folders[0].path(), &["crds", plugin]);
     assert_eq!(crds("greeter.wasm"), crds(gyre_artifacts::GREETER), "greeter-go/crd.json differs from the CRD of greeter");
+}
+
+#[test]
+fn the_modules_in_go_are_formatted_and_pass_their_unit_tests() {
+    if !has_go() {
+        gyre_controlplane::skip("there is no Go 1.24 or later on PATH").unwrap();
+        return;
+    }
+    for module in ["sdk/go", "plugins/greeter-go"] {
+        let run = |program: &str, arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(arguments).current_dir(root().join(module)).env("GOTOOLCHAIN", "local").env("GOPROXY", "off");
+            let Output { status, stdout, stderr } = command.output().expect("go runs");
+            (status.success(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+        };
+        let (passed, said) = run("go", &["test", "./..."]);
+        assert!(passed, "{module}: {said}");
+        assert_eq!(run("gofmt", &["-l", "."]), (true, String::new()), "{module} is not formatted");
+    }
 }
 
 /// Go collects garbage within a call, and may not while the host writes a list: see
@@ -227,7 +247,9 @@ fn a_plugin_in_go_lists_five_thousand_objects_and_its_panic_has_a_file_and_line(
         })
         .collect();
     let greeting = |message: &str| {
-        format!("apiVersion: example.com/v1alpha1\nkind: Greeting\nmetadata: {{name: it, namespace: default}}\nspec: {{message: {message}}}\n")
+        format!(
+            "apiVersion: example.com/v1alpha1\nkind: Greeting\nmetadata: {{name: it, namespace: default}}\nspec: {{message: {message}}}\n"
+        )
     };
     write(
         folder,

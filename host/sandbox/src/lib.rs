@@ -77,3 +77,4 @@ pub use limits::{Limits, Reuse};
 pub use options::{Error, Options};
 pub use plugin::{CodeSource, CompileReport, Plugin, Reconcilers};
 pub use sandbox::Sandbox;
+pub use wit::CONTRACT;

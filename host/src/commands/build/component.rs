@@ -3,10 +3,10 @@
 //! The adapter is text (`go/adapter.wat`), and is assembled here: no binary is checked in.
 
 use anyhow::Context as _;
+use gyre_sandbox::CONTRACT;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-const CONTRACT: &str = include_str!("../../../../wit/v0.1.0/plugin.wit");
 const ADAPTER: &str = include_str!("go/adapter.wat");
 const ADAPTER_WORLD: &str = include_str!("go/adapter.wit");
 
