@@ -9,7 +9,8 @@ use gyre_engine::error::error_chain;
 use super::component::componentize;
 use super::{Built, replace, run_shown};
 
-/// The first version that exports functions from wasip1: `go:wasmexport`, and `-buildmode=c-shared`.
+/// The first version that exports functions from wasip1, by `go:wasmexport` and
+/// `-buildmode=c-shared`.
 const OLDEST: (u32, u32) = (1, 24);
 
 const INSTALL: &str = "install Go 1.24 or later (https://go.dev/dl)";

@@ -59,7 +59,14 @@ fn spans(line: &str) -> impl Iterator<Item = &str> {
 
 fn links(text: &str) -> Vec<&str> {
     let prose = lines_with_fences(text).into_iter().filter(|(_, is_code)| !is_code);
-    prose.flat_map(|(line, _)| line.split("](").skip(1).filter_map(|rest| rest.split(')').next())).collect()
+    prose.flat_map(|(line, _)| links_in(line)).collect()
+}
+
+/// Returns the targets of the links in a line. Calls of generic functions in code look like links.
+fn links_in(line: &str) -> impl Iterator<Item = &str> {
+    let is_code = |at: usize| !line[..at].matches('`').count().is_multiple_of(2);
+    let begins = line.match_indices("](").filter(move |(at, _)| !is_code(*at));
+    begins.filter_map(|(at, opening)| line[at + opening.len()..].split(')').next())
 }
 
 /// Returns the fragment that a forge gives a heading.
