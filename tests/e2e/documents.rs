@@ -318,7 +318,7 @@ fn metrics_and_reasons_that_the_guides_name_exist() {
     let metrics = source(&["host/engine/src/telemetry/metrics.rs"]);
     let reasons = source(&[
         "host/core/src/outcome.rs",
-        "host/core/src/plan.rs",
+        "host/core/src/plan/refusals.rs",
         "host/core/src/status.rs",
         "host/sandbox/src/call.rs",
         "host/engine/src/admin/state.rs",

@@ -286,7 +286,9 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
             eprintln!("{}", report["summary"]);
             (report["quarantine"] == reason).then_some(report)
         });
-        assert!(shadowed["changing"].as_u64() >= Some(5), "{shadowed}");
+        // A parent may be compared twice before five calls have failed.
+        assert!(shadowed["changing"].as_u64() >= Some(1), "{shadowed}");
+        assert_eq!(shadowed["changing"], shadowed["compared"], "{shadowed}");
         let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(&format!("the shadow is quarantined, because its calls keep ending in {reason}")), "{said}");
