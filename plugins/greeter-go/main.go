@@ -1,9 +1,7 @@
-// A Greeting keeps its message in a ConfigMap: the plugin greeter, in Go.
+// A Greeting keeps its message in a ConfigMap.
 package main
 
 import (
-	_ "embed"
-
 	"gyre.dev/gyre"
 	"gyre.dev/gyre/k8s"
 )
@@ -16,24 +14,26 @@ type Greeting struct {
 
 // GreetingSpec is the desired state of a Greeting.
 type GreetingSpec struct {
-	// Message is any text.
-	Message string `json:"message"`
+	Message string `json:"message" doc:"Any text."`
 }
 
 // GreetingStatus is the status of a Greeting. The host adds the conditions.
 type GreetingStatus struct {
-	// ConfigMap holds the message.
-	ConfigMap string `json:"configMap"`
+	ConfigMap string `json:"configMap" doc:"The ConfigMap that holds the message."`
 }
 
-//go:embed crd.json
-var crd []byte
+var resource = gyre.CustomResource{
+	Kind:        gyre.Kind("example.com/v1alpha1", "Greeting"),
+	Description: "A message that is kept in a ConfigMap.",
+	Columns:     []gyre.Column{gyre.ConditionColumn("Ready"), gyre.AgeColumn()},
+}
 
-// Reconciler is the plugin.
-type Reconciler struct{}
+// GreetingReconciler is the plugin.
+type GreetingReconciler struct{}
 
-// Reconcile returns the ConfigMap that should exist.
-func (Reconciler) Reconcile(c gyre.Context, greeting *Greeting, _ gyre.NoSettings) (gyre.Plan, error) {
+// Reconcile returns what should exist. The host calls it whenever one of its inputs has changed: the
+// Greeting or its ConfigMap. The host compares, applies, prunes and retries.
+func (GreetingReconciler) Reconcile(c gyre.Context, greeting *Greeting, _ gyre.NoSettings) (gyre.Plan, error) {
 	name := greeting.Metadata.Name
 	configMap := k8s.ConfigMap{Object: gyre.Named(name), Data: map[string]string{"message": greeting.Spec.Message}}
 	return gyre.Children(configMap).
@@ -46,10 +46,10 @@ func init() {
 		Name:        "greeter",
 		Version:     "0.1.0",
 		Description: "A Greeting keeps its message in a ConfigMap.",
-		Parent:      gyre.Kind("example.com/v1alpha1", "Greeting"),
+		Parent:      resource.Kind,
 		Children:    []gyre.ChildKind{gyre.Owns[k8s.ConfigMap]()},
-		CRDs:        [][]byte{crd},
-	}, Reconciler{})
+		CRDs:        [][]byte{gyre.CRD[GreetingSpec, GreetingStatus](resource)},
+	}, GreetingReconciler{})
 }
 
 func main() {}

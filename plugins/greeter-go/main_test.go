@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"testing"
 
 	"gyre.dev/gyre"
@@ -11,15 +10,12 @@ import (
 
 func TestTheMessageIsInTheConfigMap(t *testing.T) {
 	greeting := &Greeting{Object: gyre.Named("hello"), Spec: GreetingSpec{Message: "Hello, world!"}}
-	plan, err := Reconciler{}.Reconcile(gyretest.With().Context(), greeting, gyre.NoSettings{})
+	plan, err := GreetingReconciler{}.Reconcile(gyretest.With().Context(), greeting, gyre.NoSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var configMap k8s.ConfigMap
-	if err := json.Unmarshal(plan.Children[0].Object, &configMap); err != nil {
-		t.Fatal(err)
-	}
-	if configMap.Data["message"] != "Hello, world!" || plan.Conditions[0].Reason != "Written" {
-		t.Errorf("unexpected plan: %+v", plan)
+	configMap := gyretest.Applied[k8s.ConfigMap](t, plan, "hello")
+	if configMap.Data["message"] != "Hello, world!" {
+		t.Errorf("unexpected data: %v", configMap.Data)
 	}
 }

@@ -78,11 +78,11 @@ type defaulted struct {
 func (d *defaulted) SetDefaults() { d.Count = 3 }
 
 func TestTheSchemaOfSettingsHasTheirDefaults(t *testing.T) {
-	plain := `{"additionalProperties":false,"properties":{"count":{"description":"How many.","type":"integer"},"prefix":{"type":"string"}},"required":["count"],"type":"object"}`
+	plain := `{"additionalProperties":false,"properties":{"count":{"description":"How many.","format":"int64","type":"integer"},"prefix":{"type":"string"}},"required":["count"],"type":"object"}`
 	if got := string(settingsSchema[settings]()); got != plain {
 		t.Errorf("got %s", got)
 	}
-	withDefaults := `{"additionalProperties":false,"properties":{"count":{"default":3,"description":"How many.","type":"integer"},"prefix":{"type":"string"}},"type":"object"}`
+	withDefaults := `{"additionalProperties":false,"properties":{"count":{"default":3,"description":"How many.","format":"int64","type":"integer"},"prefix":{"type":"string"}},"type":"object"}`
 	if got := string(settingsSchema[defaulted]()); got != withDefaults {
 		t.Errorf("got %s", got)
 	}

@@ -3,8 +3,6 @@ package gyre
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
-	"time"
 )
 
 // Defaulter is implemented by settings with defaults; all their properties may then be left out.
@@ -27,14 +25,13 @@ func parseSettings[S any](text []byte) (S, error) {
 	return settings, nil
 }
 
-// settingsSchema returns the JSON Schema of settings, or nil if there are none. A field is required
-// unless it has omitempty or omitzero, or is a pointer; its tag doc is the description.
+// settingsSchema returns the JSON Schema of settings, or nil if there are none.
 func settingsSchema[S any]() []byte {
 	t := reflect.TypeFor[S]()
 	if t == reflect.TypeFor[NoSettings]() {
 		return nil
 	}
-	schema := schemaOf(t)
+	schema := (&schemas{closed: true}).of(t)
 	if defaulter, ok := any(new(S)).(Defaulter); ok {
 		defaulter.SetDefaults()
 		addDefaults(schema, defaulter)
@@ -63,58 +60,4 @@ func addDefaults(schema map[string]any, settings any) {
 			property.(map[string]any)["default"] = value
 		}
 	}
-}
-
-func schemaOf(t reflect.Type) map[string]any {
-	if t == reflect.TypeFor[time.Time]() {
-		return map[string]any{"type": "string", "format": "date-time"}
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return schemaOf(t.Elem())
-	case reflect.String:
-		return map[string]any{"type": "string"}
-	case reflect.Bool:
-		return map[string]any{"type": "boolean"}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return map[string]any{"type": "integer"}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return map[string]any{"type": "integer", "minimum": 0}
-	case reflect.Float32, reflect.Float64:
-		return map[string]any{"type": "number"}
-	case reflect.Slice, reflect.Array:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
-	case reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
-	case reflect.Struct:
-		return structSchema(t)
-	default:
-		return map[string]any{}
-	}
-}
-
-func structSchema(t reflect.Type) map[string]any {
-	properties, required := map[string]any{}, []string{}
-	for _, field := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || field.Anonymous || name == "-" {
-			continue
-		}
-		if name == "" {
-			name = field.Name
-		}
-		schema := schemaOf(field.Type)
-		if doc := field.Tag.Get("doc"); doc != "" {
-			schema["description"] = doc
-		}
-		properties[name] = schema
-		if field.Type.Kind() != reflect.Pointer && !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
-			required = append(required, name)
-		}
-	}
-	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
-	if len(required) > 0 {
-		schema["required"] = required
-	}
-	return schema
 }

@@ -207,7 +207,7 @@ fn a_plugin_in_go_is_built_to_the_same_bytes_in_two_folders_and_passes_the_cases
         assert!(rust == go, "{name} differs between greeter and greeter-go");
     }
     let crds = |plugin: &str| succeed(folders[0].path(), &["crds", plugin]);
-    assert_eq!(crds("greeter.wasm"), crds(gyre_artifacts::GREETER), "greeter-go/crd.json differs from the CRD of greeter");
+    assert_eq!(crds("greeter.wasm"), crds(gyre_artifacts::GREETER), "the CRD of greeter-go differs from that of greeter");
 }
 
 #[test]
@@ -227,6 +227,42 @@ fn the_modules_in_go_are_formatted_and_pass_their_unit_tests() {
         assert!(passed, "{module}: {said}");
         assert_eq!(run("gofmt", &["-l", "."]), (true, String::new()), "{module} is not formatted");
     }
+}
+
+#[test]
+fn a_new_project_in_go_passes_what_its_readme_shows() {
+    if !has_go() {
+        gyre_controlplane::skip("there is no Go 1.24 or later on PATH").unwrap();
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let sdk = root().join("sdk").display().to_string();
+    let arguments = ["new", "tenant", "--lang", "go", "--scope", "cluster", "--finalizer", "--sdk", &sdk];
+    succeed(temporary.path(), &arguments);
+    let project = temporary.path().join("tenant");
+    let readme = fs::read_to_string(project.join("README.md")).unwrap();
+    let commands = readme.lines().filter_map(|line| line.strip_prefix("$ "));
+    let commands: Vec<&str> = commands.map(|line| line.split(" #").next().unwrap_or_default().trim()).collect();
+    assert_eq!(commands.len(), 7, "{commands:?}");
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        match words[..] {
+            ["go", ref arguments @ ..] => {
+                let mut command = Command::new("go");
+                command.args(arguments).current_dir(&project).env("GOTOOLCHAIN", "local").env("GOPROXY", "off");
+                let output = command.output().expect("go runs");
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            }
+            ["gyre", "dev", ref arguments @ ..] => {
+                let said = succeed(&project, &[&["dev", "--once"], arguments].concat());
+                assert!(said.contains("ConfigMap hello/hello created"), "{said}");
+            }
+            ["gyre", ref arguments @ ..] => drop(succeed(&project, arguments)),
+            _ => panic!("{command} is not known"),
+        }
+    }
+    let formatted = Command::new("gofmt").args(["-l", "."]).current_dir(&project).output().expect("gofmt runs");
+    assert_eq!(String::from_utf8_lossy(&formatted.stdout), "", "these files are not formatted");
 }
 
 /// Go collects garbage within a call, and may not while the host writes a list: see
@@ -262,8 +298,6 @@ fn a_plugin_in_go_lists_five_thousand_objects_and_its_panic_has_a_file_and_line(
             ("garbage.yaml", &greeting("garbage")),
         ],
     );
-    let crd = root().join("plugins/greeter-go/crd.json");
-    fs::copy(crd, folder.join("it/crd.json")).unwrap();
     succeed(folder, &["build", "it", "--to", "it.wasm"]);
     let said = succeed(folder, &["render", "it.wasm", "-f", "list.yaml", "-f", "config-maps.yaml"]);
     assert!(said.contains("5000 objects, then 5000 and 5000"), "{said}");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{GYRE, PATIENCE};
 use crate::plane::{Plane, Server};
 
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 16] = [
     "CONTRIBUTING.md",
     "README.md",
     "charts/gyre/README.md",
@@ -26,7 +26,8 @@ const DOCUMENTS: [&str; 15] = [
     "docs/testing.md",
     "docs/troubleshooting.md",
     "docs/writing-plugins.md",
-    "host/src/commands/new/template/README.md",
+    "host/src/commands/new/template/rust/README.md",
+    "host/src/commands/new/template/go/README.md",
     "tests/README.md",
 ];
 

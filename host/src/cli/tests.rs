@@ -397,7 +397,13 @@ fn a_yaml_file_among_the_plugins_is_the_configuration() {
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let guides = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let others = ["CONTRIBUTING.md", "README.md", "charts/gyre/README.md", "host/src/commands/new/template/README.md"];
+    let others = [
+        "CONTRIBUTING.md",
+        "README.md",
+        "charts/gyre/README.md",
+        "host/src/commands/new/template/rust/README.md",
+        "host/src/commands/new/template/go/README.md",
+    ];
     guides.chain(others.iter().map(|path| root.join(path))).collect()
 }
 

@@ -8,45 +8,54 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
 use gyre_core::names::is_dns_label;
 
+mod go;
+mod rust;
+
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   gyre new greeter
   gyre new greeter --kind Greeting --group example.org --version v1beta1
+  gyre new greeter --lang go
   gyre new operators/tenant --scope cluster --finalizer
   gyre new greeter --sdk ../gyre/sdk
 
 The project has the plugin with its test, a sample, a case of `gyre test`, a workflow for CI, a Dockerfile and a README.
-The SDK is not on crates.io yet. Without --sdk, it is looked for in checkouts of gyre: around the new project, in ./gyre, and where this program was
+The SDK is not published yet. Without --sdk, it is looked for in checkouts of gyre: around the new project, in ./gyre, and where this program was
 compiled.";
 
-const FILES: [(&str, &str); 9] = [
-    ("Cargo.toml", include_str!("new/template/Cargo.toml.txt")),
+/// Files that are the same for each language.
+const FILES: [File; 4] = [
     (".gitignore", include_str!("new/template/gitignore.txt")),
-    ("README.md", include_str!("new/template/README.md")),
     ("Dockerfile", include_str!("new/template/Dockerfile.txt")),
-    (".github/workflows/ci.yaml", include_str!("new/template/ci.yaml.txt")),
-    ("src/lib.rs", include_str!("new/template/src/lib.rs.txt")),
-    ("src/tests.rs", include_str!("new/template/src/tests.rs.txt")),
     ("samples/sample.yaml", include_str!("new/template/samples/sample.yaml")),
     ("cases/new/sample.yaml", include_str!("new/template/cases/new/sample.yaml")),
 ];
 
-/// Names that a crate cannot have, because of Cargo, Rust or the dependencies of the project.
-#[rustfmt::skip]
-const TAKEN_NAMES: &[&str] = &[
-    "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue", "core", "crate", "do", "dyn", "else", "enum",
-    "extern", "false", "final", "fn", "for", "gen", "gyre-sdk", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut",
-    "override", "priv", "proc-macro", "pub", "ref", "return", "self", "serde", "serde-json", "static", "std", "struct", "super", "test", "trait",
-    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
-];
-
 const CHILD: &str = "ConfigMap";
-
-/// The variables and functions of the template.
-const USED_NAMES: [&str; 2] = ["given", "name"];
 
 /// CRDs in these groups need the annotation `api-approved.kubernetes.io`.
 const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
+
+/// The path of a file in the project, and its template.
+type File = (&'static str, &'static str);
+
+/// The template of a language.
+struct Template {
+    files: &'static [File],
+    /// Names that a project cannot have.
+    taken_names: &'static [&'static str],
+    /// Names that no variable can have: keywords, and what the template uses.
+    used_names: &'static [&'static str],
+    /// Where the SDK is in the folder `sdk` of a checkout.
+    sdk: &'static str,
+    /// A file of the SDK, and a line in it that no other folder has.
+    sdk_file: (&'static str, &'static str),
+    /// The command that runs the unit tests.
+    test: &'static str,
+    /// Values that depend on the arguments, by the names of their placeholders. They may contain
+    /// the placeholders of all languages.
+    values: fn(&NewArguments) -> Vec<(&'static str, String)>,
+}
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NewArguments {
@@ -63,6 +72,9 @@ pub(crate) struct NewArguments {
     /// Version of the kind.
     #[arg(id = "api_version", long = "version", alias = "api-version", value_name = "VERSION", default_value = "v1alpha1", value_parser = version)]
     version: String,
+    /// Language of the plugin.
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = Language::Rust)]
+    lang: Language,
     /// Scope of the kind. A cluster-scoped object gets a Namespace of its own for its children.
     #[arg(long, value_enum, value_name = "SCOPE", default_value_t = ParentScope::Namespaced)]
     scope: ParentScope,
@@ -85,6 +97,33 @@ enum ParentScope {
     Cluster,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Language {
+    Rust,
+    Go,
+}
+
+impl Language {
+    fn template(self) -> &'static Template {
+        match self {
+            Self::Rust => &rust::TEMPLATE,
+            Self::Go => &go::TEMPLATE,
+        }
+    }
+}
+
+impl NewArguments {
+    /// Returns a text that depends on the scope of the kind.
+    fn scoped(&self, namespaced: &str, cluster: &str) -> String {
+        (if self.scope == ParentScope::Cluster { cluster } else { namespaced }).to_owned()
+    }
+
+    /// Returns a text if a finalizer is asked for, else nothing.
+    fn finalized(&self, text: &str) -> String {
+        (if self.finalizer { text } else { "" }).to_owned()
+    }
+}
+
 /// The last part of a path.
 fn last(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
@@ -95,11 +134,6 @@ fn plugin_name(path: &str) -> Result<String, String> {
     let is_name = is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
     if !is_name {
         return Err("expected lower-case letters, digits and hyphens, a letter first, as in my-plugin".to_owned());
-    }
-    if TAKEN_NAMES.contains(&text) {
-        return Err(format!(
-            "the name is reserved by Rust, or by a dependency of the project; expected another one, such as my-{text}"
-        ));
     }
     Ok(path.to_owned())
 }
@@ -136,28 +170,25 @@ fn group(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn is_sdk(folder: &Path) -> bool {
-    fs::read_to_string(folder.join("Cargo.toml")).is_ok_and(|manifest| manifest.contains("name = \"gyre-sdk\""))
-}
-
-/// The directory of the SDK, absolute.
-fn sdk(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// The directory of the SDK for a language, absolute.
+fn sdk(given: Option<&Path>, template: &Template) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("cannot determine the working directory")?;
-    let remedy = "give the directory `sdk` of a checkout of gyre with --sdk, because the SDK is not on crates.io yet";
+    let remedy = "give the directory `sdk` of a checkout of gyre with --sdk, because the SDK is not published yet";
+    let of_language = |folder: &Path| folder.join(template.sdk).components().collect::<PathBuf>();
+    let (file, line) = template.sdk_file;
+    let is_sdk = |folder: &PathBuf| fs::read_to_string(folder.join(file)).is_ok_and(|text| text.contains(line));
     if let Some(given) = given {
-        let absolute = here.join(given);
+        let absolute = of_language(&here.join(given));
         if !is_sdk(&absolute) {
-            bail!(
-                "{} does not contain the SDK (looked for {}): {remedy}",
-                given.display(),
-                absolute.join("Cargo.toml").display()
-            );
+            let expected = absolute.join(file);
+            bail!("{} does not contain the SDK (looked for {}): {remedy}", given.display(), expected.display());
         }
         return Ok(absolute);
     }
     let around = here.ancestors().map(|folder| folder.join("sdk"));
     let of_program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk");
-    let found = around.chain([here.join("gyre/sdk"), of_program]).find(|folder| is_sdk(folder));
+    let candidates = around.chain([here.join("gyre/sdk"), of_program]);
+    let found = candidates.map(|folder| of_language(&folder)).find(is_sdk);
     found.ok_or_else(|| anyhow!("cannot find the SDK around {}, or where gyre was compiled: {remedy}", here.display()))
 }
 
@@ -185,38 +216,31 @@ fn path_of_sdk(project: &Path, sdk: &Path) -> PathBuf {
 }
 
 pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
-    let NewArguments { name: given, kind, group, version, scope, finalizer, sdk: given_sdk, path } = arguments;
+    let NewArguments { name: given, kind, group, version, sdk: given_sdk, path, .. } = arguments;
+    let template = arguments.lang.template();
     let name = last(given);
+    if template.taken_names.contains(&name) {
+        bail!(
+            "the name {name} is reserved by the language, or by a dependency of the project; choose another one, such as my-{name}"
+        );
+    }
     let kind = kind.clone().unwrap_or_else(|| camel_case(name));
     let folder = path.clone().unwrap_or_else(|| PathBuf::from(given));
     if folder.exists() {
         bail!("{} already exists: choose another name or --path", folder.display());
     }
-    let sdk = path_of_sdk(&resolved(&folder)?, &resolved(&sdk(given_sdk.as_deref())?)?);
-    let parent = variable(&kind);
+    let sdk = path_of_sdk(&resolved(&folder)?, &resolved(&sdk(given_sdk.as_deref(), template)?)?);
+    let sdk = sdk.display().to_string();
+    let quoted = format!("{sdk:?}");
+    // go.mod has quotation marks around other paths only.
+    let is_plain = sdk.chars().all(|letter| letter.is_ascii_alphanumeric() || "./_-".contains(letter));
+    let parent = variable(&kind, template);
     let article = if kind.starts_with(['A', 'E', 'I', 'O']) { "An" } else { "A" };
-    let scoped =
-        |namespaced: &str, cluster: &str| (if *scope == ParentScope::Cluster { cluster } else { namespaced }).to_owned();
-    let finalized = |text: &str| (if *finalizer { text } else { "" }).to_owned();
-    let values = [
-        ("{{finalize}}", finalized(FINALIZE)),
-        ("{{finalize_test}}", finalized(FINALIZE_TEST)),
-        ("{{finalizes}}", finalized(".finalizes()")),
-        ("{{teardown}}", finalized(", Teardown")),
-        ("{{cluster_scoped}}", scoped("", ", cluster_scoped")),
-        ("{{in_namespace}}", scoped("", ".with_namespace(name)")),
-        ("{{namespace_child}}", scoped("", ".child::<Namespace>(Strategy::Apply)")),
-        (
-            "{{children}}",
-            scoped(
-                "Plan::children([config_map])",
-                "Plan::no_children()\n            .apply(Namespace::new(name))\n            .apply(config_map)",
-            ),
-        ),
-        ("{{types}}", scoped("ConfigMap", "{ConfigMap, Namespace}")),
+    let mut values = (template.values)(arguments);
+    values.extend([
         (
             "{{purpose}}",
-            scoped("keeps its message in a ConfigMap", "keeps its message in a ConfigMap, in a Namespace of its own"),
+            arguments.scoped("keeps its message in a ConfigMap", "keeps its message in a ConfigMap, in a Namespace of its own"),
         ),
         ("{{name}}", name.to_owned()),
         ("{{A}}", article.to_owned()),
@@ -225,41 +249,23 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
         ("{{parent}}", parent),
         ("{{group}}", group.clone()),
         ("{{version}}", version.clone()),
-        ("{{sdk}}", format!("{{ path = {:?} }}", sdk.display().to_string())),
-    ];
+        ("{{sdk}}", if is_plain { sdk.clone() } else { quoted.clone() }),
+        ("{{quoted_sdk}}", quoted),
+    ]);
     let cannot = || format!("cannot create the plugin in {}; choose another --path", folder.display());
-    for (file, template) in FILES {
-        let text = values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
+    for (file, text) in template.files.iter().chain(&FILES) {
+        let text = values.iter().fold((*text).to_owned(), |text, (name, value)| text.replace(name, value));
         write(&folder.join(file), &text).with_context(cannot)?;
     }
     let mut output = std::io::stdout();
     writeln!(
         output,
-        "Created the plugin project {}. Next steps:\n\n  cd {0}\n  cargo test\n\nThen see its README.md.",
-        folder.display()
+        "Created the plugin project {}. Next steps:\n\n  cd {0}\n  {}\n\nThen see its README.md.",
+        folder.display(),
+        template.test
     )
     .context("cannot write to standard output")
 }
-
-/// The function of a plugin with a finalizer.
-const FINALIZE: &str = "
-    /// Returns what still exists while {{a}} {{Kind}} is deleted; it goes after its ConfigMap.
-    fn finalize(_: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Teardown> {
-        if cluster.children::<ConfigMap>()?.is_empty() {
-            return Ok(Teardown::done());
-        }
-        // The host deletes the children that are not returned, and calls the function again.
-        Ok(Teardown::waiting(Plan::no_children()))
-    }
-";
-
-const FINALIZE_TEST: &str = "
-#[test]
-fn it_goes_once_its_config_map_is_gone() {
-    let {{parent}} = Object::new(\"hello\", {{Kind}}Spec { message: \"Hello, world!\".to_owned() });
-    given::<{{Kind}}Reconciler>({{parent}}).finalize().is_done();
-}
-";
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
@@ -278,9 +284,9 @@ fn camel_case(name: &str) -> String {
 }
 
 /// Returns the variable for a parent of this kind.
-fn variable(kind: &str) -> String {
+fn variable(kind: &str, template: &Template) -> String {
     let name = kind.to_ascii_lowercase();
-    if TAKEN_NAMES.contains(&&*name) || USED_NAMES.contains(&&*name) { "parent".to_owned() } else { name }
+    if template.used_names.contains(&&*name) { "parent".to_owned() } else { name }
 }
 
 #[cfg(test)]
@@ -290,7 +296,10 @@ mod tests {
     #[test]
     fn names_take_the_form_of_their_place() {
         assert_eq!([camel_case("greeter"), camel_case("my-own2-plugin")], ["Greeter", "MyOwn2Plugin"]);
-        assert_eq!([variable("Greeting"), variable("Type"), variable("Name")], ["greeting", "parent", "parent"]);
+        for (template, taken) in [(&rust::TEMPLATE, "Given"), (&go::TEMPLATE, "Map")] {
+            let variables = ["Greeting", "Type", "Name", taken].map(|kind| variable(kind, template));
+            assert_eq!(variables, ["greeting", "parent", "parent", "parent"]);
+        }
     }
 
     #[test]
@@ -302,6 +311,7 @@ mod tests {
             kind: None,
             group: "example.com".to_owned(),
             version: "v1".to_owned(),
+            lang: Language::Rust,
             scope: ParentScope::Namespaced,
             finalizer: false,
             sdk: None,
@@ -313,9 +323,10 @@ mod tests {
             path: Some(folder.path().join("full")),
             ..plain.clone()
         };
-        for arguments in [&plain, &full] {
+        let in_go = NewArguments { lang: Language::Go, path: Some(folder.path().join("go")), ..full.clone() };
+        for arguments in [&plain, &full, &in_go] {
             new(arguments).unwrap();
-            for (file, _) in FILES {
+            for (file, _) in FILES.iter().chain(arguments.lang.template().files) {
                 let text = fs::read_to_string(arguments.path.as_ref().unwrap().join(file)).unwrap();
                 // GitHub's expressions have these braces, too.
                 assert!(!text.replace("${{", "").contains("{{"), "{file}: {text}");
@@ -326,6 +337,8 @@ mod tests {
         assert!(source(&plain).contains(r#"version = "v1", kind = "MyPlugin""#), "{}", source(&plain));
         assert!(source(&full).contains("cluster_scoped") && source(&full).contains("fn finalize("), "{}", source(&full));
         assert!(new(&plain).unwrap_err().to_string().contains("already exists"));
+        let taken = NewArguments { name: "self".to_owned(), path: None, ..plain };
+        assert!(new(&taken).unwrap_err().to_string().contains("choose another one, such as my-self"));
     }
 
     /// The documents refer to `plugins/greeter`.
@@ -339,6 +352,7 @@ mod tests {
             kind: Some("Greeting".to_owned()),
             group: "example.com".to_owned(),
             version: "v1alpha1".to_owned(),
+            lang: Language::Rust,
             scope: ParentScope::Namespaced,
             finalizer: false,
             sdk: Some(root.join("sdk")),
@@ -354,6 +368,13 @@ mod tests {
         let [created, here] =
             [path, root.join("plugins/greeter")].map(|folder| fs::read_to_string(folder.join("Cargo.toml")).unwrap());
         assert_eq!(description(&created), description(&here));
+
+        let path = folder.path().join("greeter-go");
+        new(&NewArguments { lang: Language::Go, path: Some(path.clone()), ..arguments }).unwrap();
+        for file in ["main.go", "main_test.go", "samples/sample.yaml", "cases/new/sample.yaml"] {
+            let created = fs::read_to_string(path.join(file)).unwrap();
+            assert_eq!(created, fs::read_to_string(root.join("plugins/greeter-go").join(file)).unwrap(), "{file}");
+        }
     }
 
     #[test]
@@ -385,7 +406,7 @@ mod tests {
         ] {
             assert!(refused.unwrap_err().contains(", as in "));
         }
-        for refused in [plugin_name("self"), plugin_name("test"), kind(CHILD), group("k8s.io"), group("foo.k8s.io")] {
+        for refused in [kind(CHILD), group("k8s.io"), group("foo.k8s.io")] {
             assert!(refused.unwrap_err().contains("; expected "));
         }
         assert!(version("v1").is_ok() && version("v12beta3").is_ok());

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"testing"
 
 	"gyre.dev/gyre"
 )
@@ -37,6 +38,30 @@ func (c *Cluster) AndChildren(children ...any) *Cluster {
 // Context returns the context of a call that reads this cluster.
 func (c *Cluster) Context() gyre.Context {
 	return gyre.Context{Cluster: c, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+}
+
+// Applied returns the child with this name that a plan applies. The test fails if there is none.
+func Applied[T gyre.Kinded](t testing.TB, plan gyre.Plan, name string) T {
+	t.Helper()
+	var child T
+	kind := child.GroupVersionKind()
+	var others []string
+	for _, desired := range plan.Children {
+		var head gyre.Object
+		if err := json.Unmarshal(desired.Object, &head); err != nil {
+			continue
+		}
+		if gyre.Kind(head.APIVersion, head.Kind) != kind || head.Metadata.Name != name {
+			others = append(others, head.Kind+" "+head.Metadata.Name)
+			continue
+		}
+		if err := json.Unmarshal(desired.Object, &child); err != nil {
+			t.Fatalf("the child %s %s is no %T: %v", kind, name, child, err)
+		}
+		return child
+	}
+	t.Fatalf("the plan has no child %s %s; it has %v", kind, name, others)
+	return child
 }
 
 func store(objects []any) []stored {

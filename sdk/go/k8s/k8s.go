@@ -25,3 +25,9 @@ type Secret struct {
 
 // GroupVersionKind returns the kind.
 func (Secret) GroupVersionKind() gyre.GroupVersionKind { return gyre.Kind("v1", "Secret") }
+
+// Namespace is a namespace.
+type Namespace struct{ gyre.Object }
+
+// GroupVersionKind returns the kind.
+func (Namespace) GroupVersionKind() gyre.GroupVersionKind { return gyre.Kind("v1", "Namespace") }

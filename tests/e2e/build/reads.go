@@ -2,21 +2,20 @@
 package main
 
 import (
-	_ "embed"
-
 	"gyre.dev/gyre"
 	"gyre.dev/gyre/k8s"
 )
 
 type greeting struct {
 	gyre.Object
-	Spec struct {
-		Message string `json:"message"`
-	} `json:"spec"`
+	Spec spec `json:"spec"`
 }
 
-//go:embed crd.json
-var crd []byte
+type spec struct {
+	Message string `json:"message"`
+}
+
+var greetings = gyre.CustomResource{Kind: gyre.Kind("example.com/v1alpha1", "Greeting")}
 
 type reconciler struct{}
 
@@ -50,9 +49,9 @@ func init() {
 		Name:        "reads",
 		Version:     "0.1.0",
 		Description: "Reads.",
-		Parent:      gyre.Kind("example.com/v1alpha1", "Greeting"),
+		Parent:      greetings.Kind,
 		Reads:       []gyre.ReadKind{gyre.Reads[k8s.ConfigMap]()},
-		CRDs:        [][]byte{crd},
+		CRDs:        [][]byte{gyre.CRD[spec, struct{}](greetings)},
 	}, reconciler{})
 }
 
