@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{GYRE, PATIENCE};
 use crate::plane::{Plane, Server};
 
-const DOCUMENTS: [&str; 16] = [
+const DOCUMENTS: [&str; 17] = [
     "CONTRIBUTING.md",
     "README.md",
     "charts/gyre/README.md",
@@ -21,6 +21,7 @@ const DOCUMENTS: [&str; 16] = [
     "docs/comparison.md",
     "docs/contract.md",
     "docs/getting-started.md",
+    "docs/go.md",
     "docs/operating.md",
     "docs/security.md",
     "docs/testing.md",
@@ -42,6 +43,8 @@ enum Evidence {
 
 const AUTHOR: Evidence =
     Evidence::By("tests/e2e/author.rs", "a_new_author_gets_a_running_plugin_by_the_guide", "docs/getting-started.md");
+const PROJECT_IN_GO: Evidence =
+    Evidence::By("tests/e2e/build.rs", "a_new_project_in_go_passes_what_its_readme_shows", "\"--lang\", \"go\"");
 const RECORD: Evidence = Evidence::By("tests/e2e/record.rs", "a_running_host_records_its_calls_and_they_replay", "\"replay\"");
 const ASK_THE_LEADER: Evidence =
     Evidence::By("tests/e2e/record.rs", "a_replica_that_does_not_lead_names_the_one_that_does", "holderIdentity");
@@ -54,12 +57,14 @@ const HELD_DELETIONS: Evidence = Evidence::By(
 );
 
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 36] = [
+const COMMANDS: [(&[&str], Evidence); 38] = [
     (&["{{name}}.wasm"], AUTHOR),
     (&["gyre build"], AUTHOR),
     (&["gyre dev . "], AUTHOR),
     (&["gyre test", "--update"], AUTHOR),
     (&["cargo test"], AUTHOR),
+    (&["go test"], PROJECT_IN_GO),
+    (&["gyre new greeter --lang go"], PROJECT_IN_GO),
     (&["cd greeter"], AUTHOR),
     (&["gyre new greeter --kind"], AUTHOR),
     (
