@@ -264,7 +264,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     let namespace = "shadow-harm";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
-    let config = |shadow: Value| protean(namespace, "  limits: {deadline: 2s}\n", &json!({}), Some(&shadow));
+    let config = |shadow: Value| protean(namespace, "  limits: {deadline: 1s}\n", &json!({}), Some(&shadow));
     let host = host(&cluster, &folder, &config(json!({ "end": "fail" })));
     cluster.apply_all(&parents(namespace, PARENTS));
     cluster.all_ready(namespace, "protean", PARENTS);
