@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use gyre_engine::client::renewal::renewed;
 use gyre_engine::client::transport;
 use gyre_engine::cluster::kinds::Resource;
 use gyre_engine::host::{self, Options};
@@ -36,7 +35,7 @@ use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use self::exit::{compared, ended};
-use crate::commands::connect;
+use crate::commands::connect::{KubeconfigArguments, Renewed};
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::output::{self, ObjectFormat, ObjectsArguments, ReportArguments};
 use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Leases, Permissions, Printed, Reviews};
@@ -82,7 +81,7 @@ enum Command {
     #[command(alias = "schema", after_help = CONFIG_SCHEMA_EXAMPLES)]
     ConfigSchema,
     /// Describe a plugin: its version, kinds, access and size.
-    #[command(after_help = inspect::EXAMPLES)]
+    #[command(aliases = ["info", "show", "describe"], after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
     #[cfg(feature = "tools")]
     #[command(flatten)]
@@ -94,7 +93,7 @@ enum Command {
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
     /// Show the mounts of a running host: phase, queue, failures, quarantine and leader.
-    #[command(after_help = status::EXAMPLES)]
+    #[command(aliases = ["list", "ls", "ps", "mounts"], after_help = status::EXAMPLES)]
     Status(StatusArguments),
 }
 
@@ -167,13 +166,8 @@ struct RunArguments {
     /// Do not reload the configuration and the plugins when they change.
     #[arg(long)]
     no_reload: bool,
-    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
-    /// account of the Pod].
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// Context in the kubeconfig file [default: the context that is current at the start].
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    #[command(flatten)]
+    cluster: KubeconfigArguments,
     #[command(flatten)]
     host: HostArguments,
 }
@@ -189,6 +183,8 @@ struct ValidateArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("kubeconfig", |file| file.requires("from_cluster")))]
+#[command(mut_arg("context", |name| name.requires("from_cluster")))]
 struct RbacArguments {
     #[command(flatten)]
     mount: RbacMounts,
@@ -215,13 +211,8 @@ struct RbacArguments {
     /// children.
     #[arg(long)]
     from_cluster: bool,
-    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
-    /// account of the Pod].
-    #[arg(long, value_name = "FILE", requires = "from_cluster")]
-    kubeconfig: Option<PathBuf>,
-    /// Context in the kubeconfig file [default: the current context].
-    #[arg(long, value_name = "NAME", requires = "from_cluster")]
-    context: Option<String>,
+    #[command(flatten)]
+    cluster: KubeconfigArguments,
     /// YAML file with CustomResourceDefinitions that no plugin contains; the rules need the
     /// resource names of their kinds. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
@@ -318,19 +309,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let election = host.election.options(source.fence(), &host.home_namespace, source.name(), &instance())?;
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
-        // `kubectl config use-context` must not move a running host to another user or cluster.
-        let context = match arguments.context {
-            Some(context) => Some(context),
-            None => connect::current_context(arguments.kubeconfig.as_deref()).await,
-        };
-        let configuration = connect::configuration(arguments.kubeconfig.as_deref(), context.as_deref()).await?;
-        let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let kubeconfig = arguments.kubeconfig.clone();
-        let read_again = move || {
-            let (kubeconfig, context) = (kubeconfig.clone(), context.clone());
-            async move { connect::configuration(kubeconfig.as_deref(), context.as_deref()).await.map_err(Into::into) }
-        };
-        let connection = renewed(configuration, arrives_within, read_again).context("cannot set up the client")?;
+        let Renewed { connection, api_server } = arguments.cluster.renewed(arrives_within).await?;
         let inventory = source.inventory_place(&host.home_namespace);
         if inventory.is_none() {
             info!("the deployment has no name, and so no inventory: a later start cannot clean up after mounts that are removed; see --name");
@@ -456,7 +435,7 @@ fn former_kinds<'a>(
     programs: &'a [Program],
 ) -> anyhow::Result<Vec<(&'a Program, Resource)>> {
     threads()?.block_on(async {
-        let configuration = connect::configuration(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
+        let configuration = arguments.cluster.configuration().await?;
         let client = transport::connection(configuration, None).context("cannot set up the client")?.client();
         let found = inventory::former_kinds(&client, place, programs).await;
         found.with_context(|| format!("cannot read the inventory, the ConfigMap {} in {}", place.name, place.namespace))

@@ -4,15 +4,19 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::cluster::{Cluster, Reads};
+use crate::condition::Condition;
 use crate::failure::Failure;
 use crate::host::Error;
 use crate::k8s::Secret;
 use crate::kind::Kind;
 use crate::manifest::{ChildKind, Manifest, Strategy};
 use crate::object::Object;
-use crate::plan::{Child, Event, Plan};
+use crate::plan::{Child, Event, Plan, Teardown};
 use crate::resource::Resource;
+use crate::time::Time;
 
 impl Cluster {
     #[doc(hidden)]
@@ -76,6 +80,30 @@ impl Plan {
     }
 
     #[doc(hidden)]
+    #[deprecated(note = "write `apply`")]
+    pub fn with_child(self, child: impl Into<Child>) -> Self {
+        self.apply(child)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `status`")]
+    pub fn with_status(self, status: impl Serialize) -> Self {
+        self.status(status)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `condition`")]
+    pub fn with_condition(self, condition: Condition) -> Self {
+        self.condition(condition)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `event`")]
+    pub fn with_event(self, event: Event) -> Self {
+        self.event(event)
+    }
+
+    #[doc(hidden)]
     #[deprecated(note = "write `requeue_after`")]
     pub fn requeue(self, delay: Duration) -> Self {
         self.requeue_after(delay)
@@ -97,6 +125,52 @@ impl Plan {
     #[deprecated(note = "write `delete_parent`")]
     pub fn delete_self(self) -> Self {
         self.delete_parent()
+    }
+}
+
+impl Child {
+    #[doc(hidden)]
+    #[deprecated(note = "write the object itself, which is a child; `object.strategy(…)` names a strategy")]
+    pub fn new(object: impl Into<Self>) -> Self {
+        object.into()
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `strategy(Strategy::Recreate)`")]
+    pub fn recreate(self) -> Self {
+        self.strategy(Strategy::Recreate)
+    }
+}
+
+/// Another name for a [`Plan`].
+#[doc(hidden)]
+#[deprecated(note = "write `Plan`")]
+pub type Outcome = Plan;
+
+/// Another name for a [`Teardown`].
+#[doc(hidden)]
+#[deprecated(note = "write `Teardown`")]
+pub type Finalize = Teardown;
+
+impl Condition {
+    #[doc(hidden)]
+    #[deprecated(note = "write `plan.ready(reason, message)`, which adds an event, or `Condition::new`")]
+    pub fn ready(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new("Ready", true, reason, message)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `plan.not_ready(reason, message)`, which adds an event, or `Condition::new`")]
+    pub fn not_ready(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new("Ready", false, reason, message)
+    }
+}
+
+impl Time {
+    #[doc(hidden)]
+    #[deprecated(note = "subtract the earlier time: `now - earlier`; `age(now)` is that of an object or a condition")]
+    pub fn duration_since(self, earlier: Self) -> Duration {
+        self - earlier
     }
 }
 

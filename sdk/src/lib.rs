@@ -104,6 +104,9 @@ pub mod log;
 mod manifest;
 pub mod names;
 mod object;
+#[cfg(not(target_family = "wasm"))]
+#[doc(hidden)]
+pub mod parent;
 mod plan;
 mod reconciler;
 mod resource;
@@ -120,6 +123,9 @@ pub use cluster::{Cluster, DynamicReads, Reads};
 pub use condition::{Condition, ConditionStatus};
 pub use dynamic::DynamicObject;
 pub use failure::{Context, Failure, Result};
+#[doc(hidden)]
+#[expect(deprecated, reason = "the compiler says how they are called here")]
+pub use familiar::{Finalize, Outcome};
 pub use fingerprint::fingerprint;
 pub use host::Error as ReadError;
 pub use kind::{Kind, ObjectRef};
@@ -158,11 +164,14 @@ pub mod reexports {
 /// | `status = GreetingStatus` | a type with a `Schema`; by default, only the fields of the host |
 /// | `conditions = "Ready: …"` | the description of the conditions |
 /// | `no_status` | the kind has no status, e.g. because it is only read |
-/// | `cluster_scoped` | its objects have no namespace |
+/// | `cluster_scoped` | its objects have no namespace; the default is `namespaced` |
 /// | `spec_optional` | an object may lack a spec |
 /// | `column("Name", ".spec.path")` | a column; a type (`"date"`) and a priority (`1`) may follow |
 /// | `condition("Ready")` | a column with the status of a condition |
 /// | `age` | a column with the age |
+///
+/// The derive also defines a type with the name of the kind, e.g. `Greeting` for
+/// `Object<GreetingSpec, GreetingStatus>`, unless the spec has this name itself or is optional.
 ///
 /// The host writes the fields `conditions` and `observedGeneration` of the status, so they are
 /// added. Write a CRD with several versions by hand, and pass it to [`Manifest::crd`].
@@ -219,6 +228,9 @@ pub use gyre_sdk_derive::CustomResource;
 /// | `elements(max_length = 63)` | keywords for the elements of a `Vec` or map |
 /// | `json = r#"{"type": "string"}"#` | the whole schema, for types that have none |
 pub use gyre_sdk_derive::Schema;
+/// Another name for the derive [`Schema`](derive@Schema), which authors guess.
+#[doc(hidden)]
+pub use gyre_sdk_derive::Schema as JsonSchema;
 
 /// Exports the [`Reconciler`]s of a component: `export!(Orders)`, or `export!(Orders, Invoices)`.
 ///

@@ -222,13 +222,13 @@ impl Manifest {
 ///
 /// ```
 /// use gyre_sdk::k8s::ConfigMap;
-/// use gyre_sdk::{CustomResource, Object, Strategy};
+/// use gyre_sdk::{CustomResource, Strategy};
 ///
 /// #[derive(serde::Deserialize, CustomResource)]
 /// #[resource(group = "example.com", version = "v1", kind = "Greeting")]
 /// struct GreetingSpec {}
 ///
-/// let manifest = gyre_sdk::manifest!(Object<GreetingSpec>).child::<ConfigMap>(Strategy::Apply);
+/// let manifest = gyre_sdk::manifest!(Greeting).child::<ConfigMap>(Strategy::Apply);
 /// assert_eq!(manifest.parent, GreetingSpec::KIND);
 /// ```
 #[macro_export]

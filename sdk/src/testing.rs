@@ -34,7 +34,9 @@ use crate::typed::fields as typed;
 use reads::Reads;
 
 pub use crd::assert_crd_file;
-pub use given::{Answer, Given, Parent, given};
+pub use given::{Answer, Given, given};
+
+pub use crate::parent::{Missing, Parent};
 
 pub use crate::host::{LogLine, take_log};
 

@@ -233,6 +233,21 @@ macro_rules! kind {
             })*
         }
 
+        #[cfg(not(target_family = "wasm"))]
+        impl $crate::parent::Parent for $name {
+            fn uid(&self) -> &str {
+                $crate::parent::typed_uid(&self.0)
+            }
+
+            fn namespace(&self) -> Option<&str> {
+                $name::namespace(self)
+            }
+
+            fn complete(&mut self, missing: &$crate::parent::Missing) {
+                $crate::parent::complete_typed(&mut self.0, missing);
+            }
+        }
+
         $crate::view_of! {
             $name, $view { $($(#[$about])* $shape($($type),*) $get: $json;)* }
         }

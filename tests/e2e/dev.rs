@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gyre_controlplane::{Guarded, Signal, tools_or_skip};
 
-use crate::harness::{GYRE, PATIENCE};
+use crate::harness::{Cluster, GYRE, PATIENCE, UNHURRIED};
 
 fn await_printed(log: &Path, text: &str) -> String {
     let deadline = Instant::now() + PATIENCE;
@@ -27,7 +27,7 @@ fn dev_prints_changes_and_no_objects_from_before_the_watch() {
     fs::copy(gyre_artifacts::probes::NARROWED, &plugin).unwrap();
     let log = folder.path().join("log");
     let mut command = Command::new(GYRE);
-    command.args(["dev", "it.wasm", "--kubeconfig", "here.kubeconfig"]).current_dir(folder.path());
+    command.args(["dev", "it.wasm", "--write-kubeconfig", "here.kubeconfig"]).current_dir(folder.path());
     let _dev = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5)).unwrap();
     let said = await_printed(&log, "export KUBECONFIG=");
     let kubeconfig = said.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG=")).unwrap();
@@ -95,7 +95,7 @@ fn refused_objects_do_not_keep_the_others_from_being_applied() {
         let log = folder.path().join("log");
         let mut command = Command::new(GYRE);
         command
-            .args(["dev", "-f", "objects.yaml", "--kubeconfig", "here.kubeconfig"])
+            .args(["dev", "-f", "objects.yaml", "--write-kubeconfig", "here.kubeconfig"])
             .args(arguments)
             .current_dir(folder.path());
         let mut dev = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5)).unwrap();
@@ -122,4 +122,50 @@ fn refused_objects_do_not_keep_the_others_from_being_applied() {
         }
         assert!(!said.contains("WARN"), "{said}");
     }
+}
+
+/// Others work in the cluster, too: their Jobs are not shown, and what the command created stays.
+#[test]
+fn dev_runs_on_the_cluster_of_a_kubeconfig_and_leaves_what_it_created() {
+    let Some(cluster) = Cluster::for_test("dev-existing", &["dev-existing"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let object = |kind: &str, name: &str, spec: &str| {
+        let api_version = if kind == "Echo" { "mmontes.io/v1alpha1" } else { "batch/v1" };
+        format!("apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: dev-existing}}\nspec: {spec}\n")
+    };
+    fs::write(folder.path().join("echo.yaml"), object("Echo", "it", "{message: hi}")).unwrap();
+    let dev = |log: &Path| {
+        let mut command = Command::new(GYRE);
+        command.args(["dev", gyre_artifacts::ECHO, "echo.yaml", "--namespace", "dev-existing"]).args(UNHURRIED);
+        command.arg("--kubeconfig").arg(cluster.kubeconfig()).current_dir(folder.path());
+        Guarded::spawn("gyre dev", &command, log, Duration::from_secs(5)).unwrap()
+    };
+    let log = folder.path().join("log");
+    let mut first = dev(&log);
+    await_printed(&log, "gyre dev: on the cluster ");
+    await_printed(&log, "Job dev-existing/it created for Echo it\n");
+    let holder = || {
+        let lease = cluster.get("default", "lease", "gyre-dev").unwrap();
+        lease.pointer("/spec/holderIdentity").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
+    assert!(holder().starts_with("gyre-dev_"), "{}", holder());
+
+    let pods = "{template: {spec: {restartPolicy: Never, containers: [{name: it, image: it}]}}}";
+    cluster.apply(&object("Job", "foreign", pods));
+    cluster.delete("dev-existing", "job", "it");
+    // The Echo's Job has not finished, so it is created again.
+    let said = await_printed(&log, "Job dev-existing/it deleted\n");
+    assert!(!said.contains("foreign"), "{said}");
+    first.signal(Signal::Interrupt).unwrap();
+    let status = first.wait(PATIENCE).unwrap().expect("it ends");
+    assert!(status.success(), "{}", fs::read_to_string(&log).unwrap());
+    cluster.eventually("the released Lease", || holder().is_empty().then_some(()));
+
+    let log = folder.path().join("second.log");
+    let mut second = dev(&log);
+    cluster.eventually("the Lease of the second", || holder().starts_with("gyre-dev_").then_some(()));
+    cluster.eventually("the Job", || cluster.get("dev-existing", "job", "it"));
+    second.signal(Signal::Interrupt).unwrap();
+    assert!(second.wait(PATIENCE).unwrap().expect("it ends").success(), "{}", fs::read_to_string(&log).unwrap());
+    assert!(cluster.get("dev-existing", "echo", "it").is_some() && cluster.get("dev-existing", "job", "foreign").is_some());
 }

@@ -56,6 +56,7 @@ mod reads;
 mod record;
 mod render;
 mod replicas;
+mod replicator;
 mod scale;
 mod scheduled_echo;
 mod secure;

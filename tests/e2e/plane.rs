@@ -153,7 +153,7 @@ impl Devcluster {
         let folder = folder.keep();
         let kubeconfig = folder.join("admin.kubeconfig");
         let mut command = Command::new(GYRE);
-        command.args(["dev", "--cluster-only", "--pods-run", "never", "--kubeconfig"]).arg(&kubeconfig);
+        command.args(["dev", "--cluster-only", "--pods-run", "never", "--write-kubeconfig"]).arg(&kubeconfig);
         command.arg("--audit-log").arg(folder.join("audit.log")).args(arguments);
         let log = folder.join("devcluster.log");
         let mut process = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5))?;

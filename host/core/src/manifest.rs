@@ -130,4 +130,47 @@ impl Manifest {
             crds: Vec::new(),
         }
     }
+
+    /// Returns whether an object of the parent kind is a child of this plugin, and so no parent.
+    /// Else a copy would have copies, without end. `maker` is the object's [`PLUGIN_LABEL`].
+    ///
+    /// An object without the label, but with a [`DIGEST_ANNOTATION`], is a child whose label
+    /// somebody has removed.
+    ///
+    /// [`PLUGIN_LABEL`]: crate::plan::PLUGIN_LABEL
+    /// [`DIGEST_ANNOTATION`]: crate::plan::DIGEST_ANNOTATION
+    pub fn is_child(&self, maker: Option<&str>, has_digest: impl FnOnce() -> bool) -> bool {
+        self.children.iter().any(|child| child.kind.is_same(&self.parent))
+            && maker.map_or_else(has_digest, |maker| maker == self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plugin_made_is_no_parent_of_the_plugin_also_without_its_label() {
+        let secret = |version: &str| GroupVersionKind::new("", version, "Secret");
+        let child = |kind| ChildKind {
+            kind,
+            strategy: Strategy::Apply,
+            strongest_strategy: None,
+            propagation: Propagation::Background,
+        };
+        let of = |children: Vec<ChildKind>| Manifest { children, ..Manifest::new("replicator", "1", secret("v1")) };
+        let copies = of(vec![child(GroupVersionKind::new("", "v1", "ConfigMap")), child(secret("v2"))]);
+        for (maker, has_digest, is_child) in [
+            (Some("replicator"), true, true),
+            // People who may change an object can opt it out.
+            (Some("replicator"), false, true),
+            (None, true, true),
+            (None, false, false),
+            // The children of other plugins may be parents.
+            (Some("website"), true, false),
+        ] {
+            assert_eq!(copies.is_child(maker, || has_digest), is_child, "{maker:?} {has_digest}");
+            assert!(!of(Vec::new()).is_child(maker, || has_digest), "without children of its kind, all may be parents");
+        }
+    }
 }

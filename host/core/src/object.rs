@@ -27,6 +27,11 @@ impl GroupVersionKind {
         Self::new(group, version, kind)
     }
 
+    /// Returns whether both are the same kind, in any version.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.group, &self.kind) == (&other.group, &other.kind)
+    }
+
     /// Returns whether this is the kind Namespace, in any version.
     pub fn is_namespace(&self) -> bool {
         self.group.is_empty() && self.kind == "Namespace"

@@ -101,8 +101,7 @@ impl Program {
     pub fn reconciles(&self, object: &serde_json::Value) -> bool {
         let text = |field: &str| object.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
         let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
-        let parent = &self.plugin.manifest().parent;
-        (&kind.group, &kind.kind) == (&parent.group, &parent.kind)
+        kind.is_same(&self.plugin.manifest().parent)
     }
 }
 
@@ -216,7 +215,7 @@ impl Program {
     pub(crate) fn undeclared(&self, kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
         let is_declared = |kind: &GroupVersionKind| {
             let mut declared = self.manifest().children.iter().map(|child| &child.kind);
-            declared.any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
+            declared.any(|declared| declared.is_same(kind))
         };
         kinds.iter().filter(|kind| !is_declared(kind)).cloned().collect()
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use gyre_core::grants::Namespaces;
+use gyre_core::plan::{DIGEST_ANNOTATION, PLUGIN_LABEL};
 use gyre_core::text::list;
 use gyre_engine::program::Program;
 use serde_json::Value;
@@ -24,8 +25,17 @@ fn is_within(program: &Program, object: &Value) -> bool {
 }
 
 fn is_selected(program: &Program, object: &Value) -> bool {
-    let label = |name: &str| object.pointer("/metadata/labels")?.get(name)?.as_str().map(Cow::Borrowed);
-    program.selector.matches(label)
+    program.selector.matches(|name| label(object, name).map(Cow::Borrowed)) && !is_child(program, object)
+}
+
+/// Returns whether an object is of the parent kind of a program, but a child of its plugin.
+pub fn is_child(program: &Program, object: &Value) -> bool {
+    let has_digest = || object.pointer("/metadata/annotations").is_some_and(|all| all.get(DIGEST_ANNOTATION).is_some());
+    program.reconciles(object) && program.manifest().is_child(label(object, PLUGIN_LABEL), has_digest)
+}
+
+fn label<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object.pointer("/metadata/labels")?.get(name)?.as_str()
 }
 
 /// The objects of reconciled kinds that no program reconciles.
@@ -55,6 +65,7 @@ fn why_one(programs: &[Program], object: &Value) -> String {
     let subject = Subject::of(object);
     let of_its_kind: Vec<&Program> = programs.iter().filter(|program| program.reconciles(object)).collect();
     let reason = match (of_its_kind.as_slice(), &subject.namespace) {
+        ([one], _) if is_child(one, object) => format!("it is a child of the plugin {}", one.manifest().name),
         ([one], _) if is_within(one, object) => "the mount's selector does not select it".to_owned(),
         ([one], Some(_)) => match &one.namespaces {
             Namespaces::Only(names) if names.len() == 1 => format!("the mount watches only the namespace {}", list(names)),

@@ -32,6 +32,7 @@ use crate::host_run::{End, HostRun, RequeueTimes};
 use crate::journal::Journal;
 use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
+use crate::selection::is_child;
 
 /// A host that has not written for this time has converged: retries come several times within it.
 const QUIET: Duration = Duration::from_secs(2);
@@ -216,6 +217,9 @@ impl Simulation {
         let mut parents = Vec::new();
         for program in programs {
             for mut object in self.list(&program.manifest().parent, ListParams::default()).await? {
+                if is_child(program, &object) {
+                    continue;
+                }
                 remove_managed_fields(&mut object);
                 parents.push(object);
             }

@@ -34,7 +34,7 @@ pub(super) enum Tool {
     #[command(after_help = new::EXAMPLES, disable_version_flag = true)]
     New(NewArguments),
     /// Print Rust types of the kinds in CustomResourceDefinitions, for plugins.
-    #[command(after_help = types::EXAMPLES)]
+    #[command(alias = "codegen", after_help = types::EXAMPLES)]
     Types(TypesArguments),
     /// Print a completion script for a shell.
     #[command(alias = "completion", after_help = manual::COMPLETIONS_EXAMPLES)]

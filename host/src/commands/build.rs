@@ -67,7 +67,7 @@ pub(crate) struct BuildArguments {
     directory: PathBuf,
     /// File to write the plugin to [default: the plugin's name with .wasm, in the working
     /// directory].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short_alias = 'o', alias = "output", value_name = "FILE")]
     to: Option<PathBuf>,
     /// Further arguments of cargo, or of go build.
     #[arg(last = true, value_name = "ARGUMENT")]

@@ -1,16 +1,68 @@
 //! Selects the cluster that a command connects to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use gyre_engine::client::connection::Connection;
 use gyre_engine::client::proxy::{Environment, without_exempted_proxy};
+use gyre_engine::client::renewal::renewed;
 use gyre_engine::error::error_chain;
 use gyre_input::document::yaml_problem;
 use kube::Config;
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-/// The configuration for a cluster, by default that of kubectl, or of the Pod.
-pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
+/// The flags that select a cluster.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct KubeconfigArguments {
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else ~/.kube/config, else the service
+    /// account of the Pod].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context in the kubeconfig file [default: the context that is current at the start].
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// A connection to an API server, whose credentials are read again when they change.
+pub(crate) struct Renewed {
+    pub(crate) connection: Connection,
+    /// Host and port of the API server.
+    pub(crate) api_server: String,
+}
+
+impl KubeconfigArguments {
+    #[cfg(feature = "tools")]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.kubeconfig.is_none() && self.context.is_none()
+    }
+
+    /// The configuration for the cluster, by default that of kubectl, or of the Pod.
+    pub(crate) async fn configuration(&self) -> anyhow::Result<Config> {
+        configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await
+    }
+
+    /// Connects to the cluster for as long as a host runs. A request ends within `arrives_within`.
+    pub(crate) async fn renewed(&self, arrives_within: Option<Duration>) -> anyhow::Result<Renewed> {
+        // `kubectl config use-context` must not move a running host to another user or cluster.
+        let context = match &self.context {
+            Some(context) => Some(context.clone()),
+            None => current_context(self.kubeconfig.as_deref()).await,
+        };
+        let fixed = Self { kubeconfig: self.kubeconfig.clone(), context };
+        let configuration = fixed.configuration().await?;
+        let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+        let read_again = move || {
+            let fixed = fixed.clone();
+            async move { fixed.configuration().await.map_err(Into::into) }
+        };
+        let connection = renewed(configuration, arrives_within, read_again).context("cannot set up the client")?;
+        Ok(Renewed { connection, api_server })
+    }
+}
+
+async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let mut configuration = match kubeconfig {
         Some(path) => from(Kubeconfig::read_from(path), context).await.map_err(|error| {
             let path = path.display();
@@ -38,7 +90,7 @@ pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&st
 
 /// Returns the current context of the kubeconfig, or `None` if [`configuration`] does not use a
 /// kubeconfig, as in a Pod.
-pub(crate) async fn current_context(kubeconfig: Option<&Path>) -> Option<String> {
+async fn current_context(kubeconfig: Option<&Path>) -> Option<String> {
     let kubeconfig = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from).ok()?;
     let context = kubeconfig.current_context.clone()?;
     from(Ok(kubeconfig), None).await.ok()?;

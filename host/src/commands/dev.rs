@@ -1,13 +1,16 @@
-//! `gyre dev`: runs an in-memory cluster with plugins, and shows the changes.
+//! `gyre dev`: runs plugins on a cluster in memory, or on that of a kubeconfig, and shows the
+//! changes.
 //!
 //! A plugin is a file, or the folder of its project, which is built again after each change.
 //! `gyre_devcluster` serves HTTP on loopback, for kubectl. The host is that of `gyre run`.
 
 mod apply;
 mod cluster;
+mod existing;
 mod projects;
 mod show;
 
+use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use clap::Args;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
 use gyre_engine::admin;
+use gyre_engine::client::connection::Connection;
 use gyre_engine::host::{self, Options};
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::time::Took;
@@ -27,6 +31,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::commands::build::is_project;
+use crate::commands::connect::KubeconfigArguments;
 use crate::commands::signals::stop_signal;
 use crate::commands::threads::threads;
 use crate::config::arguments::admin::Listen;
@@ -38,26 +43,35 @@ use crate::config::{Reload, Source};
 use apply::Applied;
 use cluster::{Cluster, ClusterArguments};
 use projects::Projects;
-use show::Show;
+use show::{Show, Shown};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   gyre dev . -f samples/              # builds the project in this folder, again after each change of its source
   gyre dev echo.wasm -f samples/
   gyre dev echo.wasm -f samples/ --once --timeout 2m
+  gyre dev . --context kind-dev       # on a cluster of your kubeconfig
   gyre dev --cluster-only --address 127.0.0.1:8001
 
-The cluster imitates kube-apiserver 1.36 with its default feature gates, in memory.
+The cluster in memory imitates kube-apiserver 1.36 with its default feature gates, in memory.
   It runs these controllers: namespaces with their default service account, garbage collection, Jobs, CronJobs, the status of ResourceQuotas, and the
   expiry of finished Jobs and of events. Pods succeed after --pods-run without running anything.
   It does not have: webhooks (admission, conversion), admission policies, aggregated API servers, authentication, authorization, nodes, logs, and other
   controllers, such as those of Deployments. It stores the objects that configure these, and warns that they have no effect.
   It has these admission plugins: NamespaceLifecycle, ServiceAccount, Priority, DefaultTolerationSeconds, and ResourceQuota for new objects.
 
-For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
+  It is for development and tests only: everyone on this machine has full access to it, and its objects are lost when the command ends.
+
+With --kubeconfig or --context, the plugins run on that cluster, with your permissions: their CustomResourceDefinitions are applied, and what
+they create stays when the command ends. The host holds the Lease gyre-dev in the namespace of the context, so that of several such commands
+one writes. It does not know other hosts: do not run it while another host there mounts the same plugin. `gyre run` runs a host without changing
+CustomResourceDefinitions.";
 
 /// The default log filter: plugins, warnings, and compilations, which may take minutes.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
+
+/// The name of the host in events, and of its Lease.
+const NAME: &str = "gyre-dev";
 
 /// The time that a stopped host gets to end its calls.
 const HOST_STOP: Duration = Duration::from_secs(5);
@@ -68,8 +82,17 @@ const RELOAD_EVERY: Duration = Duration::from_millis(300);
 const LEAST_TIMEOUT: Duration = Duration::from_secs(1);
 const MOST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
+/// The flags of the cluster in memory.
+const IN_MEMORY: [&str; 5] = ["address", "write_kubeconfig", "pods_run", "no_controllers", "audit_log"];
+
 /// The arguments of `gyre dev`.
 #[derive(Debug, Args)]
+#[command(mut_arg("kubeconfig", |file| file.conflicts_with_all(IN_MEMORY).help(
+    "Run on the cluster of this kubeconfig file, instead of one in memory"
+)))]
+#[command(mut_arg("context", |name| name.conflicts_with_all(IN_MEMORY).help(
+    "Run on the cluster of this context in the kubeconfig file [default: the current context, if --kubeconfig is given]"
+)))]
 pub(crate) struct DevArguments {
     #[command(flatten)]
     mount: DevMounts,
@@ -78,7 +101,7 @@ pub(crate) struct DevArguments {
     #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE")]
     manifests: Vec<PathBuf>,
     /// Run only the API server and its controllers, without plugins.
-    #[arg(long, conflicts_with_all = ["plugins", "once"])]
+    #[arg(long, conflicts_with_all = ["plugins", "once", "kubeconfig", "context"])]
     cluster_only: bool,
     /// Exit once every object in these files that a plugin reconciles is Ready; fail if that takes
     /// longer than --timeout.
@@ -89,6 +112,8 @@ pub(crate) struct DevArguments {
     timeout: Duration,
     #[command(flatten)]
     cluster: ClusterArguments,
+    #[command(flatten)]
+    existing: KubeconfigArguments,
     /// Address on which the host serves /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "off")]
     listen: Listen,
@@ -114,7 +139,9 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
         )));
     }
     arguments.log.start(LOG, None)?;
-    let objects = manifests::read(&arguments.manifests)?;
+    let mut files = arguments.manifests.clone();
+    files.extend(mount.named.take_objects());
+    let objects = manifests::read(&files)?;
     let projects = Projects::build(&mut mount.named.plugins)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?) };
     if let Some(source) = source.as_ref().filter(|_| arguments.once) {
@@ -140,13 +167,30 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let started = Instant::now();
     let stop = stop_signal()?;
+    match source {
+        Some(source) if !arguments.existing.is_empty() => {
+            let cluster = existing::connect(&arguments.existing, &source).await?;
+            say(format_args!("gyre dev: on the cluster {}, in which other clients may work", cluster.options.api_server));
+            let session = Session { arguments, objects, cluster, shown: Shown::OfPlugins, started };
+            session.run(source, projects, stop).await
+        }
+        source => in_memory(arguments, source, projects, objects, started, stop).await,
+    }
+}
+
+async fn in_memory(
+    arguments: &DevArguments,
+    source: Option<Source>,
+    projects: Projects,
+    objects: &[(String, Value)],
+    started: Instant,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
     let cluster = Cluster::start(&arguments.cluster).await?;
     let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
-    // A closed output is not a reason to stop.
-    let _ = writeln!(
-        std::io::stdout(),
+    say(format_args!(
         "gyre dev: an in-memory cluster for development and tests, ready after {took}\n  {url}\n  export KUBECONFIG={kubeconfig}"
-    );
+    ));
     let result = match source {
         None => {
             let outcome = apply::apply(&cluster.client(), objects).await;
@@ -154,7 +198,9 @@ async fn serve(
             outcome.complete()
         }
         Some(source) => {
-            let session = Session { arguments, objects, client: cluster.client(), started };
+            let options = Options { instance: NAME.to_owned(), ..Options::default() };
+            let host = HostCluster { connection: cluster.client().into(), options };
+            let session = Session { arguments, objects, cluster: host, shown: Shown::Everything, started };
             session.run(source, projects, stop).await
         }
     };
@@ -162,34 +208,48 @@ async fn serve(
     result
 }
 
+/// Prints a line. A closed output is not a reason to stop.
+fn say(line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// A cluster, and the options of a host for it.
+struct HostCluster {
+    connection: Connection,
+    options: Options,
+}
+
 struct Session<'a> {
     arguments: &'a DevArguments,
     objects: &'a [(String, Value)],
-    client: Client,
+    cluster: HostCluster,
+    shown: Shown,
     started: Instant,
 }
 
 impl Session<'_> {
     /// Guarantees: the host has stopped before the cluster does, unless it needs long for it.
-    async fn run(&self, source: Source, projects: Projects, until_stopped: impl Future<Output = ()>) -> anyhow::Result<()> {
+    async fn run(self, source: Source, projects: Projects, until_stopped: impl Future<Output = ()>) -> anyhow::Result<()> {
+        let HostCluster { connection, options } = self.cluster;
+        let client = connection.client();
         let first = source.programs();
-        apply::install_crds(&self.client, &first).await?;
-        let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
+        apply::install_crds(&client, &first).await?;
+        let show = Show::start(&client, self.started, self.shown, &first).await?;
         let (wanted, programs) = watch::channel(Arc::clone(&first));
         let options = Options {
             admin: self.arguments.listen.0.map(admin::Options::open),
-            instance: "gyre-dev".to_owned(),
             most_calls: source.concurrent_calls() as usize,
-            ..Options::default()
+            ..options
         };
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let mut host = tokio::spawn(host::run(self.client.clone(), programs, options, async {
+        let mut host = tokio::spawn(host::run(connection, programs, options, async {
             let _ = stopped.await;
         }));
+        let work = Work { arguments: self.arguments, objects: self.objects, client, show: Arc::clone(&show) };
         let result = tokio::select! {
             biased;
             ended = &mut host => return ended.context("the host ended abnormally")?,
-            result = self.work(source, wanted, &show, &first, until_stopped) => result,
+            result = work.run(source, wanted, &first, until_stopped) => result,
             () = projects.build_on_changes(|line| show.say(line)), if !self.arguments.once => Ok(()),
         };
         drop(stop);
@@ -199,14 +259,23 @@ impl Session<'_> {
         }
         result
     }
+}
 
+/// The work beside the host.
+struct Work<'a> {
+    arguments: &'a DevArguments,
+    objects: &'a [(String, Value)],
+    client: Client,
+    show: Arc<Show>,
+}
+
+impl Work<'_> {
     /// Applies the objects, and then waits until the parents are Ready or until the command is
     /// stopped.
-    async fn work(
+    async fn run(
         &self,
         source: Source,
         wanted: watch::Sender<Arc<[Program]>>,
-        show: &Arc<Show>,
         programs: &[Program],
         until_stopped: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
@@ -217,27 +286,22 @@ impl Session<'_> {
             let parents: Vec<GroupVersionKind> = programs.iter().map(|program| program.manifest().parent.clone()).collect();
             return tokio::select! {
                 () = &mut until_stopped => Ok(()),
-                result = self.until_ready(show, &outcome.applied, &parents) => result,
+                result = self.until_ready(&outcome.applied, &parents) => result,
             };
         }
         tokio::select! {
             () = &mut until_stopped => outcome.complete(),
-            result = self.reload_plugins(source, wanted, show) => result,
+            result = self.reload_plugins(source, wanted) => result,
         }
     }
 
     /// Reloads changed plugins, and installs their CRDs. Ends only with an error.
-    async fn reload_plugins(
-        &self,
-        source: Source,
-        wanted: watch::Sender<Arc<[Program]>>,
-        show: &Arc<Show>,
-    ) -> anyhow::Result<()> {
+    async fn reload_plugins(&self, source: Source, wanted: watch::Sender<Arc<[Program]>>) -> anyhow::Result<()> {
         let (changed, mut programs) = watch::channel(source.programs());
-        let say = Arc::clone(show);
+        let show = Arc::clone(&self.show);
         let _reloading = tokio::spawn(source.reload_on_changes(RELOAD_EVERY, changed, move |reload| match reload {
-            Reload::Taken => say.say("the plugins have changed: reloading them"),
-            Reload::Refused(problems) => say.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
+            Reload::Taken => show.say("the plugins have changed: reloading them"),
+            Reload::Refused(problems) => show.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
         }));
         loop {
             if programs.changed().await.is_err() {
@@ -245,36 +309,22 @@ impl Session<'_> {
             }
             let programs = Arc::clone(&programs.borrow_and_update());
             apply::install_crds(&self.client, &programs).await?;
-            show.watch_kinds(&self.client, &kinds(&programs)).await?;
+            self.show.watch_kinds_of(&self.client, &programs).await?;
             wanted.send_replace(programs);
         }
     }
 
-    async fn until_ready(&self, show: &Arc<Show>, applied: &[Applied], parents: &[GroupVersionKind]) -> anyhow::Result<()> {
+    async fn until_ready(&self, applied: &[Applied], parents: &[GroupVersionKind]) -> anyhow::Result<()> {
         let parents: Vec<&Applied> = applied.iter().filter(|object| parents.contains(&object.kind)).collect();
         let patience = self.arguments.timeout;
-        let result = tokio::time::timeout(patience, show.all_ready(&parents)).await;
+        let result = tokio::time::timeout(patience, self.show.all_ready(&parents)).await;
         if result.is_err() {
             let waiting: Vec<String> =
-                parents.iter().filter(|parent| !show.is_ready(parent)).map(|parent| parent.to_string()).collect();
-            show.tables(&self.client).await?;
+                parents.iter().filter(|parent| !self.show.is_ready(parent)).map(|parent| parent.to_string()).collect();
+            self.show.tables(&self.client).await?;
             bail!("not Ready within {patience:?}: {}", waiting.join(", "));
         }
-        show.say("all are Ready");
-        show.tables(&self.client).await
+        self.show.say("all are Ready");
+        self.show.tables(&self.client).await
     }
-}
-
-fn kinds(programs: &[Program]) -> Vec<GroupVersionKind> {
-    let mut kinds: Vec<GroupVersionKind> = Vec::new();
-    for program in programs {
-        let manifest = program.manifest();
-        let children = manifest.children.iter().map(|child| child.kind.clone());
-        for kind in std::iter::once(manifest.parent.clone()).chain(children) {
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-    }
-    kinds
 }

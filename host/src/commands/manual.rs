@@ -30,7 +30,7 @@ pub(crate) struct CompletionsArguments {
 pub(crate) struct ManArguments {
     /// Directory to write one page per command to [default: one page for all commands, to standard
     /// output].
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, short_alias = 'o', alias = "output", value_name = "DIRECTORY")]
     to: Option<PathBuf>,
 }
 

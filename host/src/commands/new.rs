@@ -60,9 +60,10 @@ struct Template {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NewArguments {
     /// Name of the plugin: lower-case letters, digits and hyphens; or a path that ends with it. The
-    /// project is created in this directory, unless --path is given.
-    #[arg(value_name = "NAME", value_parser = plugin_name)]
-    name: String,
+    /// project is created in this directory, unless --path is given [default: the kind in
+    /// kebab-case].
+    #[arg(value_name = "NAME", value_parser = plugin_name, required_unless_present = "kind")]
+    name: Option<String>,
     /// Kind that the plugin reconciles [default: the name in CamelCase].
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<String>,
@@ -216,16 +217,18 @@ fn path_of_sdk(project: &Path, sdk: &Path) -> PathBuf {
 }
 
 pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
-    let NewArguments { name: given, kind, group, version, sdk: given_sdk, path, .. } = arguments;
+    let NewArguments { name, kind, group, version, sdk: given_sdk, path, .. } = arguments;
     let template = arguments.lang.template();
-    let name = last(given);
+    let given = name.clone().unwrap_or_else(|| kebab_case(kind.as_deref().unwrap_or_default()));
+    plugin_name(&given).map_err(|expected| anyhow!("the name {given}: {expected}"))?;
+    let name = last(&given);
     if template.taken_names.contains(&name) {
         bail!(
             "the name {name} is reserved by the language, or by a dependency of the project; choose another one, such as my-{name}"
         );
     }
     let kind = kind.clone().unwrap_or_else(|| camel_case(name));
-    let folder = path.clone().unwrap_or_else(|| PathBuf::from(given));
+    let folder = path.clone().unwrap_or_else(|| PathBuf::from(&given));
     if folder.exists() {
         bail!("{} already exists: choose another name or --path", folder.display());
     }
@@ -283,6 +286,20 @@ fn camel_case(name: &str) -> String {
     name.split('-').map(capitalised).collect()
 }
 
+/// The kind as the name of a plugin: `CronJob` becomes `cron-job`.
+fn kebab_case(kind: &str) -> String {
+    let mut name = String::new();
+    let mut follows_capital = true;
+    for letter in kind.chars() {
+        if letter.is_ascii_uppercase() && !follows_capital {
+            name.push('-');
+        }
+        follows_capital = letter.is_ascii_uppercase();
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
 /// Returns the variable for a parent of this kind.
 fn variable(kind: &str, template: &Template) -> String {
     let name = kind.to_ascii_lowercase();
@@ -296,6 +313,7 @@ mod tests {
     #[test]
     fn names_take_the_form_of_their_place() {
         assert_eq!([camel_case("greeter"), camel_case("my-own2-plugin")], ["Greeter", "MyOwn2Plugin"]);
+        assert_eq!(["Site", "CronJob", "HTTPRoute2"].map(kebab_case), ["site", "cron-job", "httproute2"]);
         for (template, taken) in [(&rust::TEMPLATE, "Given"), (&go::TEMPLATE, "Map")] {
             let variables = ["Greeting", "Type", "Name", taken].map(|kind| variable(kind, template));
             assert_eq!(variables, ["greeting", "parent", "parent", "parent"]);
@@ -307,7 +325,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("it");
         let plain = NewArguments {
-            name: "my-plugin".to_owned(),
+            name: Some("my-plugin".to_owned()),
             kind: None,
             group: "example.com".to_owned(),
             version: "v1".to_owned(),
@@ -337,7 +355,7 @@ mod tests {
         assert!(source(&plain).contains(r#"version = "v1", kind = "MyPlugin""#), "{}", source(&plain));
         assert!(source(&full).contains("cluster_scoped") && source(&full).contains("fn finalize("), "{}", source(&full));
         assert!(new(&plain).unwrap_err().to_string().contains("already exists"));
-        let taken = NewArguments { name: "self".to_owned(), path: None, ..plain };
+        let taken = NewArguments { name: Some("self".to_owned()), path: None, ..plain };
         assert!(new(&taken).unwrap_err().to_string().contains("choose another one, such as my-self"));
     }
 
@@ -348,7 +366,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("greeter");
         let arguments = NewArguments {
-            name: "greeter".to_owned(),
+            name: Some("greeter".to_owned()),
             kind: Some("Greeting".to_owned()),
             group: "example.com".to_owned(),
             version: "v1alpha1".to_owned(),

@@ -48,7 +48,7 @@ pub(crate) struct RecordArguments {
     #[command(flatten)]
     host: HostArguments,
     /// File to write, which must not exist yet [default: standard output].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short_alias = 'o', alias = "output", value_name = "FILE")]
     to: Option<PathBuf>,
     /// Stop after this number of calls.
     #[arg(long, value_name = "N", default_value_t = recording::CALLS, value_parser = whole(1_u64..))]

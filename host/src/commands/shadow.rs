@@ -1,5 +1,6 @@
 //! `gyre shadow`: gets the report about a shadow from a running host.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -21,7 +22,7 @@ Examples:
   kubectl exec -n gyre-system deploy/gyre -- /gyre shadow echo
   kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre shadow echo -o json | jq '.changes[] | select(.verb == \"delete\")'
 
-A mount has a shadow if the configuration file gives it one, e.g. another version of its plugin:
+A mount has a shadow, e.g. another version of its plugin, if `gyre run echo.wasm --shadow new/echo.wasm` or the configuration file gives it one:
   mounts:
   - plugin: echo.wasm
     shadow: {plugin: new/echo.wasm}
@@ -35,7 +36,7 @@ Exit codes: 0 no differences, 1 differences, 2 no result: not all objects have b
 #[derive(Debug, Args)]
 pub(crate) struct ShadowArguments {
     /// Mount whose shadow is reported; optional if only one mount has a shadow.
-    #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
+    #[arg(value_name = "MOUNT", value_parser = mount)]
     mount: Option<String>,
     #[command(flatten)]
     host: HostArguments,
@@ -44,6 +45,15 @@ pub(crate) struct ShadowArguments {
     summary: bool,
     #[command(flatten)]
     report: ReportArguments,
+}
+
+fn mount(text: &str) -> Result<String, String> {
+    if Path::new(text).extension().is_some_and(|extension| extension == "wasm") {
+        return Err("expected the name of a mount in a running host; to run a shadow, start the host with \
+             `gyre run PLUGIN --shadow FILE`, or set shadow: in its configuration"
+            .to_owned());
+    }
+    running_host::mount(text)
 }
 
 pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {

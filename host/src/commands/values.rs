@@ -61,7 +61,7 @@ pub(crate) struct ValuesArguments {
     #[arg(long = "config-map", value_name = "[NAME=]CONFIGMAP")]
     config_maps: Vec<Reference>,
     /// File to write the values to [default: standard output].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short_alias = 'o', alias = "output", value_name = "FILE")]
     to: Option<PathBuf>,
 }
 

@@ -312,7 +312,7 @@ impl<'a> Loader<'a> {
             return None;
         };
         let manifest = plugin.manifest();
-        if !is_same_kind(&manifest.parent, &mounted.parent) {
+        if !manifest.parent.is_same(&mounted.parent) {
             let what = format!("the plugin reconciles {}, and the mount's {}", manifest.parent, mounted.parent);
             self.problems.add(shadow.part.at("/plugin").place(), what, "give a plugin of the same parents");
             return None;
@@ -377,7 +377,7 @@ impl<'a> Loader<'a> {
     ) {
         let declared: Vec<&GroupVersionKind> = declared.collect();
         for (index, Kind(kind)) in granted.into_iter().flat_map(List::iter) {
-            if !declared.iter().any(|known| is_same_kind(known, kind)) {
+            if !declared.iter().any(|known| known.is_same(kind)) {
                 let said = format!(
                     "{kind} is more than the plugin {} asks for: of {what} its manifest declares {}",
                     manifest.name,
@@ -476,7 +476,8 @@ fn granted(kinds: Option<&List<Kind>>) -> Kinds {
 fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
     let keys::Grants { children, write_namespaces, delete_parents, .. } = spec.keys.grants.clone().unwrap_or_default();
     let written = match write_namespaces {
-        None | Some(GrantedNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
+        None => spec.policy.write_namespaces.clone(),
+        Some(GrantedNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
         Some(GrantedNamespaces::Reach(Reach::All)) => WriteNamespaces::All,
         Some(GrantedNamespaces::Named(patterns)) => WriteNamespaces::Named(patterns.patterns()),
     };
@@ -506,7 +507,7 @@ fn claim(mount: &Loaded) -> Claim<'_> {
 impl Claim<'_> {
     /// Returns the conflict between mounts, if any. Ignores selectors: labels can change.
     fn clash(&self, other: &Self) -> Option<&'static str> {
-        if !overlap(self.namespaces?, other.namespaces?) || !is_same_kind(self.parent, other.parent) {
+        if !overlap(self.namespaces?, other.namespaces?) || !self.parent.is_same(other.parent) {
             None
         } else if self.plugin == other.plugin {
             // Children belong to a parent and the name of a plugin.
@@ -524,10 +525,6 @@ fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
         (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),
         _ => true,
     }
-}
-
-fn is_same_kind(one: &GroupVersionKind, other: &GroupVersionKind) -> bool {
-    (&one.group, &one.kind) == (&other.group, &other.kind)
 }
 
 #[cfg(test)]
@@ -550,7 +547,7 @@ mod tests {
                 let (held, parent, namespaces) = (kind(held), kind(parent), only(namespaces));
                 let one = Claim { plugin: "one", parent: &held, namespaces: Some(&there) };
                 let other = Claim { plugin, parent: &parent, namespaces: Some(&namespaces) };
-                let expected = if is_same_kind(&held, &parent) { expected } else { None };
+                let expected = if held.is_same(&parent) { expected } else { None };
                 assert_eq!(one.clash(&other), expected, "{plugin} {parent} {namespaces:?}");
                 assert_eq!(other.clash(&one), expected, "{plugin} {parent} {namespaces:?}, the other way round");
                 assert_eq!(one.clash(&Claim { namespaces: None, ..other }), None, "what is unknown");

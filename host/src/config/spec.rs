@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gyre_core::grants::{Adoption, Namespaces, ParentDeletions};
+use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, WriteNamespaces};
 use gyre_engine::program::Policy;
 use gyre_input::document::Part;
 use gyre_input::problem::Place;
@@ -104,6 +104,7 @@ pub(crate) struct MountPolicy {
     /// `None` if they could not be read.
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) adoption: Adoption,
+    pub(crate) write_namespaces: WriteNamespaces,
     pub(crate) parent_deletions: ParentDeletions,
     pub(crate) reconciles: Policy,
 }
@@ -113,6 +114,7 @@ impl Default for MountPolicy {
         Self {
             namespaces: Some(Namespaces::All),
             adoption: Adoption::Refused,
+            write_namespaces: WriteNamespaces::OfParent,
             parent_deletions: ParentDeletions::NotGranted,
             reconciles: Policy::default(),
         }

@@ -1,14 +1,11 @@
 //! The kind of the parents.
 
 use gyre_sdk::k8s::JobTemplateSpec;
-use gyre_sdk::{CustomResource, Object, Schema, Time};
+use gyre_sdk::{CustomResource, Schema, Time};
 use serde::{Deserialize, Serialize};
 
 /// The annotation of a Job with the time for which it was scheduled.
 pub(crate) const SCHEDULED_AT: &str = "batch.tutorial.kubebuilder.io/scheduled-at";
-
-/// The parent.
-pub type CronJob = Object<CronJobSpec, CronJobStatus>;
 
 /// Runs Jobs on a schedule.
 #[derive(Debug, Deserialize, CustomResource)]

@@ -25,8 +25,7 @@ use echo_pod::Settings;
 use gyre_sdk::k8s::{Job, JobSpec};
 use gyre_sdk::names::dns_label;
 use gyre_sdk::{
-    Cluster, Condition, CustomResource, Manifest, Metadata, Object, Plan, Reconciler, Report, Result, Schema, Severity,
-    Strategy,
+    Cluster, Condition, CustomResource, Manifest, Metadata, Plan, Reconciler, Report, Result, Schema, Severity, Strategy,
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,8 +73,6 @@ enum RunResult {
 pub struct EchoReconciler;
 
 gyre_sdk::export!(EchoReconciler);
-
-type Echo = Object<EchoSpec, EchoStatus>;
 
 impl Reconciler for EchoReconciler {
     type Parent = Echo;

@@ -6,7 +6,7 @@
 use echo_pod::Settings;
 use gyre_sdk::k8s::{ConcurrencyPolicy, CronJob, CronJobSpec, JobSpec, JobTemplateSpec};
 use gyre_sdk::names::{dns_label, dns_label_within};
-use gyre_sdk::{Cluster, CustomResource, Manifest, Object, Plan, Reconciler, Result, Schema, Strategy, Time};
+use gyre_sdk::{Cluster, CustomResource, Manifest, Plan, Reconciler, Result, Schema, Strategy, Time};
 use serde::{Deserialize, Serialize};
 
 /// The limit of the API server, because the CronJob controller appends 11 characters for Jobs.
@@ -40,8 +40,6 @@ pub struct ScheduledEchoStatus {
 pub struct ScheduledEchoReconciler;
 
 gyre_sdk::export!(ScheduledEchoReconciler);
-
-type ScheduledEcho = Object<ScheduledEchoSpec, ScheduledEchoStatus>;
 
 impl Reconciler for ScheduledEchoReconciler {
     type Parent = ScheduledEcho;

@@ -84,11 +84,8 @@ pub struct WebsiteReconciler;
 
 gyre_sdk::export!(WebsiteReconciler);
 
-type Website = Object<WebsiteSpec>;
-type Defaults = Object<DefaultsSpec>;
-
 impl Reconciler for WebsiteReconciler {
-    type Parent = Website;
+    type Parent = Object<WebsiteSpec>;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
@@ -98,10 +95,10 @@ impl Reconciler for WebsiteReconciler {
             .child::<Deployment>(Strategy::Apply)
             .child::<Service>(Strategy::Apply)
             .reads::<ConfigMap>()
-            .reads::<Defaults>()
+            .reads::<WebsiteDefaults>()
     }
 
-    fn reconcile(website: &Website, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+    fn reconcile(website: &Object<WebsiteSpec>, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let names = Names::of(website);
         let template_name = &website.spec.template;
         if *template_name == names.content {
@@ -142,9 +139,9 @@ fn template_missing(name: &str) -> Report {
 
 /// Returns the defaults with the highest priority. Of several with the same priority, it is the
 /// first by name.
-fn first_defaults(cluster: &Cluster) -> Result<Option<Defaults>> {
+fn first_defaults(cluster: &Cluster) -> Result<Option<WebsiteDefaults>> {
     // The list is sorted by name, and `min_by_key` returns the first minimum.
-    let all = cluster.list_all::<Defaults>()?;
+    let all = cluster.list_all::<WebsiteDefaults>()?;
     Ok(all.into_iter().min_by_key(|defaults| Reverse(defaults.spec.priority)))
 }
 
@@ -157,7 +154,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(website: &Website) -> Self {
+    fn of(website: &Object<WebsiteSpec>) -> Self {
         let name = &website.metadata.name;
         Self { service: service_label(name), content: dns_label(&format!("{name}-content")) }
     }
@@ -176,7 +173,7 @@ struct Content {
 }
 
 impl Content {
-    fn render(template: &ConfigMap, website: &Website) -> Self {
+    fn render(template: &ConfigMap, website: &Object<WebsiteSpec>) -> Self {
         let values = values_of(website);
         let texts = template.data().iter().map(|(file, text)| (file, fill_in(text, &values)));
         Self { texts: texts.collect(), binaries: template.binary_data().to_owned() }
@@ -194,14 +191,14 @@ impl Content {
 }
 
 /// Returns the values of the placeholders.
-fn values_of(website: &Website) -> Labels {
+fn values_of(website: &Object<WebsiteSpec>) -> Labels {
     let Metadata { name, namespace, .. } = &website.metadata;
     let namespace = namespace.as_deref().unwrap_or_default();
     let WebsiteSpec { title, host, .. } = &website.spec;
     Labels::from([("title", title.as_str()), ("host", host), ("name", name), ("namespace", namespace)])
 }
 
-fn deployment(website: &Website, names: &Names, defaults: &DefaultsSpec, content: &Content) -> Deployment {
+fn deployment(website: &Object<WebsiteSpec>, names: &Names, defaults: &DefaultsSpec, content: &Content) -> Deployment {
     let replicas = website.spec.replicas.or(defaults.replicas).unwrap_or(1);
     let image = defaults.image.as_deref().unwrap_or(IMAGE);
     // Pods do not notice that a mounted file has changed, so another fingerprint rolls them out.

@@ -25,7 +25,7 @@ pub fn derive_schema(input: TokenStream) -> TokenStream {
 }
 
 /// See `gyre_sdk::CustomResource`.
-#[proc_macro_derive(CustomResource, attributes(resource, schema))]
+#[proc_macro_derive(CustomResource, attributes(resource, schema, kube, gyre, crd, custom_resource))]
 pub fn derive_custom_resource(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     resource::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()

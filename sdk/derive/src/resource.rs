@@ -20,6 +20,9 @@ const STATUS_OF_THE_HOST: &str = concat!(
     r#""message":{"type":"string","maxLength":32768}}},"#,
 );
 
+/// Names of the attribute in other frameworks, and names that authors guess.
+const FOREIGN: [&str; 4] = ["kube", "gyre", "crd", "custom_resource"];
+
 const CONDITIONS: &str = "The conditions of the object, one for each type.";
 
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -28,8 +31,10 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let (name, kind) = (&input.ident, &resource.kind);
     let api_version = format!("{}/{}", resource.group, resource.version);
     let crd = resource.crd(name, documentation(&input.attrs)).finish();
+    let object = resource.object(input);
     Ok(quote! {
         #schema
+        #object
         impl ::gyre_sdk::CustomResource for #name {
             const KIND: ::gyre_sdk::Kind = ::gyre_sdk::Kind::new(#api_version, #kind);
             const CRD: &'static str = {
@@ -61,8 +66,13 @@ struct Resource {
 impl Resource {
     fn of(input: &DeriveInput) -> syn::Result<Self> {
         let mut resource = Self::default();
-        for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("resource")) {
-            attribute.parse_nested_meta(|meta| resource.read(&meta))?;
+        for attribute in &input.attrs {
+            let path = attribute.path();
+            if path.is_ident("resource") {
+                attribute.parse_nested_meta(|meta| resource.read(&meta))?;
+            } else if FOREIGN.iter().any(|foreign| path.is_ident(foreign)) {
+                return Err(syn::Error::new_spanned(path, "write `resource`"));
+            }
         }
         for (name, value) in [("group", &resource.group), ("version", &resource.version), ("kind", &resource.kind)] {
             if value.is_empty() {
@@ -96,9 +106,7 @@ impl Resource {
                 self.columns.push(column(&kind, "string", &path, None));
             }
             "column" => self.columns.push(read_column(meta)?),
-            "namespaced" => {
-                return Err(meta.error("leave out `namespaced`: a kind has namespaces unless it is `cluster_scoped`"));
-            }
+            "namespaced" => self.is_cluster_scoped = false,
             "shortname" => return Err(meta.error("write `short_name`")),
             "printcolumn" => return Err(meta.error("write `column(\"Name\", \".spec.path\")`")),
             _ => {
@@ -109,6 +117,23 @@ impl Resource {
             }
         }
         Ok(())
+    }
+
+    /// Returns the type of the objects, which has the name of the kind. Nothing if the spec has
+    /// this name, or may be absent.
+    fn object(&self, input: &DeriveInput) -> TokenStream {
+        let Ok(kind) = syn::parse_str::<Ident>(&self.kind) else { return TokenStream::new() };
+        let (spec, visibility) = (&input.ident, &input.vis);
+        if self.is_spec_optional || kind == *spec || !input.generics.params.is_empty() {
+            return TokenStream::new();
+        }
+        let documentation = format!("An object of the kind {kind}, with the spec [`{spec}`].");
+        let status = self.status.as_ref().map(|status| quote!(, #status));
+        quote! {
+            #[doc = #documentation]
+            #[allow(dead_code, private_interfaces)]
+            #visibility type #kind = ::gyre_sdk::Object<#spec #status>;
+        }
     }
 
     fn crd(&self, name: &Ident, documentation: Option<String>) -> Fragments {

@@ -46,6 +46,8 @@ fn a_definition_needs_a_group_a_version_and_a_kind() {
     check_resource("group = \"a.b\", kind = \"A\"", "add #[resource(version = \"…\")]");
     check_resource("group = \"a.b\", version = \"v1\"", "add #[resource(kind = \"…\")]");
     check_resource("groop = \"a.b\"", "expected one of group, version, kind, plural");
+    let of_kube = "#[kube(group = \"a.b\", version = \"v1\", kind = \"A\")] struct Spec {}";
+    check(resource::derive(&parse_str::<DeriveInput>(of_kube).unwrap()), "write `resource`");
     check_resource("column(\"A\", \".a\", width = 1)", "expected string literal");
     check_resource("column(name = \"A\", path = \".a\")", "write `column(\"Name\", \".spec.path\")`");
 }

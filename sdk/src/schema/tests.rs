@@ -183,6 +183,12 @@ fn a_definition_has_what_its_attributes_say() {
 }
 
 #[test]
+fn the_type_of_the_objects_has_the_name_of_the_kind() {
+    let plain = Plain::new("it", PlainSpec {});
+    assert_eq!(plain.name(), "it");
+}
+
+#[test]
 fn a_definition_has_a_status_unless_it_says_otherwise() {
     let version = |crd: &str| serde_json::from_str::<Value>(crd).unwrap()["spec"]["versions"][0].clone();
     let none = version(DefaultsSpec::CRD);

@@ -15,34 +15,11 @@ use crate::failure::Failure;
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
 use crate::manifest::{Manifest, Strategy};
-use crate::object::{Metadata, Object};
+use crate::parent::{Missing, Parent};
 use crate::plan::{Child, DesiredChild, Plan, Teardown};
 use crate::reconciler::Reconciler;
 use crate::resource::Resource;
 use crate::time::Time;
-
-/// A parent whose metadata is known. For other types, [`testing::reconcile`](super::reconcile)
-/// takes the parent as JSON.
-#[diagnostic::on_unimplemented(
-    message = "the metadata of a `{Self}` is not known",
-    note = "use `gyre_sdk::Object` as the parent's type, or `gyre_sdk::testing::reconcile` with the parent as JSON"
-)]
-pub trait Parent {
-    /// Returns the metadata.
-    fn metadata(&self) -> &Metadata;
-    /// Returns the metadata, to be completed.
-    fn metadata_mut(&mut self) -> &mut Metadata;
-}
-
-impl<Spec, Status> Parent for Object<Spec, Status> {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
 
 /// Begins a test with this parent. Where the test does not say it, the parent has a UID, the
 /// generation 1 and, unless its kind is cluster-scoped, the namespace `default`; it was created at
@@ -82,25 +59,38 @@ pub fn given<R: Reconciler>(mut parent: R::Parent) -> Given<R>
 where
     R::Parent: Parent,
 {
-    let is_namespaced = !is_cluster_scoped(&R::manifest());
-    let metadata = parent.metadata_mut();
-    if metadata.uid.is_empty() {
-        metadata.uid = format!("uid-of-{}", metadata.name);
-    }
-    if metadata.generation == 0 {
-        metadata.generation = 1;
-    }
-    if is_namespaced {
-        metadata.namespace.get_or_insert_with(|| "default".to_owned());
-    }
+    let namespace = (!is_cluster_scoped(&R::manifest())).then(|| "default".to_owned());
+    parent.complete(&Missing { namespace, creation_timestamp: None });
     Given { parent, settings: "{}".to_owned(), cluster: Cluster::new() }
 }
 
-/// Returns whether the definition of the parents says that they have no namespace.
+/// The built-in kinds without namespaces.
+const CLUSTER_SCOPED: [(&str, &str); 15] = [
+    ("", "Namespace"),
+    ("", "Node"),
+    ("", "PersistentVolume"),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("networking.k8s.io", "IngressClass"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("storage.k8s.io", "CSIDriver"),
+    ("storage.k8s.io", "CSINode"),
+    ("storage.k8s.io", "StorageClass"),
+    ("storage.k8s.io", "VolumeAttachment"),
+];
+
+/// Returns whether the parents have no namespace: a built-in kind, or one whose definition says so.
 fn is_cluster_scoped(manifest: &Manifest) -> bool {
     let definitions = manifest.crds.iter().filter_map(|crd| serde_json::from_slice::<Value>(crd).ok());
     let is = |crd: &Value, pointer: &str, text: &str| crd.pointer(pointer).and_then(Value::as_str) == Some(text);
     let (group, kind) = (manifest.parent.group(), manifest.parent.kind);
+    if CLUSTER_SCOPED.contains(&(group, kind)) {
+        return true;
+    }
     let mut of_parent = definitions.filter(|crd| is(crd, "/spec/group", group) && is(crd, "/spec/names/kind", kind));
     of_parent.any(|crd| is(&crd, "/spec/scope", "Cluster"))
 }
@@ -116,18 +106,17 @@ impl<R: Reconciler> Given<R>
 where
     R::Parent: Parent,
 {
-    /// Adds an object. Without a namespace, it is in the parent's.
+    /// Adds an object. Without a namespace, it is in the parent's, unless its kind is a built-in
+    /// one that has no namespaces.
     pub fn with(mut self, object: impl Into<Value>) -> Self {
-        let namespace = self.parent.metadata().namespace.clone();
-        self.cluster = self.cluster.with(in_namespace(object.into(), namespace));
+        self.cluster = self.cluster.with(in_namespace(object.into(), self.parent.namespace()));
         self
     }
 
     /// Adds a child of the parent. Without a namespace, it is in the parent's.
     pub fn with_child(mut self, child: impl Into<Value>) -> Self {
-        let namespace = self.parent.metadata().namespace.clone();
-        let mut child = in_namespace(child.into(), namespace);
-        let owner = serde_json::json!([{ "controller": true, "uid": self.parent.metadata().uid }]);
+        let mut child = in_namespace(child.into(), self.parent.namespace());
+        let owner = serde_json::json!([{ "controller": true, "uid": self.parent.uid() }]);
         crate::typed::fields::set_inside(&mut child, "metadata", "ownerReferences", owner);
         self.cluster = self.cluster.with(child);
         self
@@ -191,16 +180,12 @@ where
 
     /// Adds the time of creation, where the test does not say it.
     fn completed(mut self) -> Self {
-        let created = &mut self.parent.metadata_mut().creation_timestamp;
-        if let Some(now) = self.cluster.now.filter(|_| *created == Time::default()) {
-            *created = now;
-        }
+        self.parent.complete(&Missing { namespace: None, creation_timestamp: self.cluster.now });
         self
     }
 
     fn cluster_of_the_call(&self) -> crate::cluster::Cluster {
-        let Metadata { namespace, uid, .. } = self.parent.metadata();
-        let parent = serde_json::json!({ "metadata": { "namespace": namespace, "uid": uid } });
+        let parent = serde_json::json!({ "metadata": { "namespace": self.parent.namespace(), "uid": self.parent.uid() } });
         crate::cluster::Cluster::new(Imports(Rc::new(Reads::new(&self.cluster, R::manifest(), &parent))))
     }
 
@@ -209,7 +194,12 @@ where
     }
 }
 
-fn in_namespace(mut object: Value, namespace: Option<String>) -> Value {
+fn in_namespace(mut object: Value, namespace: Option<&str>) -> Value {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    if CLUSTER_SCOPED.contains(&(group, text("kind"))) {
+        return object;
+    }
     if let (Some(namespace), None) = (namespace, object.pointer("/metadata/namespace")) {
         crate::typed::fields::set_inside(&mut object, "metadata", "namespace", namespace.into());
     }

@@ -56,9 +56,9 @@ struct OddSpec {
     keys: BTreeMap<Vec<u8>, bool>,
 }
 
-struct Answering;
+struct AnsweringReconciler;
 
-impl Reconciler for Answering {
+impl Reconciler for AnsweringReconciler {
     type Parent = Object<AnsweringSpec>;
     type Settings = NoSettings;
 
@@ -123,7 +123,7 @@ fn answering(answers: Answers) -> Object<AnsweringSpec> {
 }
 
 fn answer(answers: Answers) -> Answer {
-    given::<Answering>(answering(answers)).reconcile()
+    given::<AnsweringReconciler>(answering(answers)).reconcile()
 }
 
 #[test]
@@ -142,12 +142,12 @@ fn a_parent_has_the_metadata_that_the_test_does_not_say() {
     let mut parent = answering(Answers::Metadata).with_namespace("team-a");
     parent.metadata.generation = 3;
     let expected = json!({"uid": "uid-of-it", "namespace": "team-a", "generation": 3});
-    assert_eq!(given::<Answering>(parent).reconcile().status(), expected);
+    assert_eq!(given::<AnsweringReconciler>(parent).reconcile().status(), expected);
 }
 
 #[test]
 fn the_data_of_a_secret_are_read_as_texts_and_bytes() {
-    let read = |secret: Secret| given::<Answering>(answering(Answers::Secret)).with(secret).reconcile().status();
+    let read = |secret: Secret| given::<AnsweringReconciler>(answering(Answers::Secret)).with(secret).reconcile().status();
     let expected = json!({"password": "hunter2", "key": [255, 0]});
     let data = Secret::new("login").with_data([("password", b"hunter2".as_slice()), ("key", &[255, 0])]);
     assert_eq!(read(data), expected);
@@ -159,7 +159,7 @@ fn the_data_of_a_secret_are_read_as_texts_and_bytes() {
 #[test]
 fn a_list_is_of_the_objects_with_these_labels() {
     let pod = |name: &str, app: &str| Pod::new(name).with_labels([("app", app)]);
-    let test = given::<Answering>(answering(Answers::Pods));
+    let test = given::<AnsweringReconciler>(answering(Answers::Pods));
     let test = test.with(pod("a", "web")).with(pod("b", "api")).with(pod("c", "web").with_namespace("other"));
     assert_eq!(test.reconcile().status(), json!([2, 1, 3]));
 }
@@ -197,7 +197,7 @@ fn a_plugin_sees_how_long_a_condition_lasts() {
     };
     let lasts = |conditions: Vec<ObservedCondition>| {
         let parent = answering(Answers::NotReadyFor).with_conditions(conditions);
-        given::<Answering>(parent).at(since + Duration::from_secs(90)).reconcile().status()
+        given::<AnsweringReconciler>(parent).at(since + Duration::from_secs(90)).reconcile().status()
     };
     assert_eq!(lasts(vec![ready(ConditionStatus::False)]), json!(90));
     assert_eq!(lasts(vec![ready(ConditionStatus::True)]), Value::Null);
@@ -250,11 +250,11 @@ fn a_status_that_no_plan_has_written_is_none() {
 #[test]
 fn what_a_test_does_not_say_was_created_when_the_test_is() {
     let now: Time = "2026-01-01T00:00:00Z".parse().unwrap();
-    let test = || given::<Answering>(answering(Answers::Age)).at(now).with(Secret::new("login"));
+    let test = || given::<AnsweringReconciler>(answering(Answers::Age)).at(now).with(Secret::new("login"));
     assert_eq!(test().reconcile().status(), json!({"age": 0, "secret": "2026-01-01T00:00:00Z"}));
     let mut older = answering(Answers::Age);
     older.metadata.creation_timestamp = now - Duration::from_secs(60);
-    assert_eq!(given::<Answering>(older).at(now).reconcile().status(), json!({"age": 60, "secret": null}));
+    assert_eq!(given::<AnsweringReconciler>(older).at(now).reconcile().status(), json!({"age": 60, "secret": null}));
 }
 
 #[test]
@@ -300,16 +300,16 @@ fn metadata_and_a_status_of_others_are_read() {
 #[test]
 #[should_panic(expected = "add `.finalizes()` to the manifest")]
 fn a_test_cannot_finalize_what_the_host_would_not() {
-    let _ = given::<Answering>(answering(Answers::Metadata)).finalize();
+    let _ = given::<AnsweringReconciler>(answering(Answers::Metadata)).finalize();
 }
 
 #[derive(Deserialize, CustomResource)]
 #[resource(group = "example.com", version = "v1", kind = "Everywhere", cluster_scoped)]
 struct EverywhereSpec {}
 
-struct Everywhere;
+struct EverywhereReconciler;
 
-impl Reconciler for Everywhere {
+impl Reconciler for EverywhereReconciler {
     type Parent = Object<EverywhereSpec>;
     type Settings = NoSettings;
 
@@ -329,8 +329,8 @@ impl Reconciler for Everywhere {
 #[test]
 fn a_parent_of_a_cluster_scoped_kind_has_no_namespace() {
     let parent = || Object::new("it", EverywhereSpec {});
-    assert_eq!(given::<Everywhere>(parent()).reconcile().status(), Value::Null);
-    given::<Everywhere>(parent()).finalize().is_done();
+    assert_eq!(given::<EverywhereReconciler>(parent()).reconcile().status(), Value::Null);
+    given::<EverywhereReconciler>(parent()).finalize().is_done();
 }
 
 #[test]
@@ -346,4 +346,31 @@ fn the_names_of_other_frameworks_do_what_is_meant() {
     let new = || Manifest::new("it", "1", EverywhereSpec::KIND);
     assert_eq!(new().owns::<Job>(Strategy::Apply).read::<Secret>(), manifest(new()));
     assert_eq!(new().owns::<Job>(Strategy::Apply).watches::<Secret>(), manifest(new()));
+}
+
+struct Labels;
+
+impl Reconciler for Labels {
+    type Parent = crate::k8s::Namespace;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        Manifest::new("labels", "1", crate::k8s::Namespace::KIND).reads::<crate::k8s::Namespace>()
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
+        let metadata = parent.metadata();
+        let (namespace, uid) = (parent.namespace(), metadata.uid());
+        let age = metadata.creation_timestamp().map(|created| (cluster.now() - created).as_secs());
+        let all = cluster.list_all::<crate::k8s::Namespace>()?.len();
+        Ok(Plan::keep_children().status(json!({"namespace": namespace, "uid": uid, "age": age, "all": all})))
+    }
+}
+
+#[test]
+fn a_built_in_kind_is_a_parent_like_others() {
+    let now: Time = "2026-01-01T00:00:00Z".parse().unwrap();
+    let parent = crate::k8s::Namespace::new("team");
+    let status = given::<Labels>(parent).at(now).with(crate::k8s::Namespace::new("other")).reconcile().status();
+    assert_eq!(status, json!({"namespace": null, "uid": "uid-of-team", "age": 0, "all": 1}));
 }

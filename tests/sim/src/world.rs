@@ -12,11 +12,10 @@ use gyre_engine::clock::Clock as HostClock;
 use gyre_engine::host;
 use gyre_engine::host::Options as HostOptions;
 use gyre_engine::leadership::claim::Claim;
-use gyre_engine::leadership::election::{self, ElectionScope, Leaders};
+use gyre_engine::leadership::election::{self, ElectionScope};
 use gyre_engine::mounts::inventory::Place;
 use gyre_engine::program::{Programs, fixed};
 use gyre_engine::record::Recordings;
-use gyre_engine::restores::Restores;
 use gyre_engine::values::{KeySecret, Randomness};
 use jiff::Timestamp;
 use kube::Client;
@@ -120,16 +119,8 @@ impl World {
     /// Starts a host with a Lease, whose requests are not recorded.
     pub fn host_with_lease(&self, plugins: &Plugins) -> Host {
         let identity = format!("host-{}", self.hosts.load(Ordering::SeqCst));
-        let election = election::Options {
-            leaders: Arc::new(Leaders::new("default", &identity)),
-            namespace: "default".to_owned(),
-            name: "gyre".to_owned(),
-            identity,
-            timing: Timing::default(),
-            clock: self.clock.clone(),
-            denials: Arc::default(),
-            restores: Restores::default(),
-        };
+        let election = election::Options::new("default", "gyre", identity, Timing::default());
+        let election = election::Options { clock: self.clock.clone(), ..election };
         let programs = fixed(plugins.programs().to_vec());
         self.start(programs, Claim::always(), None, Some((ElectionScope::Host, election)))
     }

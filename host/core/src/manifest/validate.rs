@@ -77,9 +77,6 @@ pub enum Violation {
         /// The strongest strategy as given.
         strongest: &'static str,
     },
-    /// The parent kind is among the children.
-    #[error("{0} is both the parent and a child kind, and parents that create parents never end: remove it from the children")]
-    ParentAsChild(GroupVersionKind),
     /// Two reads are the same.
     #[error("{0} is read twice in the same way: declare it once")]
     ReadTwice(GroupVersionKind),
@@ -199,9 +196,6 @@ impl Manifest {
                 let (strategy, strongest) = (child.strategy.as_str(), strongest.as_str());
                 problems.push(Violation::WeakStrongestStrategy { kind: child.kind.clone(), strategy, strongest });
             }
-            if is_same(&child.kind, &self.parent) {
-                problems.push(Violation::ParentAsChild(child.kind.clone()));
-            }
         }
     }
 
@@ -273,10 +267,6 @@ fn served_versions(crd: &Value) -> BTreeMap<&str, bool> {
         Some((version.get("name")?.as_str()?, version.get("served")?.as_bool()?))
     };
     versions.iter().filter_map(version).collect()
-}
-
-fn is_same(one: &GroupVersionKind, other: &GroupVersionKind) -> bool {
-    one.group == other.group && one.kind == other.kind
 }
 
 #[cfg(test)]

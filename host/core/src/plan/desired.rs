@@ -187,6 +187,10 @@ impl DesiredSet {
             })?),
         };
         let child = ObjectRef { kind: kind.clone(), key: ObjectKey::new(namespace, name) };
+        if is_parent(input, &child) {
+            let message = format!("{child} is the parent itself: return only other objects as children");
+            return Err(invalid(Some(child), message));
+        }
         let is_own = |name: &str| self.own_namespaces.contains(name);
         let Err(outside) = input.grants.check_namespace(input.parent.key.namespace.as_deref(), namespace, is_own) else {
             return Ok((child, scope));
@@ -197,6 +201,11 @@ impl DesiredSet {
         };
         Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message }))
     }
+}
+
+/// Returns whether a child is the parent itself. The kind of the parent may be among the children.
+fn is_parent(input: &Input<'_>, child: &ObjectRef) -> bool {
+    child.kind.is_same(&input.parent.kind) && child.key == input.parent.key
 }
 
 /// The namespaces that are children of a cluster-scoped parent, or will be. One that the plugin

@@ -133,9 +133,7 @@ impl Metadata {
                 _ => Owner::Us,
             },
             Some(controller) => {
-                let kind = controller.owner_kind();
-                let same_name =
-                    kind.group == parent.kind.group && kind.kind == parent.kind.kind && controller.name == parent.key.name;
+                let same_name = controller.owner_kind().is_same(&parent.kind) && controller.name == parent.key.name;
                 if same_name && can_refer { Owner::Predecessor } else { Owner::Controller(controller) }
             }
             None if is_listed() && (!can_refer || self.refers_to(&parent.uid)) => Owner::Us,
@@ -157,10 +155,8 @@ impl Metadata {
             return None;
         }
         let parent = input.parent;
-        let has_its_name = |reference: &&OwnerReference| {
-            let kind = reference.owner_kind();
-            kind.group == parent.kind.group && kind.kind == parent.kind.kind && reference.name == parent.key.name
-        };
+        let has_its_name =
+            |reference: &&OwnerReference| reference.owner_kind().is_same(&parent.kind) && reference.name == parent.key.name;
         let references = || self.owner_references.iter().flatten();
         references().find(|reference| reference.uid == parent.uid).or_else(|| references().find(has_its_name))
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
-use gyre_core::plan::{PLUGIN_LABEL, Parent};
+use gyre_core::plan::{DIGEST_ANNOTATION, PLUGIN_LABEL, Parent};
 use gyre_core::status::StatusCapabilities;
 use gyre_sandbox::Bytes;
 use kube::api::ListParams;
@@ -134,8 +134,11 @@ impl ActiveProgram {
         Ok(active)
     }
 
-    pub(crate) fn selects(&self, parent: &Object) -> bool {
-        self.program.selector.is_empty() || self.program.selector.matches(|label| parent.label(label))
+    /// Returns whether an object of the parent kind is a parent for this mount.
+    pub(crate) fn selects(&self, object: &Object) -> bool {
+        let has_digest = || object.annotation(DIGEST_ANNOTATION).is_some();
+        let is_child = || self.program.manifest().is_child(object.label(PLUGIN_LABEL).as_deref(), has_digest);
+        (self.program.selector.is_empty() || self.program.selector.matches(|label| object.label(label))) && !is_child()
     }
 
     /// Returns the views of the kinds of children that are served.

@@ -71,11 +71,6 @@ impl Run<'_> {
             Decision::Keep => (None, None),
             Decision::Later(after) => (None, Some(after)),
             Decision::Refuse(refusal) => {
-                // Only its Event tells it: the host writes no conditions to such a kind.
-                let is_told = self.has_told(refusal.reason.as_str());
-                if !is_told && matches!(self.active.status_capabilities, StatusCapabilities::Nothing) {
-                    self.report.changed = Changed::Yes;
-                }
                 self.report.refusals.add(refusal);
                 (None, None)
             }
@@ -223,7 +218,7 @@ impl Run<'_> {
                 format!("failed {} times, and is not retried until the object changes: {problem}", report.failures + 1);
             events.push(warning("RetriesExhausted", &message));
         }
-        let wrote = report.changed == Changed::Yes || !to_publish(&events, last, report.changed).is_empty();
+        let wrote = report.changed == Changed::Yes || !self.news(&events).is_empty();
         let kind = &self.active.program.manifest().parent;
         if wrote && self.cause == Cause::Time {
             self.state.pace.spend(context.services.queue.now());
@@ -232,7 +227,7 @@ impl Run<'_> {
                 events.push(slowed_down());
             }
         }
-        let news = to_publish(&events, last, report.changed);
+        let news = self.news(&events);
         for event in news.iter().filter(|event| LOGGED.contains(&event.reason.as_str())) {
             warn!(reason = event.reason, "{}", event.message);
         }
@@ -245,6 +240,18 @@ impl Run<'_> {
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };
         self.state.events = Some(events);
         published
+    }
+
+    /// Returns the events that are new. Of a kind to which the host writes no conditions, nothing but
+    /// an Event tells what is wrong with an object, so its warnings are also new if the host has just
+    /// started and changes nothing.
+    fn news<'a>(&self, events: &'a [Event]) -> Vec<&'a Event> {
+        let (last, changed) = (self.state.events.as_deref(), self.report.changed);
+        let has_conditions = !matches!(self.active.status_capabilities, StatusCapabilities::Nothing);
+        if last.is_none() && changed == Changed::No && !has_conditions {
+            return events.iter().filter(|event| event.severity == Severity::Warning).collect();
+        }
+        to_publish(events, last, changed)
     }
 
     /// Records what the next reconcile is compared with, if this one wrote or a recent one did.

@@ -30,7 +30,7 @@ impl CheckSetup {
         let mut known = manifests().flat_map(|manifest| {
             manifest.reads.iter().map(|read| &read.kind).chain(manifest.children.iter().map(|child| &child.kind))
         });
-        !known.any(|kind| (&kind.group, &kind.kind) == (&parent.group, &parent.kind))
+        !known.any(|kind| kind.is_same(parent))
     }
 }
 

@@ -90,7 +90,7 @@ async fn apply_one(client: &Client, object: &Value) -> anyhow::Result<Applied> {
     };
     let namespace = match resource.scope {
         gyre_core::grants::Scope::Namespaced => {
-            Some(text("/metadata/namespace")).filter(|text| !text.is_empty()).or(Some("default"))
+            Some(text("/metadata/namespace")).filter(|text| !text.is_empty()).or(Some(client.default_namespace()))
         }
         gyre_core::grants::Scope::Cluster => None,
     };

@@ -21,9 +21,9 @@ pub(super) struct ClusterArguments {
     /// Address on which the API server listens; port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     pub(super) address: SocketAddr,
-    /// File to write the kubeconfig to [default: a temporary file].
+    /// File to write the kubeconfig of the cluster in memory to [default: a temporary file].
     #[arg(long, value_name = "FILE")]
-    pub(super) kubeconfig: Option<PathBuf>,
+    pub(super) write_kubeconfig: Option<PathBuf>,
     /// How long the containers of Pods run before they succeed, e.g. 500ms or 2m; "never" leaves
     /// Pods pending.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
@@ -90,7 +90,7 @@ impl Cluster {
             let _ = stopped.await;
         }));
         let url = format!("http://{address}");
-        let kubeconfig = match &arguments.kubeconfig {
+        let kubeconfig = match &arguments.write_kubeconfig {
             Some(path) => path.clone(),
             None => std::env::temp_dir().join(format!("gyre-dev-{}.kubeconfig", std::process::id())),
         };
@@ -99,7 +99,7 @@ impl Cluster {
         })?;
         // Absolute, because the shell that exports it may change its directory.
         let kubeconfig = std::path::absolute(&kubeconfig).context("cannot determine the working directory")?;
-        Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
+        Ok(Self { client, url, kubeconfig, is_temporary: arguments.write_kubeconfig.is_none(), stop, server })
     }
 
     pub(super) fn client(&self) -> Client {

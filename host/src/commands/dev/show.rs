@@ -7,8 +7,11 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::plan::PLUGIN_LABEL;
 use gyre_engine::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use gyre_engine::cluster::kinds::{self, Resource};
+use gyre_engine::cluster::object::Object;
+use gyre_engine::program::Program;
 use gyre_engine::telemetry::metrics::Metrics;
 use kube::Client;
 use kube::runtime::watcher::InitialListStrategy;
@@ -19,61 +22,111 @@ use tokio::sync::Notify;
 use super::apply::Applied;
 use crate::commands::columns::Columns;
 
+/// The changes that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// All changes of the kinds of the plugins.
+    Everything,
+    /// Changes of parents, of children that a host created, and of events about parents.
+    OfPlugins,
+}
+
 pub(super) struct Show {
     started: Instant,
+    shown: Shown,
     informers: Informers,
     watched: Mutex<BTreeMap<GroupVersionKind, WatchedKind>>,
+    parents: Mutex<BTreeSet<GroupVersionKind>>,
     changed: Notify,
 }
 
 struct WatchedKind {
     resource: Resource,
+    label_selector: Option<&'static str>,
     informer: Arc<Informer>,
     _subscription: Subscription,
 }
 
 impl Show {
-    pub(super) async fn start(client: &Client, started: Instant, kinds: &[GroupVersionKind]) -> anyhow::Result<Arc<Self>> {
+    pub(super) async fn start(
+        client: &Client,
+        started: Instant,
+        shown: Shown,
+        programs: &[Program],
+    ) -> anyhow::Result<Arc<Self>> {
         let metrics = Arc::new(Metrics::default());
         let show = Arc::new(Self {
             started,
+            shown,
             informers: Informers::new(client.clone(), metrics, InitialListStrategy::StreamingList, 0),
             watched: Mutex::default(),
+            parents: Mutex::default(),
             changed: Notify::new(),
         });
-        show.watch_kinds(client, kinds).await?;
-        show.watch_kinds(client, &[GroupVersionKind::new("events.k8s.io", "v1", "Event")]).await?;
+        show.watch_kinds_of(client, programs).await?;
+        show.watch_kind(client, &GroupVersionKind::new("events.k8s.io", "v1", "Event"), None).await?;
         Ok(show)
     }
 
-    /// Watches those of `kinds` that are served and not yet watched.
-    pub(super) async fn watch_kinds(self: &Arc<Self>, client: &Client, kinds: &[GroupVersionKind]) -> anyhow::Result<()> {
-        for kind in kinds {
-            if self.watched().contains_key(kind) {
-                continue;
-            }
-            let found = kinds::find(client, kind).await.with_context(|| format!("cannot look up {kind}"))?;
-            let Some(resource) = found else {
-                self.say(&format!("the cluster does not serve {kind}"));
-                continue;
-            };
-            let informer = self.informers.get(&resource, WatchScope::default());
-            informer.synced().await;
-            let (show, name) = (Arc::downgrade(self), kind.kind.clone());
-            // Existing objects are not shown when plugins are reloaded.
-            let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
-            let subscription = informer.subscribe(move |event| {
-                let Some(show) = show.upgrade() else { return };
-                let is_first = matches!(event, WatchEvent::Stored { previous: None, .. });
-                let is_old = is_first && old.contains(event.object().uid());
-                for line in if is_old { Vec::new() } else { lines(&name, event) } {
-                    show.say(&line);
-                }
-                show.changed.notify_waiters();
-            });
-            self.watched().insert(kind.clone(), WatchedKind { resource, informer, _subscription: subscription });
+    /// Watches the kinds of these programs that are served and not yet watched.
+    pub(super) async fn watch_kinds_of(self: &Arc<Self>, client: &Client, programs: &[Program]) -> anyhow::Result<()> {
+        let manifests = || programs.iter().map(Program::manifest);
+        for manifest in manifests() {
+            self.parents.lock().insert(manifest.parent.clone());
+            self.watch_kind(client, &manifest.parent, None).await?;
+        }
+        let of_children = match self.shown {
+            Shown::Everything => None,
+            Shown::OfPlugins => Some(PLUGIN_LABEL),
+        };
+        for child in manifests().flat_map(|manifest| &manifest.children) {
+            self.watch_kind(client, &child.kind, of_children).await?;
         }
         Ok(())
+    }
+
+    async fn watch_kind(
+        self: &Arc<Self>,
+        client: &Client,
+        kind: &GroupVersionKind,
+        label_selector: Option<&'static str>,
+    ) -> anyhow::Result<()> {
+        if self.watched().contains_key(kind) {
+            return Ok(());
+        }
+        let found = kinds::find(client, kind).await.with_context(|| format!("cannot look up {kind}"))?;
+        let Some(resource) = found else {
+            self.say(&format!("the cluster does not serve {kind}"));
+            return Ok(());
+        };
+        let informer = self.informers.get(&resource, WatchScope { label_selector, ..WatchScope::default() });
+        informer.synced().await;
+        let (show, name) = (Arc::downgrade(self), kind.kind.clone());
+        // Existing objects are not shown when plugins are reloaded.
+        let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
+        let subscription = informer.subscribe(move |event| {
+            let Some(show) = show.upgrade() else { return };
+            let is_first = matches!(event, WatchEvent::Stored { previous: None, .. });
+            let is_old = is_first && old.contains(event.object().uid());
+            if !is_old && show.shows(&name, event.object()) {
+                lines(&name, event).iter().for_each(|line| show.say(line));
+            }
+            show.changed.notify_waiters();
+        });
+        let watched = WatchedKind { resource, label_selector, informer, _subscription: subscription };
+        self.watched().insert(kind.clone(), watched);
+        Ok(())
+    }
+
+    /// Returns whether changes of an object of a watched kind are shown.
+    fn shows(&self, kind: &str, object: &Object) -> bool {
+        if self.shown == Shown::Everything || kind != "Event" {
+            return true;
+        }
+        let event: Value = serde_json::from_str(object.json()).unwrap_or_default();
+        let regarding = event.get("regarding").unwrap_or(&Value::Null);
+        let regarding = GroupVersionKind::from_api_version(text(regarding, "apiVersion"), text(regarding, "kind"));
+        self.parents.lock().contains(&regarding)
     }
 
     fn watched(&self) -> MutexGuard<'_, BTreeMap<GroupVersionKind, WatchedKind>> {
@@ -107,13 +160,15 @@ impl Show {
     }
 
     pub(super) async fn tables(&self, client: &Client) -> anyhow::Result<()> {
-        let resources: Vec<Resource> = self.watched().values().map(|watched| watched.resource.clone()).collect();
-        for resource in resources.iter().filter(|resource| resource.api.kind != "Event") {
+        let watched = |watched: &WatchedKind| (watched.resource.clone(), watched.label_selector);
+        let tables: Vec<(Resource, Option<&str>)> = self.watched().values().map(watched).collect();
+        for (resource, label_selector) in tables.iter().filter(|(resource, _)| resource.api.kind != "Event") {
             let path = match resource.api.group.as_str() {
                 "" => format!("/api/{}/{}", resource.api.version, resource.api.plural),
                 group => format!("/apis/{group}/{}/{}", resource.api.version, resource.api.plural),
             };
-            let request = http::Request::get(path)
+            let query = label_selector.map(|selector| format!("?labelSelector={selector}")).unwrap_or_default();
+            let request = http::Request::get(path + &query)
                 .header(http::header::ACCEPT, "application/json;as=Table;v=v1;g=meta.k8s.io")
                 .body(Vec::new())
                 .context("a request")?;

@@ -16,7 +16,8 @@ use gyre_offline::preview::{preview, texts_of_secrets};
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 
-use super::live::LiveArguments;
+use super::live;
+use crate::commands::connect::KubeconfigArguments;
 use crate::commands::output::ReportArguments;
 use crate::commands::threads::threads;
 use crate::config::Source;
@@ -51,7 +52,7 @@ const NOT_KNOWN: u8 = 2;
 )))]
 pub(crate) struct DiffArguments {
     #[command(flatten)]
-    cluster: LiveArguments,
+    cluster: KubeconfigArguments,
     /// Path to the version that is mounted now; the output then includes the deletion of its
     /// children whose kinds the new version no longer declares. Needed only if the host has no
     /// --name, and so no inventory. Can be repeated.
@@ -86,7 +87,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let mut programs = Source::open(&mount)?.programs();
     let from = if from.is_empty() { Vec::new() } else { opened(&mount, &from, &programs)? };
     let threads = threads()?;
-    let connected = threads.block_on(cluster.connect())?;
+    let connected = threads.block_on(live::connect(&cluster))?;
     if mount.lacks_namespaces() {
         let mounted = threads.block_on(connected.as_mounted(&programs))?;
         for (plugin, namespaces) in &mounted.namespaces {

@@ -47,7 +47,9 @@ pub(crate) fn fuzz_examples() -> String {
 /// The retries of a failing call: enough to see whether it always fails.
 const RETRIES: u32 = 3;
 
-pub(crate) fn fuzz(arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
+    let objects = arguments.mount.take_objects();
+    arguments.files.extend(objects);
     let mut mount = MountArguments::from(arguments.mount.clone());
     let project = build_projects(&mut mount)?;
     if mount.is_empty() {

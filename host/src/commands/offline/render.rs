@@ -12,13 +12,14 @@ use gyre_offline::plan::Subject;
 use gyre_offline::preview::{Preview, preview, texts_of_secrets};
 use gyre_offline::render_output::RenderOutput;
 use gyre_offline::rendered::rendered;
-use gyre_offline::selection::{unselected, why};
+use gyre_offline::selection::{is_child, unselected, why};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::live::LiveArguments;
+use super::live;
 use super::time;
 use crate::commands::build::{build_projects, or_samples};
+use crate::commands::connect::KubeconfigArguments;
 use crate::commands::output::{ObjectFormat, ObjectsArguments, print};
 use crate::commands::threads::threads;
 use crate::config::Source;
@@ -29,7 +30,8 @@ use crate::config::values::MissingArgument;
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:
   gyre render                                                         # builds the project in this folder, and uses its samples/
-  gyre render echo.wasm -f echo.yaml
+  gyre render echo.wasm echo.yaml
+  gyre render echo.wasm -f samples/
   gyre render echo.wasm -f echo.yaml | kubectl diff -f -
   gyre render echo.wasm -f echo.yaml -f job-that-finished.yaml     # what follows once its Job has finished
   gyre render website.wasm -f site.yaml -f template.yaml --time 2026-01-01T09:00:00Z -o json
@@ -65,7 +67,7 @@ pub(crate) struct RenderArguments {
     #[arg(long, requires = "from_cluster")]
     secrets: bool,
     #[command(flatten)]
-    cluster: LiveArguments,
+    cluster: KubeconfigArguments,
     /// Simulated time [default: now].
     #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Timestamp>,
@@ -81,8 +83,9 @@ pub(crate) struct RenderArguments {
 const DEFAULT_NAMESPACE: &str = "default";
 
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
-    let RenderArguments { files, from_cluster, secrets, cluster, time, strict, objects: output, mount } = arguments;
+    let RenderArguments { mut files, from_cluster, secrets, cluster, time, strict, objects: output, mount } = arguments;
     let mut mount = MountArguments::from(mount);
+    files.extend(mount.named.take_objects());
     let project = build_projects(&mut mount)?;
     if mount.is_empty() {
         bail!(MissingArgument { command: "render", argument: SOME_MOUNT });
@@ -97,7 +100,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let of_files = objects.iter().map(|(_, object)| object);
     let (shown, verdict) = if from_cluster {
         let threads = threads()?;
-        let connected = threads.block_on(cluster.connect())?;
+        let connected = threads.block_on(live::connect(&cluster))?;
         let preview = preview(&threads, connected, &programs, &[], &objects, time)?;
         let Preview { copied, host_run, namespace, mut remarks, lacks_parents, .. } = preview;
         let selection = Selection::of(&programs, &host_run.parents, &objects, &namespace);
@@ -148,7 +151,10 @@ enum GivenParents {
 
 impl Selection {
     fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
-        let unselected = unselected(programs, parents);
+        let is_child = |object: &&Value| programs.iter().any(|program| is_child(program, object));
+        let given_children = files.iter().map(|(_, object)| object).filter(is_child);
+        let candidates: Vec<Value> = parents.iter().chain(given_children).cloned().collect();
+        let unselected = unselected(programs, &candidates);
         let is_unselected = |file: &Value| {
             let file = Subject::of(file);
             unselected.iter().map(|parent| Subject::of(parent)).any(|parent| {

@@ -1,7 +1,6 @@
 //! The arguments of leader election.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -9,9 +8,7 @@ use clap::Args;
 use gyre_core::election::{self, Timing};
 use gyre_core::names;
 use gyre_core::text::list;
-use gyre_engine::clock::Clock;
-use gyre_engine::leadership::election::{ElectionScope, Leaders, Options, identity};
-use gyre_engine::restores::Restores;
+use gyre_engine::leadership::election::{ElectionScope, Options, identity};
 
 use crate::config::values::{WrongArguments, is_in_pod, one_of, period};
 
@@ -110,17 +107,9 @@ impl ElectionArguments {
             return Ok(None);
         }
         let identity = identity(self.ha_node_id.as_deref().unwrap_or(host));
-        let options = Options {
-            leaders: Arc::new(Leaders::new(namespace, &identity)),
-            namespace: namespace.to_owned(),
-            name: self.ha_lease_name.clone().unwrap_or_else(|| deployment.to_owned()),
-            identity,
-            timing: self.timing().map_err(|wrong| anyhow!(WrongArguments(wrong.to_string())))?,
-            clock: Clock::default(),
-            denials: Arc::default(),
-            restores: Restores::default(),
-        };
-        Ok(Some((self.ha_scope, options)))
+        let name = self.ha_lease_name.as_deref().unwrap_or(deployment);
+        let timing = self.timing().map_err(|wrong| anyhow!(WrongArguments(wrong.to_string())))?;
+        Ok(Some((self.ha_scope, Options::new(namespace, name, identity, timing))))
     }
 
     fn is_held(&self, fence: Fence) -> bool {

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use gyre_core::grants::{Adoption, Namespaces, ParentDeletions};
+use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, WriteNamespaces};
 use gyre_core::names;
 use gyre_engine::program::bounds;
 use gyre_input::document::{Document, Part, Source as DocumentSource};
@@ -28,7 +28,7 @@ use gyre_input::problem::Problems;
 use gyre_sandbox::Sandbox;
 
 use crate::config::keys::NEVER;
-use crate::config::spec::{Configuration, Located, MountPolicy, MountSpec, set};
+use crate::config::spec::{Configuration, Located, MountPolicy, MountSpec, PluginSpec, SettingsFrom, set};
 use crate::config::values::{duration, label, size, whole};
 use crate::plugins::apart::Compiler;
 
@@ -37,6 +37,8 @@ use crate::plugins::apart::Compiler;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
+    /// The shadow of the only mount.
+    shadow: Option<PathBuf>,
     /// A version of a plugin that is mounted as `config` mounts the plugin. The other mounts in the
     /// file are left out.
     pub(crate) version: Option<PathBuf>,
@@ -62,8 +64,8 @@ pub(crate) enum SettingsCheck {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
     /// Path to the configuration file (YAML), which lists the mounts. Cannot be combined with
-    /// --plugin-dir, --reconciler, --delete-parents, --settings or --namespace.
-    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "reconcilers", "delete_parents", "settings", "namespaces"])]
+    /// --plugin-dir, --reconciler, --delete-parents, --write-namespaces, --settings or --namespace.
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "reconcilers", "delete_parents", "write_namespaces", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     named: NamedArguments,
@@ -84,6 +86,10 @@ pub(crate) struct NamedArguments {
     /// Let plugins delete parents, if their manifests declare it.
     #[arg(long)]
     delete_parents: bool,
+    /// Namespaces in which children may be: "parent", as by default; "all"; or these names,
+    /// separated by commas, in which * stands for any characters.
+    #[arg(long, value_name = "NAMES", value_parser = write_namespaces)]
+    write_namespaces: Option<WriteNamespaces>,
     /// Settings of a plugin: a JSON object, after the plugin's name and = if there are several
     /// plugins. Can be repeated.
     #[arg(long = "settings", alias = "settings-json", value_name = "[NAME=]JSON")]
@@ -168,6 +174,10 @@ pub(crate) struct CodeArguments {
 pub(crate) struct RunMounts {
     #[command(flatten)]
     pub(crate) source: SourceArguments,
+    /// Another version of the plugin, whose answers are compared and never applied; `gyre shadow`
+    /// shows the differences.
+    #[arg(long, value_name = "PLUGIN", conflicts_with_all = ["config", "plugin_dir"])]
+    shadow: Option<PathBuf>,
     #[command(flatten)]
     name: NameArgument,
     #[command(flatten)]
@@ -191,8 +201,9 @@ pub(crate) struct RbacMounts {
 }
 
 impl From<RunMounts> for MountArguments {
-    fn from(RunMounts { source: SourceArguments { config, named }, name, workers, policy, code }: RunMounts) -> Self {
-        Self { config, named, policy, name: name.name, workers: workers.workers, code, ..Self::default() }
+    fn from(RunMounts { source, shadow, name, workers, policy, code }: RunMounts) -> Self {
+        let SourceArguments { config, named } = source;
+        Self { config, shadow, named, policy, name: name.name, workers: workers.workers, code, ..Self::default() }
     }
 }
 
@@ -206,8 +217,21 @@ impl SourceArguments {
     /// The only argument, if it is a YAML file: a configuration, which nobody takes for a plugin.
     pub(crate) fn only_file(&self) -> Option<&Path> {
         let [file] = &self.named.plugins[..] else { return None };
-        let extension = file.extension().and_then(OsStr::to_str).unwrap_or_default();
-        ["yaml", "yml", "json"].contains(&extension).then_some(file)
+        is_document(file).then_some(file)
+    }
+}
+
+/// Returns whether a file has the ending of YAML or JSON.
+fn is_document(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    ["yaml", "yml", "json"].contains(&extension)
+}
+
+#[cfg(feature = "tools")]
+impl NamedArguments {
+    /// Takes the files of objects from the plugins: those with the ending of YAML or JSON, and `-`.
+    pub(crate) fn take_objects(&mut self) -> Vec<PathBuf> {
+        self.plugins.extract_if(.., |path| is_document(path) || path == Path::new("-")).collect()
     }
 }
 
@@ -235,6 +259,26 @@ impl FromStr for Settings {
         }
         let place = plugin.as_ref().map_or_else(|| "--settings".to_owned(), |plugin| format!("--settings {plugin}"));
         Ok(Self { plugin, json: json.to_owned(), place })
+    }
+}
+
+fn write_namespaces(text: &str) -> Result<WriteNamespaces, String> {
+    let is_pattern = |name: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-*".contains(&byte);
+        !name.is_empty() && name.bytes().all(is_letter)
+    };
+    match text {
+        "parent" => Ok(WriteNamespaces::OfParent),
+        "all" => Ok(WriteNamespaces::All),
+        names => {
+            let names: Vec<&str> = names.split(',').map(str::trim).collect();
+            if !names.iter().all(|name| is_pattern(name)) {
+                return Err(
+                    "expected parent, all, or names of namespaces separated by commas, such as team-a,shared-*".to_owned()
+                );
+            }
+            Ok(WriteNamespaces::Named(names.into_iter().map(str::to_owned).collect()))
+        }
     }
 }
 
@@ -281,6 +325,7 @@ impl MountArguments {
             policy.namespaces = Some(Namespaces::Only(self.named.namespaces.iter().cloned().collect()));
         }
         set(&mut policy.adoption, adopt.then_some(Adoption::Allowed));
+        set(&mut policy.write_namespaces, self.named.write_namespaces.clone());
         set(&mut policy.parent_deletions, self.named.delete_parents.then_some(ParentDeletions::Granted));
         let reconciles = &mut policy.reconciles;
         set(&mut reconciles.workers, self.workers.map(|workers| workers as usize));
@@ -297,6 +342,15 @@ impl MountArguments {
         for path in &self.named.plugins {
             let policy = configuration.defaults.clone();
             configuration.mounts.push(MountSpec::of(path.clone(), Part::flag(&path.display().to_string()), policy));
+        }
+        if let Some(shadow) = &self.shadow {
+            let part = Part::flag(&format!("--shadow {}", shadow.display()));
+            if let [mount] = &mut configuration.mounts[..] {
+                mount.shadow = Some(PluginSpec { part, plugin: shadow.clone(), settings: SettingsFrom::Default });
+            } else {
+                let remedy = "mount one plugin, or use shadow: in the configuration file";
+                problems.add(part.place(), "it is not clear which plugin has the shadow", remedy);
+            }
         }
         let directory = self.named.plugin_dir.clone();
         configuration.reconcilers.clone_from(&self.named.reconcilers);

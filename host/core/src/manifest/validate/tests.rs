@@ -97,7 +97,6 @@ fn an_inconsistent_manifest_is_refused() {
         |manifest| manifest.children.push(child("batch", "v1beta1", "Job")),
         &["Job.v1beta1.batch is declared as a child kind twice"],
     );
-    check(|manifest| manifest.children.push(child("example.com", "v1alpha1", "Echo")), &["both the parent and a child kind"]);
     check(|manifest| manifest.reads.push(read("Secret", None)), &["Secret.v1 is read twice"]);
     check(|manifest| manifest.reads.push(read("Pod", Some("a/b"))), &["cannot be a namespace"]);
     check(|manifest| manifest.settings_schema = Some(json!([])), &["settings schema"]);

@@ -357,6 +357,20 @@ fn refusals_name_the_remedy() {
 }
 
 #[test]
+fn a_parent_is_no_child_of_its_own_although_others_of_its_kind_are() {
+    let mut world = world();
+    world.parent.kind = gvk("v1/ConfigMap");
+    let name = world.parent.key.name.clone();
+    for adoption in [Adoption::Refused, Adoption::Allowed] {
+        world.grants = world.grants.with_adoption(adoption);
+        let plan = world.clone().wants([config_map(&name, "x"), config_map("copy", "x")]).plan();
+        assert_eq!(refusals(&plan), [(RefusalReason::InvalidChild, Some(format!("ConfigMap.v1 default/{name}")))]);
+        assert!(plan.refusals[0].message.contains("is the parent itself"), "{}", plan.refusals[0].message);
+        assert_eq!(steps(&plan), ["create ConfigMap.v1 default/copy"]);
+    }
+}
+
+#[test]
 fn a_name_that_is_wanted_twice_is_refused_the_second_time() {
     let mut explicit = config_map("a", "y");
     explicit["metadata"]["namespace"] = json!("default");

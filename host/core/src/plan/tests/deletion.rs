@@ -50,7 +50,7 @@ fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
             }
         };
         let Some(kind) = kind else { return true };
-        let same_kind = (&kind.group, &kind.kind) == (&live.kind.group, &live.kind.kind);
+        let same_kind = kind.is_same(&live.kind);
         let name = name.filter(|name| !name.is_empty());
         let namespace = namespace.or_else(|| world.parent.key.namespace.clone());
         let may_be_any = name.is_none() || namespace.is_none();

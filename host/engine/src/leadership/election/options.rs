@@ -41,6 +41,22 @@ pub struct Options {
     pub restores: Restores,
 }
 
+impl Options {
+    /// An election with Leases of this name, or prefix of names, in a namespace.
+    pub fn new(namespace: &str, name: &str, identity: String, timing: Timing) -> Self {
+        Self {
+            leaders: Arc::new(Leaders::new(namespace, &identity)),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            identity,
+            timing,
+            clock: Clock::default(),
+            denials: Arc::default(),
+            restores: Restores::default(),
+        }
+    }
+}
+
 /// A unique identity: a name and a random number, as in controller-runtime. Replicas with the same
 /// identity would take each other's lease for their own.
 pub fn identity(node: &str) -> String {

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use tower::ServiceExt as _;
 use tower::util::service_fn;
 
-use super::{Drains, Election, Leaders, MountClaims, MountElection, Options, Release};
+use super::{Drains, Election, MountClaims, MountElection, Options, Release};
 use crate::clock::Clock;
 use crate::leadership::claim::Claim;
 use crate::restores::Restores;
@@ -50,16 +50,7 @@ fn service() -> Service {
 
 fn options(identity: &str) -> Options {
     let clock = Clock::simulated("2026-01-01T00:00:00Z".parse().unwrap());
-    Options {
-        namespace: "default".to_owned(),
-        name: "gyre".to_owned(),
-        identity: identity.to_owned(),
-        timing: Timing::default(),
-        clock,
-        denials: Arc::default(),
-        leaders: Arc::new(Leaders::new("default", identity)),
-        restores: Restores::default(),
-    }
+    Options { clock, ..Options::new("default", "gyre", identity.to_owned(), Timing::default()) }
 }
 
 struct Host {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gyre_core::grants::WriteNamespaces;
 
 use super::{
     CodeArguments, Faults, MountArguments, NamedArguments, PolicyArguments, Settings, SourceArguments, WorkersArgument,
@@ -107,6 +108,11 @@ pub(crate) const SOME_PLUGIN: &str = "<PLUGIN>... (or --plugin-dir <DIRECTORY>)"
 pub(crate) const SOME_MOUNT: &str = "<PLUGIN>... (or --plugin-dir <DIRECTORY>, --config <FILE>)";
 
 impl PluginMounts {
+    /// See [`NamedArguments::take_objects`].
+    pub(crate) fn take_objects(&mut self) -> Vec<PathBuf> {
+        self.named.take_objects()
+    }
+
     /// The paths of the plugins, as words of a command.
     pub(crate) fn plugins(&self) -> impl Iterator<Item = String> {
         self.named.plugins.iter().map(|file| file.display().to_string())
@@ -116,7 +122,8 @@ impl PluginMounts {
     /// code cache, which does not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
-        let NamedArguments { plugins: _, plugin_dir, reconcilers, delete_parents, settings, namespaces } = named;
+        let NamedArguments { plugins: _, plugin_dir, reconcilers, delete_parents, write_namespaces, settings, namespaces } =
+            named;
         let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
         let mut words = Vec::new();
         words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
@@ -128,6 +135,14 @@ impl PluginMounts {
         words.extend(namespaces.iter().map(|namespace| format!("--namespace={namespace}")));
         words.extend(adopt.then(|| "--adopt".to_owned()));
         words.extend(delete_parents.then(|| "--delete-parents".to_owned()));
+        words.extend(write_namespaces.iter().map(|written| match written {
+            WriteNamespaces::OfParent => "--write-namespaces=parent".to_owned(),
+            WriteNamespaces::All => "--write-namespaces=all".to_owned(),
+            WriteNamespaces::Named(names) => {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                format!("--write-namespaces={}", names.join(","))
+            }
+        }));
         words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
         words.extend(quarantine_after.map(|Faults(faults)| {
             let faults = faults.map_or_else(|| NEVER.to_owned(), |faults| faults.to_string());
