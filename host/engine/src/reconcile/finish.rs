@@ -242,9 +242,9 @@ impl Run<'_> {
         published
     }
 
-    /// Returns the events that are new. Of a kind to which the host writes no conditions, nothing but
-    /// an Event tells what is wrong with an object, so its warnings are also new if the host has just
-    /// started and changes nothing.
+    /// Returns the events that are new. Of a kind to which the host writes no conditions, nothing
+    /// but an Event tells what is wrong with an object, so its warnings are also new if the host
+    /// has just started and changes nothing.
     fn news<'a>(&self, events: &'a [Event]) -> Vec<&'a Event> {
         let (last, changed) = (self.state.events.as_deref(), self.report.changed);
         let has_conditions = !matches!(self.active.status_capabilities, StatusCapabilities::Nothing);
