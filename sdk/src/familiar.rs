@@ -10,7 +10,7 @@ use crate::cluster::{Cluster, Reads};
 use crate::condition::Condition;
 use crate::failure::Failure;
 use crate::host::Error;
-use crate::k8s::Secret;
+use crate::k8s::{Job, Secret};
 use crate::kind::Kind;
 use crate::manifest::{ChildKind, Manifest, Strategy};
 use crate::object::Object;
@@ -171,6 +171,22 @@ impl Time {
     #[deprecated(note = "subtract the earlier time: `now - earlier`; `age(now)` is that of an object or a condition")]
     pub fn duration_since(self, earlier: Self) -> Duration {
         self - earlier
+    }
+}
+
+impl Manifest {
+    #[doc(hidden)]
+    #[deprecated(note = "write `finalizes`")]
+    pub fn finalizer(self) -> Self {
+        self.finalizes()
+    }
+}
+
+impl Job {
+    #[doc(hidden)]
+    #[deprecated(note = "write `is_complete`")]
+    pub fn succeeded(&self) -> bool {
+        self.is_complete()
     }
 }
 

@@ -95,6 +95,55 @@ impl LabelSelector {
     }
 }
 
+impl Deployment {
+    /// Sets the number of pods.
+    pub fn with_replicas(self, replicas: i32) -> Self {
+        let spec = self.spec().to_owned().with_replicas(replicas);
+        self.with_spec(spec)
+    }
+
+    /// Sets the labels of the pods, by which the Deployment selects them. They cannot be changed
+    /// later.
+    pub fn with_selector(self, labels: impl Into<Labels>) -> Self {
+        let labels = labels.into();
+        let spec = self.spec().to_owned();
+        let template = spec.view().template().to_owned();
+        let metadata = template.view().metadata().to_owned().with_labels(labels.clone());
+        let template = template.with_metadata(metadata);
+        self.with_spec(spec.with_selector(LabelSelector::matching(labels)).with_template(template))
+    }
+
+    /// Sets the pods to some that run this container. Their label is `app`, with the name of the
+    /// Deployment, unless a selector is set.
+    pub fn with_container(self, container: Container) -> Self {
+        let has_selector = self.spec().selector().match_labels().iter().next().is_some();
+        let name = self.name().to_owned();
+        let deployment = if has_selector { self } else { self.with_selector([("app", name)]) };
+        let spec = deployment.spec().to_owned();
+        let template = spec.view().template().to_owned().with_spec(PodSpec::new().with_containers([container]));
+        deployment.with_spec(spec.with_template(template))
+    }
+
+    /// Returns the number of pods that are wanted, if the spec says it.
+    pub fn replicas(&self) -> Option<i32> {
+        self.spec().replicas()
+    }
+}
+
+impl Service {
+    /// Sets the labels of the pods that serve it.
+    pub fn with_selector(self, labels: impl Into<Labels>) -> Self {
+        let spec = self.spec().to_owned().with_selector(labels);
+        self.with_spec(spec)
+    }
+
+    /// Sets its only port, and the port of the pods to which it leads.
+    pub fn with_port(self, port: i32, target: i32) -> Self {
+        let spec = self.spec().to_owned().with_ports([ServicePort::new(port).with_target_port(target)]);
+        self.with_spec(spec)
+    }
+}
+
 impl Pod {
     /// Returns whether the pod can serve requests.
     pub fn is_ready(&self) -> bool {

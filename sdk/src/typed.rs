@@ -201,6 +201,12 @@ macro_rules! kind {
                 $crate::Child::from(self).strategy(strategy)
             }
 
+            #[doc(hidden)]
+            #[deprecated(note = "write `strategy`")]
+            pub fn with_strategy(self, strategy: $crate::Strategy) -> $crate::Child {
+                self.strategy(strategy)
+            }
+
             /// Sets the labels. The host adds its own.
             pub fn with_labels(mut self, labels: impl Into<$crate::Labels>) -> Self {
                 let labels = $crate::typed::fields::text_map(&labels.into());

@@ -374,3 +374,22 @@ fn a_built_in_kind_is_a_parent_like_others() {
     let status = given::<Labels>(parent).at(now).with(crate::k8s::Namespace::new("other")).reconcile().status();
     assert_eq!(status, json!({"namespace": null, "uid": "uid-of-team", "age": 0, "all": 1}));
 }
+
+#[test]
+fn a_deployment_and_a_service_of_one_container_are_short() {
+    use crate::k8s::{Container, Deployment, Service};
+    let deployment = Deployment::new("web").with_replicas(3).with_container(Container::new("web").with_image("nginx"));
+    let template = json!({
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "nginx"}]},
+    });
+    let spec = json!({"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template});
+    assert_eq!(Value::from(deployment.clone())["spec"], spec);
+    assert_eq!(deployment.replicas(), Some(3));
+    let labels = [("tier", "front")];
+    let deployment = Deployment::new("web").with_selector(labels).with_container(Container::new("web"));
+    assert_eq!(deployment.spec().template().metadata().labels().get("tier"), Some("front"));
+    let service = Service::new("web").with_selector(labels).with_port(80, 8080);
+    let spec = json!({"selector": {"tier": "front"}, "ports": [{"port": 80, "targetPort": 8080}]});
+    assert_eq!(Value::from(service)["spec"], spec);
+}
