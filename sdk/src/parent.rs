@@ -12,7 +12,7 @@ use crate::time::Time;
     note = "use `gyre_sdk::Object` as the parent's type, or `gyre_sdk::testing::reconcile` with the parent as JSON"
 )]
 pub trait Parent {
-    /// Returns the UID, empty if there is none.
+    /// Returns the UID, or an empty text.
     fn uid(&self) -> &str;
     /// Returns the namespace.
     fn namespace(&self) -> Option<&str>;

@@ -65,7 +65,7 @@ where
 }
 
 /// The built-in kinds without namespaces.
-const CLUSTER_SCOPED: [(&str, &str); 15] = [
+const CLUSTER_SCOPED: [(&str, &str); 18] = [
     ("", "Namespace"),
     ("", "Node"),
     ("", "PersistentVolume"),
@@ -73,7 +73,9 @@ const CLUSTER_SCOPED: [(&str, &str); 15] = [
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
     ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("networking.k8s.io", "IPAddress"),
     ("networking.k8s.io", "IngressClass"),
+    ("networking.k8s.io", "ServiceCIDR"),
     ("rbac.authorization.k8s.io", "ClusterRole"),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
     ("scheduling.k8s.io", "PriorityClass"),
@@ -81,6 +83,7 @@ const CLUSTER_SCOPED: [(&str, &str); 15] = [
     ("storage.k8s.io", "CSINode"),
     ("storage.k8s.io", "StorageClass"),
     ("storage.k8s.io", "VolumeAttachment"),
+    ("storage.k8s.io", "VolumeAttributesClass"),
 ];
 
 /// Returns whether the parents have no namespace: a built-in kind, or one whose definition says so.
