@@ -39,11 +39,11 @@ fn label<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// The objects of reconciled kinds that no program reconciles.
-pub fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
+pub fn unselected<'a>(programs: &[Program], objects: impl IntoIterator<Item = &'a Value>) -> Vec<&'a Value> {
     let is_selected = |object: &Value| programs.iter().any(|program| selects(program, object));
     let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
     let mut unselected: Vec<&Value> = Vec::new();
-    for object in objects.iter().filter(|object| is_of_a_kind(object) && !is_selected(object)) {
+    for object in objects.into_iter().filter(|object| is_of_a_kind(object) && !is_selected(object)) {
         if !unselected.iter().any(|other| Subject::of(other) == Subject::of(object)) {
             unselected.push(object);
         }

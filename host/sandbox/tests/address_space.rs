@@ -3,12 +3,9 @@
 #[cfg(test)]
 mod stage;
 
-use std::time::Duration;
-
-use gyre_sandbox::Limits;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use self::stage::{limits, load, reconcile, sandbox};
+use self::stage::{limits, load, reconcile, sandbox, short_limits};
 
 #[test]
 fn limits_hold_without_a_pool() {
@@ -24,8 +21,7 @@ fn limits_hold_without_a_pool() {
         (gyre_artifacts::guests::TRAP, "Trapped"),
     ];
     for (guest, reason) in guests {
-        let deadline = if reason == "DeadlineExceeded" { Duration::from_millis(50) } else { limits().deadline };
-        let limits = Limits { deadline, ..limits() };
+        let limits = if reason == "DeadlineExceeded" { short_limits() } else { limits() };
         let error = reconcile(&load(&sandbox, guest), &limits).result.unwrap_err();
         assert_eq!(error.reason(), reason, "{error}");
     }

@@ -7,7 +7,7 @@ use gyre_core::response::{Child, Response};
 use gyre_sandbox::call::Error;
 use gyre_sandbox::{Fault, Limits, Plugin, Sandbox};
 
-use self::stage::{limits, load, reconcile, sandbox};
+use self::stage::{limits, load, reconcile, sandbox, short_limits};
 
 macro_rules! assert_guest_is_tested {
     ($name:ident) => {
@@ -61,7 +61,7 @@ fn panics() {
 
 #[test]
 fn endless_loop() {
-    let limits = Limits { deadline: std::time::Duration::from_millis(200), ..limits() };
+    let limits = short_limits();
     let error = check(gyre_artifacts::guests::ENDLESS_LOOP, &limits, "DeadlineExceeded");
     assert_eq!(error, Error::DeadlineExceeded { deadline: limits.deadline });
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::ENDLESS_LOOP);

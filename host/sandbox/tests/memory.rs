@@ -6,12 +6,11 @@
 mod stage;
 
 use std::alloc::System;
-use std::time::Duration;
 
 use gyre_sandbox::{Limits, Plugin};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
-use self::stage::{limits, load, reconcile, sandbox};
+use self::stage::{limits, load, reconcile, sandbox, short_limits};
 
 /// Counts allocations, because the process size depends on the allocator and the machine.
 #[global_allocator]
@@ -36,8 +35,8 @@ fn memory_returns_after_every_misbehaviour() {
         .into_iter()
         .map(|(path, reason)| {
             // The others end without a deadline, even on a busy machine.
-            let deadline = if reason == "DeadlineExceeded" { Duration::from_millis(50) } else { limits().deadline };
-            (load(&sandbox, path), Limits { deadline, ..limits() }, reason)
+            let limits = if reason == "DeadlineExceeded" { short_limits() } else { limits() };
+            (load(&sandbox, path), limits, reason)
         })
         .collect();
     let round = || {

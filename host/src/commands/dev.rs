@@ -53,7 +53,7 @@ Examples:
   gyre dev . --context kind-dev       # on a cluster of your kubeconfig
   gyre dev --cluster-only --address 127.0.0.1:8001
 
-The cluster in memory imitates kube-apiserver 1.36 with its default feature gates, in memory.
+The cluster in memory imitates kube-apiserver 1.36 with its default feature gates.
   It runs these controllers: namespaces with their default service account, garbage collection, Jobs, CronJobs, the status of ResourceQuotas, and the
   expiry of finished Jobs and of events. Pods succeed after --pods-run without running anything.
   It does not have: webhooks (admission, conversion), admission policies, aggregated API servers, authentication, authorization, nodes, logs, and other

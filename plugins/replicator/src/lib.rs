@@ -10,8 +10,8 @@
 //! overwritten. Where copies may be written, the operator decides: `grants.writeNamespaces`. The
 //! mount is for all namespaces, because it reads Namespaces; a `selector` restricts its Secrets.
 //!
-//! What is absent: copies of copies, because a child is no parent; and the labels and annotations
-//! of the Secret, by which Argo CD or Helm would take its copies for objects of their own.
+//! What is absent: copies of copies. A copy does not get the labels and annotations of the Secret,
+//! because Argo CD and Helm would then manage the copy.
 
 use gyre_sdk::k8s::{Namespace, Secret};
 use gyre_sdk::{Cluster, Event, Manifest, NoSettings, Plan, ReadKind, Reconciler, Result, Strategy};

@@ -10,7 +10,7 @@ use gyre_core::pace;
 use gyre_core::parent_deletion::{self, Decision};
 use gyre_core::queue::RECHECK;
 use gyre_core::response::{Event, Response, Severity};
-use gyre_core::status::{Execution, StatusCapabilities};
+use gyre_core::status::Execution;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -218,7 +218,8 @@ impl Run<'_> {
                 format!("failed {} times, and is not retried until the object changes: {problem}", report.failures + 1);
             events.push(warning("RetriesExhausted", &message));
         }
-        let wrote = report.changed == Changed::Yes || !self.news(&events).is_empty();
+        let capabilities = &self.active.status_capabilities;
+        let wrote = report.changed == Changed::Yes || !to_publish(&events, last, report.changed, capabilities).is_empty();
         let kind = &self.active.program.manifest().parent;
         if wrote && self.cause == Cause::Time {
             self.state.pace.spend(context.services.queue.now());
@@ -227,7 +228,7 @@ impl Run<'_> {
                 events.push(slowed_down());
             }
         }
-        let news = self.news(&events);
+        let news = to_publish(&events, last, report.changed, capabilities);
         for event in news.iter().filter(|event| LOGGED.contains(&event.reason.as_str())) {
             warn!(reason = event.reason, "{}", event.message);
         }
@@ -240,18 +241,6 @@ impl Run<'_> {
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };
         self.state.events = Some(events);
         published
-    }
-
-    /// Returns the events that are new. Of a kind to which the host writes no conditions, nothing
-    /// but an Event tells what is wrong with an object, so its warnings are also new if the host
-    /// has just started and changes nothing.
-    fn news<'a>(&self, events: &'a [Event]) -> Vec<&'a Event> {
-        let (last, changed) = (self.state.events.as_deref(), self.report.changed);
-        let has_conditions = !matches!(self.active.status_capabilities, StatusCapabilities::Nothing);
-        if last.is_none() && changed == Changed::No && !has_conditions {
-            return events.iter().filter(|event| event.severity == Severity::Warning).collect();
-        }
-        to_publish(events, last, changed)
     }
 
     /// Records what the next reconcile is compared with, if this one wrote or a recent one did.

@@ -16,7 +16,8 @@ use futures::stream::FuturesUnordered;
 use gyre_core::event_queue::{AddResult, EventQueue, MountLimit, Publication, Subject};
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::Changed;
-use gyre_core::response::Event;
+use gyre_core::response::{Event, Severity};
+use gyre_core::status::StatusCapabilities;
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::Mutex;
@@ -42,11 +43,21 @@ const BESIDE_BACKLOG: Duration = Duration::from_secs(1);
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns the new events. If the previous ones are unknown, all are new if something changed.
-pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
-    match (changed, last) {
-        (Changed::Yes, None) => events.iter().collect(),
-        (Changed::Yes | Changed::No, Some(last)) => events.iter().filter(|event| !last.contains(event)).collect(),
-        (Changed::No, None) => Vec::new(),
+/// Without conditions, nothing but an event tells what is wrong with an object, so then its
+/// warnings are new even if nothing changed.
+pub(crate) fn to_publish<'a>(
+    events: &'a [Event],
+    last: Option<&[Event]>,
+    changed: Changed,
+    capabilities: &StatusCapabilities,
+) -> Vec<&'a Event> {
+    match (last, changed, capabilities) {
+        (Some(last), _, _) => events.iter().filter(|event| !last.contains(event)).collect(),
+        (None, Changed::Yes, _) => events.iter().collect(),
+        (None, Changed::No, StatusCapabilities::Nothing) => {
+            events.iter().filter(|event| event.severity == Severity::Warning).collect()
+        }
+        (None, Changed::No, _) => Vec::new(),
     }
 }
 
@@ -306,8 +317,6 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use gyre_core::response::Severity;
-
     use super::*;
 
     fn event(reason: &str) -> Event {
@@ -317,9 +326,20 @@ mod tests {
     fn check(last: Option<&[&str]>, changed: Changed, expected: &[&str]) {
         let events = [event("A"), event("B")];
         let last: Option<Vec<Event>> = last.map(|reasons| reasons.iter().map(|reason| event(reason)).collect());
-        let published: Vec<&str> =
-            to_publish(&events, last.as_deref(), changed).iter().map(|event| event.reason.as_str()).collect();
+        let published: Vec<&str> = to_publish(&events, last.as_deref(), changed, &StatusCapabilities::Everything)
+            .iter()
+            .map(|event| event.reason.as_str())
+            .collect();
         assert_eq!(published, expected, "{last:?} {changed:?}");
+    }
+
+    #[test]
+    fn without_conditions_a_warning_is_published_at_the_first_look() {
+        let warning = Event { severity: Severity::Warning, ..event("B") };
+        let events = [event("A"), warning.clone()];
+        let published = |last| to_publish(&events, last, Changed::No, &StatusCapabilities::Nothing);
+        assert_eq!(published(None), [&warning]);
+        assert_eq!(published(Some(&events)), [&events[0]; 0]);
     }
 
     #[test]

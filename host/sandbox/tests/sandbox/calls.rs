@@ -9,7 +9,7 @@ use gyre_sandbox::call::Error;
 use gyre_sandbox::{Bytes, Fault, HostImports, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox, settings};
 
 use crate::probe::{MIRROR, Probe};
-use crate::stage::{Small, limits, reconcile, reconcile_in, sandbox};
+use crate::stage::{Small, limits, reconcile, reconcile_in, sandbox, short_limits};
 
 fn mirror(plugin: &Plugin, status: &str, limits: &Limits) -> Result<gyre_core::response::Response, Error> {
     let input = Input { parent: status.as_bytes(), settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
@@ -97,7 +97,7 @@ fn a_call_that_finds_no_room_in_time_is_the_hosts_fault() {
         let running = scope.spawn(|| reconcile_in(&plugin, &limits(), Box::new(Held { begun, release })));
         has_begun.recv().unwrap();
         // The only slot is taken until `held` is dropped, so the wait must time out.
-        let call = reconcile(&plugin, &Limits { deadline: Duration::from_millis(50), ..limits() });
+        let call = reconcile(&plugin, &short_limits());
         let error = call.result.unwrap_err();
         assert_eq!((error.reason(), error.fault()), ("PoolSaturated", Fault::Host));
         assert!(call.usage.waited >= Duration::from_millis(50), "{:?}", call.usage);

@@ -62,6 +62,11 @@ pub(crate) fn limits() -> Limits {
     Limits { deadline: Duration::from_secs(60), ..Limits::default() }
 }
 
+/// Limits with a short deadline, for calls that do not end before it.
+pub(crate) fn short_limits() -> Limits {
+    Limits { deadline: Duration::from_millis(50), ..limits() }
+}
+
 pub(crate) const PARENT: &[u8] =
     br#"{"apiVersion":"mmontes.io/v1alpha1","kind":"Echo","metadata":{"name":"hello","namespace":"default","uid":"1"},"spec":{"message":"hi","schedule":"* * * * *"}}"#;
 

@@ -153,8 +153,7 @@ impl Selection {
     fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
         let is_child = |object: &&Value| programs.iter().any(|program| is_child(program, object));
         let given_children = files.iter().map(|(_, object)| object).filter(is_child);
-        let candidates: Vec<Value> = parents.iter().chain(given_children).cloned().collect();
-        let unselected = unselected(programs, &candidates);
+        let unselected = unselected(programs, parents.iter().chain(given_children));
         let is_unselected = |file: &Value| {
             let file = Subject::of(file);
             unselected.iter().map(|parent| Subject::of(parent)).any(|parent| {

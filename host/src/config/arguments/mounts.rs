@@ -263,10 +263,7 @@ impl FromStr for Settings {
 }
 
 fn write_namespaces(text: &str) -> Result<WriteNamespaces, String> {
-    let is_pattern = |name: &str| {
-        let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-*".contains(&byte);
-        !name.is_empty() && name.bytes().all(is_letter)
-    };
+    let is_pattern = |name: &str| names::is_dns_label(&name.replace('*', "x"));
     match text {
         "parent" => Ok(WriteNamespaces::OfParent),
         "all" => Ok(WriteNamespaces::All),
