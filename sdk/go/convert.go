@@ -49,7 +49,7 @@ func lowerManifest(p *program) any {
 	crds := each(m.CRDs, func(crd []byte) any { return crd })
 	return []any{
 		m.Name, m.Version, m.Description, lowerKind(m.Parent), children, reads,
-		truth(m.DeletesParent), truth(p.finalizes), optionalText(string(p.schema)), crds,
+		each(m.ParentFields, func(pointer string) any { return pointer }), truth(m.DeletesParent), truth(p.finalizes), optionalText(string(p.schema)), crds,
 	}
 }
 
@@ -64,14 +64,17 @@ func lowerPlan(plan Plan) []any {
 	}
 	conditions := each(plan.Conditions, func(c Condition) any { return []any{c.Type, byte(c.Status), c.Reason, c.Message} })
 	events := each(plan.Events, func(e Event) any { return []any{byte(e.Severity), e.Reason, e.Message} })
-	requeue, deletion := wit.None, wit.None
+	requeue, parent, deletion := wit.None, wit.None, wit.None
 	if plan.RequeueAfter > 0 {
 		requeue = wit.Some(milliseconds(plan.RequeueAfter))
+	}
+	if plan.ParentFields != nil {
+		parent = wit.Some(plan.ParentFields)
 	}
 	if d := plan.ParentDeletion; d != nil {
 		deletion = wit.Some([]any{milliseconds(d.After), byte(d.Propagation)})
 	}
-	return []any{children, status, conditions, events, requeue, deletion}
+	return []any{children, status, conditions, events, requeue, parent, deletion}
 }
 
 func lowerChild(child Child) any {

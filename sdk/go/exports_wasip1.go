@@ -120,15 +120,14 @@ func reconcile(name, nameLen, parent, parentLen, settings, settingsLen uint32) u
 func finalize(name, nameLen, parent, parentLen, settings, settingsLen uint32) uint32 {
 	return call(func() uint32 {
 		var plan Plan
-		var done bool
 		p, err := find(string(view(name, nameLen)))
 		if err == nil && p.finalize == nil {
 			err = Terminal("the reconciler %s does not finalize", p.manifest.Name)
 		}
 		if err == nil {
-			plan, done, err = p.finalize(context(), view(parent, parentLen), view(settings, settingsLen))
+			plan, err = p.finalize(context(), view(parent, parentLen), view(settings, settingsLen))
 		}
-		result := lowerResult(plan, err, func(response []any) any { return []any{response, truth(done)} })
+		result := lowerResult(plan, err, func(response []any) any { return []any{response, truth(plan.ReleasesParent)} })
 		return wit.Lower(&held, wit.FinalizeResult, result)
 	})
 }

@@ -85,6 +85,9 @@ type Manifest struct {
 	Parent      GroupVersionKind
 	Children    []ChildKind
 	Reads       []ReadKind
+	// ParentFields are the fields of parents that the plugin may set, as JSON Pointers:
+	// Plan.WithParentFields.
+	ParentFields []string
 	// DeletesParent says whether the plugin may delete parents: Plan.DeleteParent.
 	DeletesParent bool
 	// CRDs are CustomResourceDefinitions that the plugin brings, in JSON.

@@ -66,16 +66,23 @@ type Plan struct {
 	Children      []Child
 	ListsChildren bool
 	// Status is the plugin's whole status in JSON, without conditions. Nil leaves it as it is.
-	Status         []byte
-	Conditions     []Condition
-	Events         []Event
-	RequeueAfter   time.Duration
+	Status       []byte
+	Conditions   []Condition
+	Events       []Event
+	RequeueAfter time.Duration
+	// ParentFields are all fields of the parent that the plugin sets, in JSON. Nil is none, if the
+	// plan lists the children; otherwise they stay as they are.
+	ParentFields   []byte
 	ParentDeletion *ParentDeletion
+	// ReleasesParent lets a parent go that is being deleted: see Finalized.
+	ReleasesParent bool
 	err            error
 }
 
 var errLeavesChildren = errors.New("a child was added to a plan that leaves the children as they are (Wait or KeepChildren): " +
 	"begin with Children or NoChildren, and list all children that should exist")
+
+var errReleasesParent = Terminal("Reconcile returned a plan that releases the parent (Finalized or ReleaseParent), which is for Finalize")
 
 // Children returns a plan in which these are all children that should exist: any structs or maps
 // that are objects in JSON. Children that are not in the plan are deleted.
@@ -94,6 +101,9 @@ func NoChildren() Plan { return Plan{ListsChildren: true} }
 // value of a Plan.
 func KeepChildren() Plan { return Plan{} }
 
+// Finalized returns the last plan of Finalize: all children are deleted, and then the parent goes.
+func Finalized() Plan { return NoChildren().ReleaseParent() }
+
 // Wait returns a plan for a parent that waits, e.g. for an object that is missing: the children stay,
 // Ready is False with this reason. The plugin is called again when something changes that it read.
 func Wait(reason, format string, arguments ...any) Plan {
@@ -106,8 +116,8 @@ func (p Plan) Apply(object any) Plan { return p.add(object, nil) }
 // ApplyWith adds a child with another strategy than that of its kind.
 func (p Plan) ApplyWith(strategy Strategy, object any) Plan { return p.add(object, &strategy) }
 
-// Keep adds a child that stays if it exists, e.g. a finished Job; it is not created if it does not.
-func (p Plan) Keep(child ObjectRef) Plan { return p.list(Child{Kept: child}) }
+// KeepChild adds a child that stays if it exists, e.g. a finished Job; it is not created if it does not.
+func (p Plan) KeepChild(child ObjectRef) Plan { return p.list(Child{Kept: child}) }
 
 func (p Plan) add(object any, strategy *Strategy) Plan {
 	bytes, err := encode(object)
@@ -167,8 +177,27 @@ func (p Plan) Requeue(after time.Duration) Plan {
 	return p
 }
 
+// WithParentFields sets the fields of the parent: a part of the object, as a struct or a map that is
+// an object in JSON. The manifest must declare them. Fields that a later plan does not set are
+// withdrawn.
+func (p Plan) WithParentFields(fields any) Plan {
+	bytes, err := json.Marshal(fields)
+	if err != nil {
+		p.err = errors.Join(p.err, fmt.Errorf("cannot write the fields of the parent: %w", err))
+	}
+	p.ParentFields = bytes
+	return p
+}
+
 // DeleteParent deletes the parent after this time. The manifest must declare it.
 func (p Plan) DeleteParent(after time.Duration, propagation Propagation) Plan {
 	p.ParentDeletion = &ParentDeletion{after, propagation}
+	return p
+}
+
+// ReleaseParent lets a parent go that is being deleted, once the children are gone that this plan
+// deletes. For Finalize alone.
+func (p Plan) ReleaseParent() Plan {
+	p.ReleasesParent = true
 	return p
 }

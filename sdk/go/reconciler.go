@@ -23,8 +23,9 @@ type Reconciler[P, S any] interface {
 // Finalizer is a Reconciler with something to do before a parent goes. The host then holds a
 // finalizer on each parent.
 type Finalizer[P, S any] interface {
-	// Finalize returns what should still exist, and whether nothing is left to do.
-	Finalize(c Context, parent *P, settings S) (plan Plan, done bool, err error)
+	// Finalize returns what should still exist while the parent is being deleted. The parent stays
+	// until a plan lets it go: see Finalized.
+	Finalize(c Context, parent *P, settings S) (Plan, error)
 }
 
 // Validator is implemented by settings that have checks beyond their schema.
@@ -40,7 +41,7 @@ type program struct {
 	finalizes bool
 	validate  func(settings []byte) error
 	reconcile func(c Context, parent, settings []byte) (Plan, error)
-	finalize  func(c Context, parent, settings []byte) (Plan, bool, error)
+	finalize  func(c Context, parent, settings []byte) (Plan, error)
 }
 
 var programs []*program
@@ -57,14 +58,18 @@ func Register[P, S any](manifest Manifest, reconciler Reconciler[P, S]) {
 		if err != nil {
 			return Plan{}, err
 		}
-		return reconciler.Reconcile(c, object, value)
+		plan, err := reconciler.Reconcile(c, object, value)
+		if err == nil && plan.ReleasesParent {
+			err = errReleasesParent
+		}
+		return plan, err
 	}
 	if finalizer, ok := reconciler.(Finalizer[P, S]); ok {
 		p.finalizes = true
-		p.finalize = func(c Context, parent, settings []byte) (Plan, bool, error) {
+		p.finalize = func(c Context, parent, settings []byte) (Plan, error) {
 			object, value, err := input[P, S](parent, settings)
 			if err != nil {
-				return Plan{}, false, err
+				return Plan{}, err
 			}
 			return finalizer.Finalize(c, object, value)
 		}

@@ -5,19 +5,18 @@ use serde_json::from_slice;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::manifest::Manifest;
-use crate::plan::{Child, Plan, Teardown};
+use crate::plan::{Child, Plan};
 use crate::reconciler::Reconciler;
 use crate::settings::Settings as _;
 
 pub(crate) fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], cluster: &Cluster) -> Result<Plan, Failure> {
     let (parent, settings) = read_inputs::<R>(parent, settings)?;
-    whole(R::reconcile(&parent, &settings, cluster)?)
+    reconciled(R::reconcile(&parent, &settings, cluster)?)
 }
 
-pub(crate) fn finalize<R: Reconciler>(parent: &[u8], settings: &[u8], cluster: &Cluster) -> Result<Teardown, Failure> {
+pub(crate) fn finalize<R: Reconciler>(parent: &[u8], settings: &[u8], cluster: &Cluster) -> Result<Plan, Failure> {
     let (parent, settings) = read_inputs::<R>(parent, settings)?;
-    let Teardown { plan, done } = R::finalize(&parent, &settings, cluster)?;
-    Ok(Teardown { plan: whole(plan)?, done })
+    whole(R::finalize(&parent, &settings, cluster)?)
 }
 
 pub(crate) fn validate_settings<R: Reconciler>(settings: &[u8]) -> Result<(), String> {
@@ -31,6 +30,16 @@ fn read_inputs<R: Reconciler>(parent: &[u8], settings: &[u8]) -> Result<(R::Pare
     let parent = from_slice(parent).map_err(|error| unexpected("the object is", error))?;
     let settings = from_slice(settings).map_err(|error| unexpected("the settings are", error))?;
     Ok((parent, settings))
+}
+
+/// Refuses a plan of `reconcile` that cannot be what the plugin means.
+pub(crate) fn reconciled(plan: Plan) -> Result<Plan, Failure> {
+    if plan.releases_parent {
+        return Err(Failure::terminal(
+            "reconcile returned a plan that releases the parent (Plan::finalized or release_parent), which is for finalize",
+        ));
+    }
+    whole(plan)
 }
 
 /// Refuses a plan that cannot be what the plugin means.

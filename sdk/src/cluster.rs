@@ -9,6 +9,37 @@ use crate::resource::Resource;
 use crate::selector::Selector;
 use crate::time::Time;
 
+/// The name of an object that is read: a text, or an optional one, e.g. `spec.secret_name` or
+/// `metadata.namespace`.
+pub trait Name {
+    /// Returns the name.
+    fn name(&self) -> Option<&str>;
+}
+
+impl Name for str {
+    fn name(&self) -> Option<&str> {
+        Some(self)
+    }
+}
+
+impl Name for String {
+    fn name(&self) -> Option<&str> {
+        Some(self)
+    }
+}
+
+impl<T: Name> Name for Option<T> {
+    fn name(&self) -> Option<&str> {
+        self.as_ref().and_then(Name::name)
+    }
+}
+
+impl<T: Name + ?Sized> Name for &T {
+    fn name(&self) -> Option<&str> {
+        (**self).name()
+    }
+}
+
 /// The objects that a plugin may read: the caches of the host or, in native tests, a
 /// [`testing::Cluster`](crate::testing::Cluster).
 ///
@@ -64,14 +95,14 @@ impl Cluster {
 
     /// Returns an object of a kind that the manifest [reads](crate::Manifest::reads), in the
     /// parent's namespace or, for a kind without namespaces, in the cluster; `None` if it does not
-    /// exist. See [`Self::child`] for children.
+    /// exist, or if the [`Name`] is `None`. See [`Self::child`] for children.
     ///
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
     #[doc(alias = "get_opt")]
-    pub fn get<T: Resource>(&self, name: &str) -> Result<Option<T>, Error> {
-        get(self.imports.get(T::KIND, None, name), T::KIND)
+    pub fn get<T: Resource>(&self, name: impl Name) -> Result<Option<T>, Error> {
+        get(&self.imports, T::KIND, None, name.name())
     }
 
     /// Returns the objects with these labels in all namespaces that are granted, by namespace and
@@ -132,8 +163,8 @@ impl Reads<'_> {
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
-    pub fn get<T: Resource>(self, name: &str) -> Result<Option<T>, Error> {
-        get(self.imports.get(T::KIND, Some(self.namespace), name), T::KIND)
+    pub fn get<T: Resource>(self, name: impl Name) -> Result<Option<T>, Error> {
+        get(self.imports, T::KIND, Some(self.namespace), name.name())
     }
 
     /// Like [`Cluster::list`], in this namespace.
@@ -183,8 +214,8 @@ impl<'a> DynamicReads<'a> {
     /// # Errors
     ///
     /// See [`ReadError`](crate::ReadError).
-    pub fn get(self, name: &str) -> Result<Option<DynamicObject>, Error> {
-        get(self.imports.get(self.kind, self.namespace, name), self.kind)
+    pub fn get(self, name: impl Name) -> Result<Option<DynamicObject>, Error> {
+        get(self.imports, self.kind, self.namespace, name.name())
     }
 
     /// Like [`Cluster::list`].
@@ -215,8 +246,14 @@ fn list<T: DeserializeOwned>(
     parse_all(kind, imports.list(kind, namespace, selector.map(Selector::as_str))?)
 }
 
-fn get<T: DeserializeOwned>(found: Result<Option<Vec<u8>>, Error>, kind: Kind) -> Result<Option<T>, Error> {
-    found?.map(|object| parse(kind, &object)).transpose()
+fn get<T: DeserializeOwned>(
+    imports: &Imports,
+    kind: Kind,
+    namespace: Option<&str>,
+    name: Option<&str>,
+) -> Result<Option<T>, Error> {
+    let Some(name) = name else { return Ok(None) };
+    imports.get(kind, namespace, name)?.map(|object| parse(kind, &object)).transpose()
 }
 
 fn parse_all<T: DeserializeOwned>(kind: Kind, objects: Vec<Vec<u8>>) -> Result<Vec<T>, Error> {

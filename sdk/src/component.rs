@@ -10,7 +10,7 @@ use crate::convert;
 use crate::failure::{Failure, Result};
 use crate::host::Imports;
 use crate::manifest::Manifest;
-use crate::plan::{Plan, Teardown};
+use crate::plan::Plan;
 use crate::reconciler::Reconciler;
 
 /// The functions of a reconciler.
@@ -18,7 +18,7 @@ pub struct Exported {
     manifest: fn() -> Manifest,
     validate_settings: fn(&[u8]) -> core::result::Result<(), String>,
     reconcile: fn(&[u8], &[u8], &Cluster) -> Result<Plan>,
-    finalize: fn(&[u8], &[u8], &Cluster) -> Result<Teardown>,
+    finalize: fn(&[u8], &[u8], &Cluster) -> Result<Plan>,
 }
 
 impl Exported {

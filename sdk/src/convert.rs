@@ -8,7 +8,7 @@ use crate::condition::{Condition, ConditionStatus};
 use crate::failure::Failure;
 use crate::kind::{Kind, ObjectRef};
 use crate::manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
-use crate::plan::{Child, DesiredChild, Event, Plan, Severity, Teardown};
+use crate::plan::{Child, DesiredChild, Event, Plan, Severity};
 use crate::typed::fields::to_json;
 
 fn kind(kind: Kind) -> types::GroupVersionKindResult {
@@ -51,6 +51,7 @@ pub(crate) fn manifest(manifest: Manifest) -> types::Manifest {
         parent: kind(manifest.parent),
         children: manifest.children.into_iter().map(child).collect(),
         reads: manifest.reads.into_iter().map(read).collect(),
+        parent_fields: manifest.parent_fields,
         deletes_parent: manifest.deletes_parent,
         finalizes: manifest.finalizes,
         settings_schema: manifest.settings_schema,
@@ -93,6 +94,7 @@ pub(crate) fn response(plan: Plan) -> types::Response {
         conditions: plan.conditions.into_iter().map(condition).collect(),
         events: plan.events.into_iter().map(event).collect(),
         requeue_after_ms: plan.requeue_after.map(milliseconds),
+        parent: plan.parent.as_ref().map(to_json),
         delete_parent: plan.delete_parent.map(|deletion| types::ParentDeletion {
             after_ms: milliseconds(deletion.after),
             propagation: propagation(deletion.propagation),
@@ -100,8 +102,8 @@ pub(crate) fn response(plan: Plan) -> types::Response {
     }
 }
 
-pub(crate) fn teardown(teardown: Teardown) -> types::Teardown {
-    types::Teardown { response: response(teardown.plan), done: teardown.done }
+pub(crate) fn teardown(plan: Plan) -> types::Teardown {
+    types::Teardown { done: plan.releases_parent, response: response(plan) }
 }
 
 pub(crate) fn failure(failure: Failure) -> types::Failure {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cluster::{Cluster, Reads};
+use crate::cluster::{Cluster, Name, Reads};
 use crate::condition::Condition;
 use crate::failure::Failure;
 use crate::host::Error;
@@ -14,14 +14,14 @@ use crate::k8s::{Job, Secret};
 use crate::kind::Kind;
 use crate::manifest::{ChildKind, Manifest, Strategy};
 use crate::object::Object;
-use crate::plan::{Child, Event, Plan, Teardown};
+use crate::plan::{Child, Event, Plan};
 use crate::resource::Resource;
 use crate::time::Time;
 
 impl Cluster {
     #[doc(hidden)]
     #[deprecated(note = "write `get`, which returns `None` if there is no such object")]
-    pub fn get_opt<T: Resource>(&self, name: &str) -> Result<Option<T>, Error> {
+    pub fn get_opt<T: Resource>(&self, name: impl Name) -> Result<Option<T>, Error> {
         self.get(name)
     }
 
@@ -73,6 +73,34 @@ impl Manifest {
 }
 
 impl Plan {
+    /// Without children, it leaves them as they are, so that an early return deletes nothing. With
+    /// the first one, the list of all children begins.
+    #[doc(hidden)]
+    #[deprecated(
+        note = "write `Plan::children([…])` with all children that should exist, `Plan::no_children()`, or `Plan::wait(reason, message)`"
+    )]
+    pub fn new() -> Self {
+        Self { is_begun: true, ..Self::keep_children() }
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `keep_children`")]
+    pub fn keep() -> Self {
+        Self::keep_children()
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `finalized`")]
+    pub fn done() -> Self {
+        Self::finalized()
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `apply(child.strategy(strategy))`")]
+    pub fn child_with(self, child: impl Into<Child>, strategy: Strategy) -> Self {
+        self.apply(child.into().strategy(strategy))
+    }
+
     #[doc(hidden)]
     #[deprecated(note = "write `apply`")]
     pub fn child(self, child: impl Into<Child>) -> Self {
@@ -147,10 +175,10 @@ impl Child {
 #[deprecated(note = "write `Plan`")]
 pub type Outcome = Plan;
 
-/// Another name for a [`Teardown`].
+/// Another name for a [`Plan`] of `finalize`.
 #[doc(hidden)]
-#[deprecated(note = "write `Teardown`")]
-pub type Finalize = Teardown;
+#[deprecated(note = "write `Plan`")]
+pub type Finalize = Plan;
 
 impl Condition {
     #[doc(hidden)]

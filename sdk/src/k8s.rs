@@ -7,7 +7,7 @@
 //! ```
 //! use gyre_sdk::k8s::{Container, Job, JobSpec, PodSpec, RestartPolicy};
 //!
-//! let container = Container::new("hello").with_image("busybox");
+//! let container = Container::new("hello", "busybox");
 //! let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
 //! let spec = JobSpec::new().with_backoff_limit(2).with_template(pod.restricted());
 //! let job = Job::new("hello").with_spec(spec);
@@ -23,8 +23,8 @@
 //! `Job::new("hello").with_container(container).with_backoff_limit(2)`.
 //!
 //! `new` takes the name, or the one field without which the API server refuses an object:
-//! `ContainerPort::new(8080)`. The data of a Secret are plain bytes here, see
-//! [`Bytes`](crate::Bytes).
+//! `ContainerPort::new(8080)`; that of a container takes its image, too. The data of a Secret are
+//! plain bytes here, see [`Bytes`](crate::Bytes).
 //!
 //! The types are generated from the OpenAPI documents of the version of Kubernetes that the
 //! in-memory API server imitates. See [`typed`](crate::typed) for their form.
@@ -92,6 +92,15 @@ impl LabelSelector {
     /// Returns a selector of objects with these labels.
     pub fn matching(labels: impl Into<Labels>) -> Self {
         Self::new().with_match_labels(labels)
+    }
+}
+
+impl Container {
+    /// Adds a TCP port on which it listens.
+    pub fn with_port(self, port: i32) -> Self {
+        let ports = self.view().ports().map(|port| port.to_owned());
+        let ports: Vec<ContainerPort> = ports.chain([ContainerPort::new(port)]).collect();
+        self.with_ports(ports)
     }
 }
 
@@ -204,8 +213,8 @@ mod tests {
 
     #[test]
     fn every_container_of_a_restricted_pod_is_restricted() {
-        let containers = [Container::new("one"), Container::new("two")];
-        let pod = PodSpec::new().with_containers(containers).with_init_containers([Container::new("zero")]);
+        let containers = [Container::new("one", "busybox"), Container::new("two", "busybox")];
+        let pod = PodSpec::new().with_containers(containers).with_init_containers([Container::new("zero", "busybox")]);
         let pod = pod.with_security_context(PodSecurityContext::new().with_run_as_user(1)).restricted();
         let pod = pod.view();
         for container in pod.containers().chain(pod.init_containers()) {
@@ -218,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_job_of_a_container_is_the_same_as_in_full() {
-        let container = || Container::new("main").with_image("busybox");
+        let container = || Container::new("main", "busybox");
         let pod = || PodSpec::new().with_containers([container()]).with_restart_policy(RestartPolicy::Never);
         let full = JobSpec::new().with_backoff_limit(2).with_template(pod());
         let full = Job::new("it").with_spec(full);

@@ -119,7 +119,7 @@ mod time;
 pub mod typed;
 
 pub use bytes::{Bytes, BytesView};
-pub use cluster::{Cluster, DynamicReads, Reads};
+pub use cluster::{Cluster, DynamicReads, Name, Reads};
 pub use condition::{Condition, ConditionStatus};
 pub use dynamic::DynamicObject;
 pub use failure::{Context, Failure, Result};
@@ -132,7 +132,7 @@ pub use kind::{Kind, ObjectRef};
 pub use labels::{Labels, LabelsView};
 pub use manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
 pub use object::{Metadata, NoStatus, Object, ObservedCondition, OwnerReference};
-pub use plan::{Child, DesiredChild, Event, ParentDeletion, Plan, Report, Severity, Teardown};
+pub use plan::{Child, DesiredChild, Event, ParentDeletion, Plan, Report, Severity};
 pub use reconciler::Reconciler;
 pub use resource::{CustomResource, Resource};
 pub use schema::Schema;

@@ -120,6 +120,8 @@ pub struct Manifest {
     pub children: Vec<ChildKind>,
     /// The other kinds that are read.
     pub reads: Vec<ReadKind>,
+    /// The fields that the plugin may set of parents: see [`Self::sets`].
+    pub parent_fields: Vec<String>,
     /// If true, the plugin may [delete](crate::Plan::delete_parent) parents.
     pub deletes_parent: bool,
     /// If true, [`finalize`](crate::Reconciler::finalize) runs before a parent is removed.
@@ -141,6 +143,7 @@ impl Manifest {
             parent,
             children: Vec::new(),
             reads: Vec::new(),
+            parent_fields: Vec::new(),
             deletes_parent: false,
             finalizes: false,
             settings_schema: None,
@@ -186,6 +189,17 @@ impl Manifest {
     /// Adds a kind to read, with its restrictions.
     pub fn read_kind(mut self, read_kind: ReadKind) -> Self {
         self.reads.push(read_kind);
+        self
+    }
+
+    /// Declares that the plugin sets a field of parents, and what is below it, by
+    /// [`Plan::parent_label`](crate::Plan::parent_label),
+    /// [`parent_annotation`](crate::Plan::parent_annotation) and
+    /// [`parent_fields`](crate::Plan::parent_fields). The field is a JSON Pointer (RFC 6901):
+    /// `/metadata/labels`, `/metadata/annotations/example.com~1digest`, `/spec/replicas`. The
+    /// operator must grant it: `grants.parentFields`.
+    pub fn sets(mut self, pointer: impl Into<String>) -> Self {
+        self.parent_fields.push(pointer.into());
         self
     }
 

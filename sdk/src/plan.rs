@@ -1,4 +1,4 @@
-//! The results of a plugin: plan and teardown.
+//! The result of a plugin.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::condition::{Condition, ConditionStatus};
 use crate::dynamic::DynamicObject;
+use crate::fields::{fields, object};
 use crate::kind::ObjectRef;
 use crate::manifest::{Propagation, Strategy};
 use crate::time::Time;
@@ -167,6 +168,9 @@ pub struct ParentDeletion {
 
 /// The children and the status that should exist.
 ///
+/// While the parent is being deleted, [`Reconciler::finalize`](crate::Reconciler::finalize) returns
+/// what should still exist, until [`Plan::finalized`] lets the parent go.
+///
 /// ```
 /// use gyre_sdk::k8s::{ConfigMap, Job};
 /// use gyre_sdk::{Child, Plan};
@@ -193,8 +197,16 @@ pub struct Plan {
     /// A mistake in the use of this type, e.g. `Plan::wait(…).apply(…)`. The call is then a
     /// [`Failure::Terminal`](crate::Failure::Terminal).
     pub mistake: Option<&'static str>,
+    /// All fields of the parent that the plugin sets. `None` is none, if the plan lists the
+    /// children; otherwise they stay as they are.
+    pub parent: Option<Value>,
     /// The deletion of the parent, if it should not exist any longer.
     pub delete_parent: Option<ParentDeletion>,
+    /// Whether a parent that is being deleted goes: see [`Self::release_parent`].
+    pub releases_parent: bool,
+    /// Whether the first child that is added begins the list of all children: see `Plan::new`.
+    #[doc(hidden)]
+    pub is_begun: bool,
 }
 
 /// Other children than those in a plan are deleted, and this plan says that they stay.
@@ -203,8 +215,8 @@ const LEAVES_CHILDREN: &str = "a child was added to a plan that leaves the child
 
 impl Plan {
     /// Returns a plan in which these are **all** children that should exist. Children that are
-    /// neither in this list nor added by [`Self::apply`] or [`Self::keep`] are deleted. Return
-    /// [`Self::wait`] or [`Self::keep_children`] where they are not known yet.
+    /// neither in this list nor added by [`Self::apply`] or [`Self::keep_child`] are deleted.
+    /// Return [`Self::wait`] or [`Self::keep_children`] where they are not known yet.
     pub fn children<T: Into<Child>>(children: impl IntoIterator<Item = T>) -> Self {
         Self { children: Some(children.into_iter().map(Into::into).collect()), ..Self::keep_children() }
     }
@@ -223,9 +235,19 @@ impl Plan {
             conditions: Vec::new(),
             events: Vec::new(),
             requeue_after: None,
+            parent: None,
             delete_parent: None,
             mistake: None,
+            releases_parent: false,
+            is_begun: false,
         }
+    }
+
+    /// Returns the last plan of [`Reconciler::finalize`](crate::Reconciler::finalize): all children
+    /// are deleted, and then the parent goes.
+    #[doc(alias = "RemoveFinalizer")]
+    pub fn finalized() -> Self {
+        Self::no_children().release_parent()
     }
 
     /// Returns a plan for a parent that waits, e.g. for an object that is missing: the children and
@@ -250,11 +272,14 @@ impl Plan {
 
     /// Adds a child that stays if it exists, e.g. a finished Job; it is not created if it does not.
     /// Like [`Self::apply`], it belongs to a plan that lists the children.
-    pub fn keep(self, object: ObjectRef) -> Self {
+    pub fn keep_child(self, object: ObjectRef) -> Self {
         self.list(Child::Keep(object))
     }
 
     fn list(mut self, child: Child) -> Self {
+        if self.is_begun {
+            self.children.get_or_insert_default();
+        }
         match &mut self.children {
             Some(children) => children.push(child),
             None => self.mistake = Some(LEAVES_CHILDREN),
@@ -306,6 +331,45 @@ impl Plan {
         self
     }
 
+    /// Sets a label of the parent. See [`Self::parent_fields`].
+    pub fn parent_label(self, key: &str, value: impl Into<String>) -> Self {
+        self.parent_text("labels", key, value.into())
+    }
+
+    /// Sets an annotation of the parent. See [`Self::parent_fields`].
+    pub fn parent_annotation(self, key: &str, value: impl Into<String>) -> Self {
+        self.parent_text("annotations", key, value.into())
+    }
+
+    fn parent_text(self, map: &str, key: &str, value: String) -> Self {
+        let texts = fields([(key, Value::String(value))]);
+        self.parent_fields(fields([("metadata", fields([(map, texts)]))]))
+    }
+
+    /// Sets fields of the parent, beside those that are set already: a part of the object, as a
+    /// type of [`k8s`](crate::k8s) or JSON. The manifest must declare them ([`Manifest::sets`]),
+    /// and the operator must grant them. The host applies them, and never overwrites fields of
+    /// others: these are refused and reported.
+    ///
+    /// A plan is complete: fields that it does not set any longer are withdrawn. They keep the
+    /// values that others gave them, or get their defaults. Only a plan that
+    /// [leaves the children](Self::keep_children) and sets no field leaves the fields, too.
+    ///
+    /// ```
+    /// use gyre_sdk::Plan;
+    /// use gyre_sdk::k8s::{Deployment, DeploymentSpec};
+    ///
+    /// let asleep = Deployment::new("web").with_spec(DeploymentSpec::new().with_replicas(0));
+    /// let plan = Plan::keep_children().parent_fields(asleep).parent_label("asleep", "true");
+    /// assert_eq!(plan.parent.unwrap()["spec"]["replicas"], 0);
+    /// ```
+    ///
+    /// [`Manifest::sets`]: crate::Manifest::sets
+    pub fn parent_fields(mut self, fields: impl Into<Value>) -> Self {
+        merge(self.parent.get_or_insert_with(object), fields.into());
+        self
+    }
+
     /// Deletes the parent, once everything else in this plan is done, and only if nobody has
     /// changed it since this call. The manifest must say [`Manifest::deletes_parent`], and the
     /// operator must grant it. Objects that the parent owns are deleted after it.
@@ -327,6 +391,14 @@ impl Plan {
         self
     }
 
+    /// Lets a parent go that is being deleted: its finalizer is removed once the children are gone
+    /// that this plan deletes. In [`Reconciler::finalize`](crate::Reconciler::finalize) alone; in
+    /// `reconcile`, the call is a [`Failure::Terminal`](crate::Failure::Terminal).
+    pub fn release_parent(mut self) -> Self {
+        self.releases_parent = true;
+        self
+    }
+
     /// Sets the time after which the plugin is called again, even if nothing changes.
     #[doc(alias = "requeue")]
     #[doc(alias = "Action::requeue")]
@@ -337,23 +409,15 @@ impl Plan {
     }
 }
 
-/// The result for a parent that is being deleted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Teardown {
-    /// The children and the status that should still exist.
-    pub plan: Plan,
-    /// If true, the parent is removed once the children that must be deleted are gone.
-    pub done: bool,
-}
-
-impl Teardown {
-    /// Returns a finished teardown, after which no child remains.
-    pub fn done() -> Self {
-        Self { plan: Plan::no_children(), done: true }
-    }
-
-    /// Returns an unfinished teardown, during which this should exist.
-    pub fn waiting(plan: Plan) -> Self {
-        Self { plan, done: false }
+/// Adds fields to an object. Not inlined, so that a component contains it only once.
+#[inline(never)]
+fn merge(into: &mut Value, fields: Value) {
+    match (into, fields) {
+        (Value::Object(into), Value::Object(fields)) => {
+            for (name, value) in fields {
+                merge(into.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (into, value) => *into = value,
     }
 }

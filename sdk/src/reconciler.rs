@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use crate::cluster::Cluster;
 use crate::failure::Result;
 use crate::manifest::Manifest;
-use crate::plan::{Plan, Teardown};
+use crate::plan::Plan;
 use crate::settings::Settings;
 
 /// A plugin.
@@ -31,14 +31,15 @@ pub trait Reconciler: 'static {
     fn reconcile(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Plan>;
 
     /// Returns what should still exist while the parent, which has a `deletionTimestamp`, is being
-    /// deleted. It is called only if the manifest sets [`finalizes`](Manifest::finalizes).
+    /// deleted. The parent stays until a plan lets it go: [`Plan::finalized`]. It is called only if
+    /// the manifest sets [`finalizes`](Manifest::finalizes).
     ///
     /// # Errors
     ///
     /// The [`Failure`](crate::Failure) decides whether and when the call is retried.
-    fn finalize(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Teardown> {
+    fn finalize(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Plan> {
         let _ = (parent, settings, cluster);
-        Ok(Teardown::done())
+        Ok(Plan::finalized())
     }
 
     /// Checks settings beyond the rules of their type.

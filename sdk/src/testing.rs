@@ -26,7 +26,7 @@ use crate::condition::Condition;
 use crate::failure::Failure;
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
-use crate::plan::{Child, Plan, Teardown};
+use crate::plan::{Child, Plan};
 use crate::reconciler::Reconciler;
 use crate::time::Time;
 use crate::typed::fields as typed;
@@ -110,7 +110,7 @@ pub fn reconcile<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluste
 /// # Errors
 ///
 /// The failure of the plugin, also if the parent or the settings do not fit its types.
-pub fn finalize<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluster) -> Result<Teardown, Failure> {
+pub fn finalize<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluster) -> Result<Plan, Failure> {
     let native = Native::<R>::new(&parent, cluster);
     call::finalize::<R>(parent.to_string().as_bytes(), settings.to_string().as_bytes(), &native.cluster)
 }

@@ -270,14 +270,14 @@ macro_rules! kind {
 /// may be the field that `new` takes, because the API server requires it: `Container(name: text)`.
 #[macro_export]
 macro_rules! object {
-    ($(#[$documentation:meta])* $name:ident $(($key:ident: $key_shape:ident $(= $choice:ident)?))?, $view:ident {
+    ($(#[$documentation:meta])* $name:ident $(($($key:ident: $key_shape:ident $(= $choice:ident)?),+))?, $view:ident {
         $($(#[$about:meta])* $shape:ident($($type:ident),*) $get:ident, $set:ident: $json:literal;)*
     }) => {
         $(#[$documentation])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name($crate::reexports::Value);
 
-        $crate::new_of! { $name $(($key: $key_shape $(= $choice)?))? }
+        $crate::new_of! { $name $(($($key: $key_shape $(= $choice)?),+))? }
 
         impl $name {
             /// Returns it to be read.
@@ -331,6 +331,14 @@ macro_rules! new_of {
     };
     ($name:ident($set:ident: choice = $choice:ident)) => {
         $crate::new_of! { @with $name, $set, $choice }
+    };
+    ($name:ident($set_name:ident: text, $set_image:ident: text)) => {
+        impl $name {
+            /// Returns one with this name and image.
+            pub fn new(name: impl Into<String>, image: impl Into<String>) -> Self {
+                Self($crate::typed::fields::object()).$set_name(name).$set_image(image)
+            }
+        }
     };
     (@with $name:ident, $set:ident, $type:ty) => {
         impl $name {

@@ -10,7 +10,7 @@ use gyre_sdk::log::Level;
 use gyre_sdk::testing::hosted;
 use gyre_sdk::{
     Child, ChildKind, Condition, ConditionStatus, DesiredChild, Event, Failure, Kind, Manifest, ObjectRef, Plan, Propagation,
-    ReadError, ReadKind, Reconciler, Severity, Strategy, Teardown, Time,
+    ReadError, ReadKind, Reconciler, Severity, Strategy, Time,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ type Call<T> = fn(&[u8], &[u8], Rc<dyn hosted::Host>) -> Result<T, Failure>;
 #[derive(Clone, Copy)]
 pub(crate) struct Code {
     reconcile: Call<Plan>,
-    finalize: Call<Teardown>,
+    finalize: Call<Plan>,
     validate_settings: fn(&[u8]) -> Result<(), String>,
 }
 
@@ -44,11 +44,11 @@ pub(crate) fn serve(code: &Code, call: &Value, lane: &Rc<Lane>) -> Option<Value>
     let run = || match call.get("function").and_then(Value::as_str) {
         Some("validateSettings") => json!({"settings": (code.validate_settings)(&settings).err()}),
         Some("finalize") => match (code.finalize)(&parent, &settings, host()) {
-            Ok(Teardown { plan, done }) => json!({"response": response(plan, done)}),
+            Ok(plan) => json!({"response": response(plan)}),
             Err(failure) => json!({"failure": failed(failure)}),
         },
         _ => match (code.reconcile)(&parent, &settings, host()) {
-            Ok(plan) => json!({"response": response(plan, false)}),
+            Ok(plan) => json!({"response": response(plan)}),
             Err(failure) => json!({"failure": failed(failure)}),
         },
     };
@@ -141,8 +141,19 @@ fn parts(kind: Kind) -> Value {
 }
 
 pub(crate) fn manifest(manifest: Manifest) -> Value {
-    let Manifest { name, version, description, parent, children, reads, deletes_parent, finalizes, settings_schema, crds } =
-        manifest;
+    let Manifest {
+        name,
+        version,
+        description,
+        parent,
+        children,
+        reads,
+        parent_fields,
+        deletes_parent,
+        finalizes,
+        settings_schema,
+        crds,
+    } = manifest;
     let json = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_else(|_| text(bytes));
     let child = |child: &ChildKind| {
         json!({
@@ -167,6 +178,7 @@ pub(crate) fn manifest(manifest: Manifest) -> Value {
         "parent": parts(parent),
         "children": children.iter().map(child).collect::<Vec<_>>(),
         "reads": reads.iter().map(read).collect::<Vec<_>>(),
+        "parent_fields": parent_fields,
         "deletes_parent": deletes_parent,
         "finalizes": finalizes,
         "settings_schema": settings_schema.as_deref().map(json),
@@ -190,9 +202,9 @@ fn propagation(propagation: Propagation) -> &'static str {
     }
 }
 
-fn response(plan: Plan, done: bool) -> Value {
+fn response(plan: Plan) -> Value {
     // A plan with a mistake is a failure already.
-    let Plan { children, status, conditions, events, requeue_after, delete_parent, mistake: _ } = plan;
+    let Plan { children, status, conditions, events, requeue_after, parent, delete_parent, releases_parent, .. } = plan;
     let apply =
         |object: &[u8], named: Option<Strategy>| json!({"apply": {"object": text(object), "strategy": named.map(strategy)}});
     let child = |child: Child| match child {
@@ -223,10 +235,11 @@ fn response(plan: Plan, done: bool) -> Value {
         "conditions": conditions.into_iter().map(condition).collect::<Vec<_>>(),
         "events": events.into_iter().map(event).collect::<Vec<_>>(),
         "requeueAfterMs": requeue_after.map(milliseconds),
+        "parent": parent.map(|fields| text(&gyre_sdk::typed::fields::to_json(&fields))),
         "deleteParent": delete_parent.map(|deletion| {
             json!({"afterMs": milliseconds(deletion.after), "propagation": propagation(deletion.propagation)})
         }),
-        "done": done,
+        "done": releases_parent,
     })
 }
 

@@ -52,7 +52,7 @@ impl Reconciler for JobEachMinute {
         let active: Vec<String> = jobs.iter().filter(|job| !job.is_complete()).map(|job| job.name().to_owned()).collect();
         let mut plan = Plan::no_children().requeue_after(delay);
         for job in &active {
-            plan = plan.keep(Job::named(job));
+            plan = plan.keep_child(Job::named(job));
         }
         if parent.status.as_ref().and_then(|status| status.last_run) != Some(due) {
             plan = plan.apply(job(&format!("{}-{due}", parent.metadata.name)));
@@ -62,7 +62,7 @@ impl Reconciler for JobEachMinute {
 }
 
 fn job(name: &str) -> Job {
-    let container = Container::new("main").with_image("busybox");
+    let container = Container::new("main", "busybox");
     let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
     Job::new(name).with_spec(JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod)))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use gyre_sdk::k8s::{ConfigMap, Namespace, Secret};
 use gyre_sdk::{
     ChildKind, Cluster, Condition, ConditionStatus, Event, Failure, Kind, Manifest, NoStatus, Object, Plan, Propagation,
-    ReadKind, Reconciler, Strategy, Teardown, log,
+    ReadKind, Reconciler, Strategy, log,
 };
 use gyre_test::{Plugin, Result, World, assert_yaml_eq, assert_yaml_includes, object};
 use serde::Deserialize;
@@ -80,7 +80,7 @@ impl Reconciler for First {
 
 fn sayings() -> Plan {
     Plan::no_children()
-        .keep(ConfigMap::named("bear").in_namespace("default"))
+        .keep_child(ConfigMap::named("bear").in_namespace("default"))
         .condition(Condition::new("One", true, "A", "first"))
         .condition(Condition::new("Two", false, "B", "second"))
         .condition(Condition::new("Three", ConditionStatus::Unknown, "C", "third"))
@@ -103,13 +103,13 @@ impl Reconciler for Second {
         Ok(Plan::children([config_map(&format!("{}-2", toy.metadata.name), &settings.text)]))
     }
 
-    fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> gyre_sdk::Result<Teardown> {
+    fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> gyre_sdk::Result<Plan> {
         let yesterday = cluster.now() - Duration::from_secs(24 * 60 * 60);
         if toy.metadata.deletion_timestamp.is_none_or(|deleted| deleted <= yesterday) {
-            return Ok(Teardown::done());
+            return Ok(Plan::finalized());
         }
         let last = Plan::children([config_map(&format!("{}-bye", toy.metadata.name), "good-bye")]);
-        Ok(Teardown::waiting(last.requeue_after(Duration::from_secs(60 * 60))))
+        Ok(last.requeue_after(Duration::from_secs(60 * 60)))
     }
 }
 

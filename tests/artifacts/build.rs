@@ -7,8 +7,19 @@ use std::{env, fs};
 use gyre_plugin_build as plugin_build;
 use plugin_build::{CDYLIB, FLAGS_VARIABLE, Profile, TARGET};
 
-const PLUGINS: [&str; 10] =
-    ["cleaner", "database", "echo", "gateway", "greeter", "pod-log", "replicator", "scheduled-echo", "website", "xca"];
+const PLUGINS: [&str; 11] = [
+    "cleaner",
+    "database",
+    "echo",
+    "gateway",
+    "greeter",
+    "pod-log",
+    "reloader",
+    "replicator",
+    "scheduled-echo",
+    "website",
+    "xca",
+];
 const GUESTS: &str = "gyre-guests";
 
 /// The sources of the artifacts, relative to the workspace.

@@ -607,3 +607,15 @@ fn files_without_a_parent_are_an_error() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("the files contain no Brittle.v1.guests.gyre.dev"), "{said}");
 }
+
+#[test]
+fn without_files_it_begins_with_an_object_that_is_generated_from_the_schema() {
+    let (code, said) = check(gyre_artifacts::GREETER, &[], &["--cases", "3"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("kind: Greeting") && said.contains("message:") && said.contains("No findings."), "{said}");
+    let again = check(gyre_artifacts::GREETER, &[], &["--cases", "3"]).1;
+    assert_eq!(again, said, "the same seed generates the same object");
+    let (code, said) = check(gyre_artifacts::POD_LOG, &[], &[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("contains no schema of Pod.v1: name files with objects, with -f"), "{said}");
+}

@@ -46,6 +46,7 @@ mod network;
 mod offline;
 mod ownership;
 mod parent_deletion;
+mod parent_fields;
 mod permissions;
 mod plane;
 mod pod_log;

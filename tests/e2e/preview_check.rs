@@ -33,7 +33,7 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 16] = [
+const NOT_PREVIEWED: [(&str, &str); 17] = [
     ("answers", "a link answers the host's requests, and render knows no link"),
     ("attacker", "its calls fail or write the time, and are made again and again"),
     ("bare-child", "a link answers the host's requests, and render knows no link"),
@@ -44,6 +44,7 @@ const NOT_PREVIEWED: [(&str, &str); 16] = [
     ("landlord", "a preview shows all deletions, also those that a host holds"),
     ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
     ("reconcilers", "a call traps, and is tried again; in the end, its configuration is refused"),
+    ("reload-others", "the field is given up later"),
     ("replicate", "a host adds to the list of a parent's children, and render does not tell of lists"),
     ("restless", "a plan is told at its end, and there is none"),
     ("sayings", "its calls fail, and are tried again and again while objects are added"),

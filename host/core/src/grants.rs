@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::field_path::FieldPath;
 use crate::manifest::{ChildKind, Manifest, Propagation};
 use crate::object::GroupVersionKind;
 
@@ -82,6 +83,18 @@ pub enum ParentDeletions {
     NotGranted,
 }
 
+/// The fields of parents that a mount may set, among those that the manifest declares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ParentFields {
+    /// None.
+    #[default]
+    NotGranted,
+    /// All that the manifest declares.
+    Declared,
+    /// These, and all below them.
+    Only(BTreeSet<FieldPath>),
+}
+
 /// The namespaces that a plugin may read. Mounting it grants those that its manifest names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReadNamespaces {
@@ -155,6 +168,8 @@ pub struct Grants {
     adoption: Adoption,
     declares_parent_deletions: bool,
     parent_deletions: ParentDeletions,
+    declared_parent_fields: Vec<FieldPath>,
+    parent_fields: ParentFields,
 }
 
 impl Grants {
@@ -168,13 +183,20 @@ impl Grants {
             adoption: Adoption::Refused,
             declares_parent_deletions: manifest.deletes_parent,
             parent_deletions: ParentDeletions::NotGranted,
+            declared_parent_fields: declared_parent_fields(manifest),
+            parent_fields: ParentFields::NotGranted,
         }
     }
 
     /// The same grants for another version of the plugin.
     #[must_use]
     pub fn for_manifest(self, manifest: &Manifest) -> Self {
-        Self { children: manifest.children.clone(), declares_parent_deletions: manifest.deletes_parent, ..self }
+        Self {
+            children: manifest.children.clone(),
+            declares_parent_deletions: manifest.deletes_parent,
+            declared_parent_fields: declared_parent_fields(manifest),
+            ..self
+        }
     }
 
     /// The same for a mount in these namespaces.
@@ -205,6 +227,31 @@ impl Grants {
     #[must_use]
     pub fn with_parent_deletions(self, parent_deletions: ParentDeletions) -> Self {
         Self { parent_deletions, ..self }
+    }
+
+    /// The same with these fields of parents.
+    #[must_use]
+    pub fn with_parent_fields(self, parent_fields: ParentFields) -> Self {
+        Self { parent_fields, ..self }
+    }
+
+    /// Returns whether the manifest declares a field of parents.
+    pub(crate) fn declares_parent_field(&self, path: &[&str]) -> bool {
+        self.declared_parent_fields.iter().any(|declared| declared.covers(path))
+    }
+
+    /// Returns whether the configuration grants a field of parents.
+    pub(crate) fn allows_parent_field(&self, path: &[&str]) -> bool {
+        match &self.parent_fields {
+            ParentFields::NotGranted => false,
+            ParentFields::Declared => true,
+            ParentFields::Only(paths) => paths.iter().any(|granted| granted.covers(path)),
+        }
+    }
+
+    /// Returns whether any field of a parent may be set.
+    pub fn allows_parent_fields(&self) -> bool {
+        self.parent_fields != ParentFields::NotGranted && !self.declared_parent_fields.is_empty()
     }
 
     /// Returns whether the manifest declares deletions of parents.
@@ -290,6 +337,10 @@ impl Grants {
     pub fn adoption(&self) -> Adoption {
         self.adoption
     }
+}
+
+fn declared_parent_fields(manifest: &Manifest) -> Vec<FieldPath> {
+    manifest.parent_fields.iter().filter_map(|pointer| FieldPath::parse(pointer).ok()).collect()
 }
 
 #[cfg(test)]

@@ -103,6 +103,10 @@ pub struct Manifest {
     pub children: Vec<ChildKind>,
     /// The other kinds that it reads.
     pub reads: Vec<ReadKind>,
+    /// The fields of parents that the plugin may set: JSON Pointers, see
+    /// [`FieldPath`](crate::field_path::FieldPath).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parent_fields: Vec<String>,
     /// Whether the plugin may delete parents.
     #[serde(default)]
     pub deletes_parent: bool,
@@ -124,6 +128,7 @@ impl Manifest {
             parent,
             children: Vec::new(),
             reads: Vec::new(),
+            parent_fields: Vec::new(),
             deletes_parent: false,
             finalizes: false,
             settings_schema: None,

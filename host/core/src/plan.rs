@@ -33,6 +33,7 @@ use serde_json::Value;
 pub use self::deletion::{
     DeletionPlan, FinalizerAction, RELEASE_ANNOTATION, finalizer, is_released, needs_finalizer, plan_deletion,
 };
+pub(crate) use self::digest::digest_of;
 pub use self::digest::{AcceptedForm, fingerprint};
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
 pub use self::marks::marks_removed;

@@ -155,6 +155,9 @@ pub struct Response<Json = Map<String, Value>> {
     /// When to call again even if nothing changes.
     #[serde(rename = "requeueAfterMs", with = "crate::milliseconds::optional", default)]
     pub requeue_after: Option<Duration>,
+    /// All fields of the parent that the plugin sets: see [`Response::completed`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Json>,
     /// The deletion of the parent, if the plugin asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_parent: Option<ParentDeletion>,
@@ -168,13 +171,14 @@ impl<Json> Response<Json> {
     /// The same with another form of each object, which is called in the order of
     /// [`Response::objects_mut`].
     pub fn map<Other>(&self, mut form: impl FnMut(&Json) -> Other) -> Response<Other> {
-        let Self { children, status, conditions, events, requeue_after, delete_parent, done } = self;
+        let Self { children, status, conditions, events, requeue_after, parent, delete_parent, done } = self;
         Response {
             children: children.as_ref().map(|children| children.iter().map(|child| child.map(&mut form)).collect()),
-            status: status.as_ref().map(form),
+            status: status.as_ref().map(&mut form),
             conditions: conditions.clone(),
             events: events.clone(),
             requeue_after: *requeue_after,
+            parent: parent.as_ref().map(form),
             delete_parent: *delete_parent,
             done: *done,
         }
@@ -182,29 +186,41 @@ impl<Json> Response<Json> {
 
     /// The objects, in the order in which the plugin's texts are recorded.
     pub fn objects_mut(&mut self) -> impl Iterator<Item = &mut Json> {
-        let Self { children, status, conditions: _, events: _, requeue_after: _, delete_parent: _, done: _ } = self;
+        let Self { children, status, conditions: _, events: _, requeue_after: _, parent, delete_parent: _, done: _ } = self;
         let applied = children.iter_mut().flatten().filter_map(Child::applied_mut);
-        applied.map(|child| &mut child.object).chain(status)
+        applied.map(|child| &mut child.object).chain(status).chain(parent)
     }
 
     /// The sentences for people.
     pub fn sentences_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let Self { children: _, status: _, conditions, events, requeue_after: _, delete_parent: _, done: _ } = self;
+        let Self { children: _, status: _, conditions, events, requeue_after: _, parent: _, delete_parent: _, done: _ } = self;
         let of_conditions = conditions.iter_mut().map(|condition| &mut condition.message);
         of_conditions.chain(events.iter_mut().map(|event| &mut event.message))
+    }
+}
+
+impl Response {
+    /// Returns the response as a whole: if it lists the children, it also lists all fields of the
+    /// parent, so that those which it does not set are withdrawn.
+    pub fn completed(mut self) -> Self {
+        if self.children.is_some() {
+            self.parent.get_or_insert_default();
+        }
+        self
     }
 }
 
 impl<Json: PartialEq> Response<Json> {
     /// The fields that differ, as the contract calls them.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let Self { children, status, conditions, events, requeue_after, delete_parent, done } = self;
+        let Self { children, status, conditions, events, requeue_after, parent, delete_parent, done } = self;
         let fields = [
             ("children", *children == other.children),
             ("status", *status == other.status),
             ("conditions", *conditions == other.conditions),
             ("events", *events == other.events),
             ("requeue-after", *requeue_after == other.requeue_after),
+            ("parent", *parent == other.parent),
             ("delete-parent", *delete_parent == other.delete_parent),
             ("done", *done == other.done),
         ];

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::Context as _;
+use gyre_core::parent_fields::MARK_PREFIX;
 use gyre_core::plan::LIST_ANNOTATION_PREFIX;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -266,7 +267,8 @@ pub fn without_bookkeeping(mut object: Value) -> Value {
             metadata.remove(field);
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.retain(|name, _| !name.starts_with(LIST_ANNOTATION_PREFIX));
+            let is_mark = |name: &str| [LIST_ANNOTATION_PREFIX, MARK_PREFIX].iter().any(|prefix| name.starts_with(prefix));
+            annotations.retain(|name, _| !is_mark(name));
             if annotations.is_empty() {
                 metadata.remove("annotations");
             }

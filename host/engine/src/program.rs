@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gyre_core::conflict::OnConflict;
 use gyre_core::deletion_guard;
-use gyre_core::grants::{Grants, Namespaces, ParentDeletions, ReadGrants, Scope};
+use gyre_core::grants::{Grants, Namespaces, ParentDeletions, ParentFields, ReadGrants, Scope};
 use gyre_core::manifest::{Manifest, ReadKind};
 use gyre_core::names::{is_dns_label, is_dns_subdomain};
 use gyre_core::object::GroupVersionKind;
@@ -160,7 +160,9 @@ impl Program {
     pub fn new(plugin: Plugin, namespaces: Namespaces) -> Self {
         Self {
             name: plugin.manifest().name.as_str().into(),
-            grants: Grants::new(plugin.manifest(), namespaces.clone()).with_parent_deletions(ParentDeletions::Granted),
+            grants: Grants::new(plugin.manifest(), namespaces.clone())
+                .with_parent_deletions(ParentDeletions::Granted)
+                .with_parent_fields(ParentFields::Declared),
             plugin,
             settings: Arc::from(*b"{}"),
             policy: Policy::default(),

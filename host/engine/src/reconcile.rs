@@ -15,6 +15,7 @@ mod deletion;
 mod finish;
 mod guard;
 mod live;
+mod parent_fields;
 pub(crate) mod plan_inputs;
 mod release;
 mod renewal;
@@ -66,6 +67,9 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         (true, false, _) => run.reconcile_live().await,
         (true, true, true) => run.reconcile_deleting().await,
         (false, _, true) => run.release_parent().await,
+        (false, false, false) if finalizers::has_fields(&run.observed.parent, &active.program.manifest().name) => {
+            run.release_parent().await
+        }
         // The garbage collector deletes the children.
         (true, true, false) | (false, _, false) => {
             mount.forget(key, context.services.queue.now());

@@ -40,6 +40,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use self::dice::Dice;
+pub use self::drawn::generated_parents;
 use self::experiment::Experiment;
 pub use self::finding::{Finding, Flaw};
 use self::narrow::Focus;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
-use gyre_engine::difference::to_yaml;
+use gyre_engine::difference::{to_yaml, without_bookkeeping};
 use gyre_engine::program::Program;
 use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
@@ -95,6 +95,13 @@ impl RenderOutput {
         json!({ "plan": plan, "children": self.host_run.children(), "parents": host_run.parents, "rests": rests, "againInSeconds": requeues, "remarks": self.remarks })
     }
 
+    /// Returns the fields that a plugin sets of its parent, if an action is about them.
+    fn fields_of_parent<'a>(&self, action: &'a Action) -> Option<(&'a Subject, Value)> {
+        let is_parent = || self.host_run.parents.iter().any(|parent| Subject::of(parent) == action.subject);
+        let is_shown = action.verb == Verb::Update && action.refusal.is_none() && is_parent();
+        is_shown.then(|| (&action.subject, content(&action.object)))
+    }
+
     /// The children for kubectl, and the rest as comments.
     ///
     /// # Errors
@@ -114,6 +121,10 @@ impl RenderOutput {
         }
         if host_run.end == End::NonConverging {
             commented(&mut text, "# ", ENDLESS);
+        }
+        for (subject, fields) in host_run.actions.iter().filter_map(|action| self.fields_of_parent(action)) {
+            text.push_str(&format!("# fields of {subject}:\n"));
+            commented(&mut text, "#   ", &to_yaml(&fields)?);
         }
         for status in self.host_run.statuses() {
             let object = status.get("object").and_then(Value::as_str).unwrap_or_default();
@@ -145,6 +156,24 @@ impl RenderOutput {
         }
         Ok(text)
     }
+}
+
+/// Returns the fields of an applied object, without its identity and the marks of the host.
+fn content(object: &Value) -> Value {
+    let mut content = without_bookkeeping(object.clone());
+    if let Some(fields) = content.as_object_mut() {
+        fields.remove("apiVersion");
+        fields.remove("kind");
+        let metadata = fields.get_mut("metadata").and_then(Value::as_object_mut);
+        let is_empty = metadata.is_none_or(|metadata| {
+            metadata.retain(|field, _| matches!(field.as_str(), "labels" | "annotations"));
+            metadata.is_empty()
+        });
+        if is_empty {
+            fields.remove("metadata");
+        }
+    }
+    content
 }
 
 /// A child without the owner references and labels of these UIDs, so that a mount may adopt it.

@@ -305,7 +305,6 @@ fn a_tip_is_not_about_another_flag() {
         ("gyre rum", "'run'"),
         ("gyre run --worker 3", "'--workers'"),
         ("gyre run --set a=b", "`--settings`"),
-        ("gyre generate", "`gyre types crd.yaml` or `gyre new` or `gyre crds`"),
         ("gyre check", "`gyre validate` or `gyre fuzz`"),
     ] {
         let error = error_of(line).unwrap_or_else(|| panic!("{line} is accepted"));
@@ -328,6 +327,12 @@ fn first_guesses_are_accepted() {
         "gyre test",
         "gyre test .",
         "gyre fuzz",
+        "gyre fuzz echo.wasm",
+        "gyre generate crd.yaml",
+        "gyre types crd.yaml --to src/certificate.rs",
+        "gyre codegen crd.yaml --lang rust -o src/certificate.rs",
+        "gyre helm-values echo.wasm",
+        "gyre helm echo.wasm -o values.yaml",
         "gyre render",
         "gyre dev",
         "gyre dev . -f samples/",

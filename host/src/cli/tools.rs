@@ -34,7 +34,7 @@ pub(super) enum Tool {
     #[command(after_help = new::EXAMPLES, disable_version_flag = true)]
     New(NewArguments),
     /// Print Rust types of the kinds in CustomResourceDefinitions, for plugins.
-    #[command(alias = "codegen", after_help = types::EXAMPLES)]
+    #[command(aliases = ["codegen", "generate", "gen", "typegen"], after_help = types::EXAMPLES)]
     Types(TypesArguments),
     /// Print a completion script for a shell.
     #[command(alias = "completion", after_help = manual::COMPLETIONS_EXAMPLES)]
@@ -52,7 +52,7 @@ pub(super) enum Tool {
     #[command(after_help = build::EXAMPLES)]
     Build(BuildArguments),
     /// Write the values with which the Helm chart installs plugins.
-    #[command(after_help = values::EXAMPLES)]
+    #[command(aliases = ["helm-values", "helm", "chart"], after_help = values::EXAMPLES)]
     Values(ValuesArguments),
     /// Serve simulated clusters with plugins to test kits, as JSON lines.
     #[command(after_help = worlds::EXAMPLES)]

@@ -24,7 +24,6 @@ use gyre_sandbox::Plugin;
 
 use crate::commands::output::print;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments};
-use crate::config::values::MissingArgument;
 use crate::plugins::{open, read};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -132,14 +131,12 @@ pub(crate) fn build_projects(mount: &mut MountArguments) -> anyhow::Result<Optio
 }
 
 /// Returns the files of `--filename`, or the samples of the project if there are none.
-pub(crate) fn or_samples(files: Vec<PathBuf>, project: Option<&Path>, command: &'static str) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn or_samples(files: Vec<PathBuf>, project: Option<&Path>) -> Vec<PathBuf> {
     if !files.is_empty() {
-        return Ok(files);
+        return files;
     }
-    match project.map(|folder| folder.join(SAMPLES)).filter(|samples| samples.is_dir()) {
-        Some(samples) => Ok(vec![samples]),
-        None => bail!(MissingArgument { command, argument: "--filename <FILE>" }),
-    }
+    let samples = project.map(|folder| folder.join(SAMPLES)).filter(|samples| samples.is_dir());
+    samples.into_iter().collect()
 }
 
 /// Writes a file at once, so that no reader gets a part of it.

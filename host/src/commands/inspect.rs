@@ -136,6 +136,9 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         }
         line("reads", &what);
     }
+    for field in &manifest.parent_fields {
+        line("sets", &format!("{field} of {}, if grants.parentFields of the mount allows it", kind(&manifest.parent)));
+    }
     if manifest.deletes_parent {
         line("deletes", &format!("{}, if grants.deleteParents of the mount allows it", kind(&manifest.parent)));
     }

@@ -348,7 +348,8 @@ impl Permissions {
             if program.grants.allows_parent_deletions() {
                 self.add(&write, (group, &parent.plural, &[]), &["delete"]);
             }
-            if finalizers == Finalizers::Held || parent.status == Status::Field {
+            let sets_fields = program.grants.allows_parent_fields();
+            if finalizers == Finalizers::Held || parent.status == Status::Field || sets_fields {
                 self.add(&write, (group, &parent.plural, &[]), &["patch"]);
             }
             if parent.status == Status::Subresource {

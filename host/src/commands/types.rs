@@ -4,13 +4,15 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gyre_input::manifests;
 use gyre_types::{Module, of_crd, render};
 
+use crate::commands::build::replace;
+
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre types crd.yaml > src/certificate.rs
+  gyre types crd.yaml --to src/certificate.rs
   gyre types crds/ --api-version v1
   kubectl get crd certificates.cert-manager.io -o yaml > crd.yaml
 
@@ -30,6 +32,18 @@ pub(crate) struct TypesArguments {
     /// Version of the kinds [default: the one that is stored].
     #[arg(long, value_name = "VERSION")]
     api_version: Option<String>,
+    /// Programming language of the types.
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t)]
+    lang: Language,
+    /// File to write the types to [default: standard output].
+    #[arg(long, short_alias = 'o', alias = "output", value_name = "FILE")]
+    to: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Language {
+    #[default]
+    Rust,
 }
 
 pub(crate) fn types(arguments: &TypesArguments) -> anyhow::Result<()> {
@@ -42,6 +56,11 @@ pub(crate) fn types(arguments: &TypesArguments) -> anyhow::Result<()> {
         let module = of_crd(definition, arguments.api_version.as_deref()).with_context(|| format!("cannot read {place}"))?;
         all.extend(module).with_context(|| format!("cannot add the types of {place}"))?;
     }
-    let text = format!("{HEAD}{}", render(&all, "gyre_sdk::"));
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
+    let text = match arguments.lang {
+        Language::Rust => format!("{HEAD}{}", render(&all, "gyre_sdk::")),
+    };
+    match &arguments.to {
+        Some(file) => replace(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display())),
+        None => std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output"),
+    }
 }

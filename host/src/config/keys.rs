@@ -14,7 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::types::{Check, Count, FilePath, Kind, Label, List, Pattern, Size, Text, Time, size, time, whole, whole_or};
+use super::types::{
+    Check, Count, FilePath, Kind, Label, List, ParentField, Pattern, Size, Text, Time, size, time, whole, whole_or,
+};
 
 /// The word for [`gyre_sandbox::Reuse::Never`], and for no quarantine.
 pub(crate) const NEVER: &str = "never";
@@ -210,6 +212,10 @@ pub(crate) struct Grants {
     /// which * stands for any characters; "all": all namespaces of the mount.
     #[schemars(extend("default" = Reach::Parent, "errorMessage" = "write parent, all, or a list of namespaces"))]
     pub(crate) write_namespaces: Option<GrantedNamespaces>,
+    /// Fields of parents that the plugin may set, among those that its manifest declares. "all":
+    /// all of these; a list: these fields, as JSON Pointers, and all below them.
+    #[schemars(extend("errorMessage" = "write all, or a list of JSON Pointers such as /metadata/labels or /spec/replicas"))]
+    pub(crate) parent_fields: Option<GrantedFields>,
     /// Let the plugin delete parents, if its manifest declares it. Without it, they stay.
     #[schemars(extend("default" = false))]
     pub(crate) delete_parents: Option<bool>,
@@ -249,6 +255,23 @@ pub(crate) enum OnConflict {
 pub(crate) enum GrantedNamespaces {
     Reach(Reach),
     Named(List<Pattern>),
+}
+
+/// Fields of parents.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline, description = "")]
+pub(crate) enum GrantedFields {
+    Declared(All),
+    Only(List<ParentField>),
+}
+
+/// The word for everything that a manifest declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline, description = "")]
+pub(crate) enum All {
+    All,
 }
 
 /// The shadow of a mount.

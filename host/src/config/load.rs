@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gyre_core::field_path::{FieldPath, any_covers};
 use gyre_core::grants::{
-    Grants, Kinds, Namespaces, ParentDeletions, ReadGrants, ReadNamespaces, Scope, WriteNamespaces, matches,
+    Grants, Kinds, Namespaces, ParentDeletions, ParentFields, ReadGrants, ReadNamespaces, Scope, WriteNamespaces, matches,
 };
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
@@ -18,9 +19,9 @@ use gyre_input::settings;
 use gyre_sandbox::{Digest, Limits, Plugin, Reconcilers, Sandbox};
 
 use super::document::read_document;
-use super::keys::{self, GrantedNamespaces, Reach};
+use super::keys::{self, All, GrantedFields, GrantedNamespaces, Reach};
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, ReconcilerNames, SettingsFrom};
-use super::types::{Kind, Label, List, Pattern, Text};
+use super::types::{Kind, Label, List, ParentField, Pattern, Text};
 use crate::known_kinds::parent_scope;
 use crate::plugins;
 use crate::plugins::apart::Compiler;
@@ -257,12 +258,13 @@ impl<'a> Loader<'a> {
         let namespaces = spec.policy.namespaces.clone().unwrap_or(Namespaces::All);
         self.check_scope(spec, manifest, &namespaces);
         let settings = self.settings(&spec.source, &spec.source.part, &policy.limits, by_flag, &plugin);
-        let keys::Grants { children, reads, read_namespaces, write_namespaces, delete_parents } =
+        let keys::Grants { children, reads, read_namespaces, write_namespaces, parent_fields, delete_parents } =
             spec.keys.grants.clone().unwrap_or_default();
         self.check_granted_namespaces(spec, "readNamespaces", read_namespaces.as_ref(), &namespaces);
         self.check_granted_namespaces(spec, "writeNamespaces", write_namespaces.as_ref(), &namespaces);
         self.check_grant(spec, "children", children.as_ref(), manifest, manifest.children.iter().map(|child| &child.kind));
         self.check_grant(spec, "reads", reads.as_ref(), manifest, manifest.reads.iter().map(|read| &read.kind));
+        self.check_parent_fields(spec, parent_fields.as_ref(), manifest);
         if delete_parents == Some(true) && !manifest.deletes_parent {
             let said = format!(
                 "the deletion of parents is more than the plugin {} asks for: its manifest does not declare it",
@@ -403,6 +405,35 @@ impl<'a> Loader<'a> {
         self.problems.add(spec.source.part.place(), what, remedy);
     }
 
+    /// Reports grants of fields that the manifest does not declare, which would have no effect.
+    fn check_parent_fields(&mut self, spec: &MountSpec, granted: Option<&GrantedFields>, manifest: &Manifest) {
+        let declared: Vec<FieldPath> =
+            manifest.parent_fields.iter().filter_map(|pointer| FieldPath::parse(pointer).ok()).collect();
+        let remedy = "remove it, or mount a version of the plugin that declares it";
+        match granted {
+            None => {}
+            Some(GrantedFields::Declared(All::All)) if declared.is_empty() => {
+                let place = spec.source.part.at("/grants/parentFields").place();
+                let what = format!("the manifest of the plugin {} declares no fields of parents", manifest.name);
+                self.problems.add(place, what, remedy);
+            }
+            Some(GrantedFields::Declared(All::All)) => {}
+            Some(GrantedFields::Only(fields)) => {
+                for (index, ParentField(field)) in fields.iter() {
+                    let is_declared = any_covers(&declared, field) || declared.iter().any(|known| any_covers([field], known));
+                    if !is_declared {
+                        let place = spec.source.part.at(&format!("/grants/parentFields/{index}")).place();
+                        let what = format!(
+                            "the manifest of the plugin {} does not declare the field {field} of parents",
+                            manifest.name
+                        );
+                        self.problems.add(place, what, remedy);
+                    }
+                }
+            }
+        }
+    }
+
     /// Reports grants of namespaces outside the mount, which would have no effect.
     fn check_granted_namespaces(
         &mut self,
@@ -474,7 +505,8 @@ fn granted(kinds: Option<&List<Kind>>) -> Kinds {
 }
 
 fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
-    let keys::Grants { children, write_namespaces, delete_parents, .. } = spec.keys.grants.clone().unwrap_or_default();
+    let keys::Grants { children, write_namespaces, parent_fields, delete_parents, .. } =
+        spec.keys.grants.clone().unwrap_or_default();
     let written = match write_namespaces {
         None => spec.policy.write_namespaces.clone(),
         Some(GrantedNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
@@ -485,6 +517,13 @@ fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> 
         .with_write_namespaces(written)
         .with_kinds(granted(children.as_ref()))
         .with_adoption(spec.policy.adoption)
+        .with_parent_fields(match parent_fields {
+            None => spec.policy.parent_fields.clone(),
+            Some(GrantedFields::Declared(All::All)) => ParentFields::Declared,
+            Some(GrantedFields::Only(fields)) => {
+                ParentFields::Only(fields.iter().map(|(_, ParentField(field))| field.clone()).collect())
+            }
+        })
         .with_parent_deletions(match delete_parents {
             Some(true) => ParentDeletions::Granted,
             Some(false) => ParentDeletions::NotGranted,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gyre_core::deletion_guard::Limits;
-use gyre_core::grants::ParentDeletions;
+use gyre_core::grants::{ParentDeletions, ParentFields};
 use gyre_engine::program::Program;
 use gyre_input::document::{Document, Part, Source};
 use gyre_input::problem::{Place, Problems};
@@ -50,6 +50,7 @@ fn spec(plugin: &Plugin, keys: &Map<String, Value>, problems: &mut Problems) -> 
     let unguarded = |policy: &mut MountPolicy| {
         policy.reconciles.deletion_guard = Limits::OFF;
         policy.parent_deletions = ParentDeletions::Granted;
+        policy.parent_fields = ParentFields::Declared;
     };
     let name = &plugin.manifest().name;
     if keys.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, WriteNamespaces};
+use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, ParentFields, WriteNamespaces};
 use gyre_engine::program::Policy;
 use gyre_input::document::Part;
 use gyre_input::problem::Place;
@@ -106,6 +106,7 @@ pub(crate) struct MountPolicy {
     pub(crate) adoption: Adoption,
     pub(crate) write_namespaces: WriteNamespaces,
     pub(crate) parent_deletions: ParentDeletions,
+    pub(crate) parent_fields: ParentFields,
     pub(crate) reconciles: Policy,
 }
 
@@ -116,6 +117,7 @@ impl Default for MountPolicy {
             adoption: Adoption::Refused,
             write_namespaces: WriteNamespaces::OfParent,
             parent_deletions: ParentDeletions::NotGranted,
+            parent_fields: ParentFields::NotGranted,
             reconciles: Policy::default(),
         }
     }

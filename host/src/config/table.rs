@@ -66,10 +66,13 @@ fn row(program: &Program, name: &str) -> [String; COLUMNS] {
     ]
 }
 
-/// The kind of the parents, and whether the plugin may delete them.
+/// The kind of the parents, and what the plugin may do to them.
 fn parent(program: &Program) -> String {
+    let sets = program.grants.allows_parent_fields().then_some("sets fields");
+    let deletes = program.grants.allows_parent_deletions().then_some("deletes");
+    let may: Vec<&str> = sets.into_iter().chain(deletes).collect();
     let kind = &program.manifest().parent;
-    if program.grants.allows_parent_deletions() { format!("{kind} (deletes)") } else { kind.to_string() }
+    if may.is_empty() { kind.to_string() } else { format!("{kind} ({})", may.join(", ")) }
 }
 
 /// The namespaces in which namespaced children may be.

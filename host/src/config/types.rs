@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use gyre_core::field_path::{FieldPath, PathError};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::selector::Selector;
 use gyre_core::{milliseconds, names};
@@ -32,6 +33,7 @@ pub(super) enum Check {
     /// A duration within these bounds.
     Milliseconds(u64, u64),
     Kind,
+    ParentField,
     Selector,
     ServiceAccount,
 }
@@ -50,6 +52,10 @@ impl Check {
                 parse_duration(text).is_some_and(|duration| range.contains(&duration))
             }
             Self::Kind => Kind::try_from(text.to_owned()).is_ok(),
+            Self::ParentField => {
+                let reason = |error| value.is_string().then(|| format!("it {error}"));
+                return FieldPath::parse(text).map(drop).map_err(reason);
+            }
             Self::Selector => {
                 let reason = |error| value.is_string().then(|| format!("it is no label selector: {error}"));
                 return Selector::from_str(text).map(drop).map_err(reason);
@@ -120,6 +126,24 @@ impl TryFrom<String> for Kind {
         let is_valid =
             names::is_kind(kind) && names::is_dns_label_with_letter(version) && group.is_none_or(names::is_dns_subdomain);
         is_valid.then(|| Self(GroupVersionKind::new(group.unwrap_or_default(), version, kind))).ok_or("expected a kind")
+    }
+}
+
+/// A field of parents, and all below it, as a JSON Pointer.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(rename = "parentField", with = "String", description = "", extend(
+    "pattern" = "^(/([^/~]|~[01])+)+$",
+    "x-gyre" = Check::ParentField,
+    "errorMessage" = "write a JSON Pointer to labels, annotations, or a field besides metadata and status, such as /metadata/labels or /spec/replicas",
+))]
+pub(crate) struct ParentField(pub(crate) FieldPath);
+
+impl TryFrom<String> for ParentField {
+    type Error = PathError;
+
+    fn try_from(pointer: String) -> Result<Self, Self::Error> {
+        FieldPath::parse(&pointer).map(Self)
     }
 }
 

@@ -16,7 +16,7 @@ fn time(text: &str) -> Time {
 
 /// At the first minute of each hour, as in the tutorial's test.
 fn spec() -> CronJobSpec {
-    let container = Container::new("test-container").with_image("test-image");
+    let container = Container::new("test-container", "test-image");
     let pod = PodSpec::new().with_restart_policy(RestartPolicy::OnFailure).with_containers([container]);
     let job = JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod));
     CronJobSpec {

@@ -72,7 +72,7 @@ impl Reconciler for DatabaseReconciler {
                 .apply(stateful_set(database, &name, &digest))
                 .ready("Running", format!("StatefulSet {name} runs with the values of Secret {name}")),
             // The host calls again once the Secret is there. Until then, what runs goes on.
-            None => plan.keep(StatefulSet::named(&name)).report(creating(&name)),
+            None => plan.keep_child(StatefulSet::named(&name)).report(creating(&name)),
         })
     }
 }
@@ -100,8 +100,7 @@ fn stateful_set(database: &Object<DatabaseSpec>, name: &str, digest: &str) -> St
     let user = EnvVar::new("POSTGRES_USER").with_value(&database.spec.name);
     let port = ContainerPort::new(5432).with_name("postgresql");
     let mount = VolumeMount::new("tls").with_mount_path("/tls").with_read_only(true);
-    let container = Container::new("postgres")
-        .with_image(IMAGE)
+    let container = Container::new("postgres", IMAGE)
         .with_args(["-c", "ssl=on", "-c", "ssl_cert_file=/tls/tls.crt", "-c", "ssl_key_file=/tls/tls.key"])
         .with_env([user, password])
         .with_ports([port])

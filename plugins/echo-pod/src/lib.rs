@@ -27,8 +27,7 @@ impl Default for Settings {
 
 /// Returns a pod that writes a message once, in a container with this name.
 pub fn pod(name: &str, message: &str, settings: &Settings) -> PodTemplateSpec {
-    let container = Container::new(name)
-        .with_image(&settings.image)
+    let container = Container::new(name, &settings.image)
         .with_image_pull_policy(ImagePullPolicy::IfNotPresent)
         .with_command(["echo", message]);
     let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);

@@ -93,7 +93,7 @@ impl Reconciler for EchoReconciler {
             // The Job is created. One that exists is not touched: the strategy is `CreateOnly`.
             State::Unfinished => Plan::children([job_of(echo, &name, settings)]),
             // The Job stays if it exists, and is not created if it does not.
-            State::Outdated | State::Finished(_) => Plan::no_children().keep(Job::named(&name)),
+            State::Outdated | State::Finished(_) => Plan::no_children().keep_child(Job::named(&name)),
         };
         let ready = match &job {
             Some(job) if state == State::Unfinished && has_controller(job) => may_be_deleted(&name, echo.name()),

@@ -13,7 +13,7 @@
 //! What is absent: children, status, conditions and events, because Pods belong to others. Use
 //! `maxRetries: 5` of the mount to give up after 5 retries.
 
-use gyre_sdk::{Cluster, Kind, Manifest, NoSettings, Plan, Reconciler, Result, Teardown, log};
+use gyre_sdk::{Cluster, Kind, Manifest, NoSettings, Plan, Reconciler, Result, log};
 use serde::Deserialize;
 
 /// The kind of the parents, which needs no CRD.
@@ -37,14 +37,13 @@ impl Reconciler for PodLogger {
         Ok(Plan::keep_children())
     }
 
-    fn finalize(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Teardown> {
-        let done = pod.has_ended();
-        if done {
+    fn finalize(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        if pod.has_ended() {
             pod.log("Pod ", " does not exist anymore");
-        } else {
-            pod.log("Sync/Add/Update for Pod ", "");
+            return Ok(Plan::keep_children().release_parent());
         }
-        Ok(Teardown { plan: Plan::keep_children(), done })
+        pod.log("Sync/Add/Update for Pod ", "");
+        Ok(Plan::keep_children())
     }
 }
 

@@ -31,20 +31,21 @@ fn a_pod_that_lives_is_logged_and_left_alone() {
 }
 
 #[track_caller]
-fn check_end(deletion: Value, done: bool, expected: &str) {
-    let teardown = testing::finalize::<PodLogger>(pod(deletion), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(teardown, Teardown { plan: Plan::keep_children(), done });
+fn check_end(deletion: Value, expected_plan: &Plan, expected: &str) {
+    let plan = testing::finalize::<PodLogger>(pod(deletion), json!({}), &testing::Cluster::new()).unwrap();
+    assert_eq!(plan, *expected_plan);
     check_log(expected);
 }
 
 #[test]
 fn a_pod_does_not_exist_anymore_when_its_containers_have_ended() {
     let at = "2026-01-01T00:00:30Z";
+    let (stays, goes) = (Plan::keep_children(), Plan::keep_children().release_parent());
     let terminating = json!({"deletionTimestamp": at, "deletionGracePeriodSeconds": 30});
-    check_end(terminating, false, "Sync/Add/Update for Pod hello");
+    check_end(terminating, &stays, "Sync/Add/Update for Pod hello");
     let ended = json!({"deletionTimestamp": at, "deletionGracePeriodSeconds": 0});
-    check_end(ended, true, "Pod hello does not exist anymore");
-    check_end(json!({"deletionTimestamp": at}), true, "Pod hello does not exist anymore");
+    check_end(ended, &goes, "Pod hello does not exist anymore");
+    check_end(json!({"deletionTimestamp": at}), &goes, "Pod hello does not exist anymore");
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn deployment(website: &Object<WebsiteSpec>, names: &Names, defaults: &DefaultsS
 fn pod(names: &Names, image: &str) -> PodSpec {
     let port = ContainerPort::new(8080).with_name("http").with_protocol(Protocol::TCP);
     let mount = VolumeMount::new("content").with_mount_path("/usr/share/nginx/html").with_read_only(true);
-    let container = Container::new("web").with_image(image).with_ports([port]).with_volume_mounts([mount]);
+    let container = Container::new("web", image).with_ports([port]).with_volume_mounts([mount]);
     let files = ConfigMapVolumeSource::new().with_name(&names.content);
     let volume = Volume::new("content").with_config_map(files);
     PodSpec::new().with_containers([container]).with_volumes([volume]).restricted()

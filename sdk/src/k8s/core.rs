@@ -484,7 +484,7 @@ crate::object! {
 
 crate::object! {
     /// A single application container that you want to run within a pod.
-    Container(with_name: text), ContainerView {
+    Container(with_name: text, with_image: text), ContainerView {
         /// Arguments to the entrypoint.
         texts() args, with_args: "args";
         /// Entrypoint array.
@@ -817,7 +817,7 @@ crate::object! {
 crate::object! {
     /// An EphemeralContainer is a temporary container that you may add to an existing Pod for
     /// user-initiated activities such as debugging.
-    EphemeralContainer(with_name: text), EphemeralContainerView {
+    EphemeralContainer(with_name: text, with_image: text), EphemeralContainerView {
         /// Arguments to the entrypoint.
         texts() args, with_args: "args";
         /// Entrypoint array.

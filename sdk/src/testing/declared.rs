@@ -14,7 +14,31 @@ pub(super) fn first_undeclared(plan: &Plan, manifest: &Manifest) -> Option<Strin
             "the manifest does not declare that the plugin deletes parents (UndeclaredParentDeletion): {remedy}"
         ));
     }
+    let field = plan.parent.as_ref().and_then(|fields| undeclared_field(fields, "", manifest));
+    if let Some(field) = field {
+        return Some(format!(
+            "the manifest does not declare that the plugin sets {field} of parents (UndeclaredParentField): add `.sets(\"{field}\")` to it"
+        ));
+    }
     plan.children.iter().flatten().find_map(|child| undeclared_child(child, manifest))
+}
+
+/// The identity of the parent, which typed objects repeat.
+const IDENTITY: [&str; 4] = ["/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"];
+
+/// Returns the first field that no declared one covers, as a JSON Pointer.
+fn undeclared_field(value: &Value, pointer: &str, manifest: &Manifest) -> Option<String> {
+    let is_declared = |declared: &String| declared == pointer || pointer.starts_with(&format!("{declared}/"));
+    if IDENTITY.contains(&pointer) || manifest.parent_fields.iter().any(is_declared) {
+        return None;
+    }
+    match value.as_object() {
+        Some(fields) if !fields.is_empty() => fields.iter().find_map(|(name, value)| {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            undeclared_field(value, &format!("{pointer}/{name}"), manifest)
+        }),
+        _ => (!pointer.is_empty()).then(|| pointer.to_owned()),
+    }
 }
 
 fn undeclared_child(child: &Child, manifest: &Manifest) -> Option<String> {

@@ -16,7 +16,7 @@ use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
 use crate::manifest::{Manifest, Strategy};
 use crate::parent::{Missing, Parent};
-use crate::plan::{Child, DesiredChild, Plan, Teardown};
+use crate::plan::{Child, DesiredChild, Plan};
 use crate::reconciler::Reconciler;
 use crate::resource::Resource;
 use crate::time::Time;
@@ -158,7 +158,7 @@ where
         let test = self.completed();
         let cluster = test.cluster_of_the_call();
         let plan = test.settings_of_the_call().and_then(|settings| R::reconcile(&test.parent, &settings, &cluster));
-        Answer { answer: plan.and_then(call::whole), is_done: false }.declared_by(&R::manifest())
+        Answer { answer: plan.and_then(call::reconciled) }.declared_by(&R::manifest())
     }
 
     /// Calls [`Reconciler::finalize`].
@@ -173,12 +173,8 @@ where
         assert!(manifest.finalizes, "the host does not call finalize: add `.finalizes()` to the manifest");
         let test = self.completed();
         let cluster = test.cluster_of_the_call();
-        let teardown = test.settings_of_the_call().and_then(|settings| R::finalize(&test.parent, &settings, &cluster));
-        let answer = match teardown {
-            Ok(Teardown { plan, done }) => Answer { answer: call::whole(plan), is_done: done },
-            Err(failure) => Answer { answer: Err(failure), is_done: false },
-        };
-        answer.declared_by(&manifest)
+        let plan = test.settings_of_the_call().and_then(|settings| R::finalize(&test.parent, &settings, &cluster));
+        Answer { answer: plan.and_then(call::whole) }.declared_by(&manifest)
     }
 
     /// Adds the time of creation, where the test does not say it.
@@ -212,7 +208,6 @@ fn in_namespace(mut object: Value, namespace: Option<&str>) -> Value {
 /// The answer of a plugin. An assertion that fails prints the whole of it.
 pub struct Answer {
     answer: Result<Plan, Failure>,
-    is_done: bool,
 }
 
 #[expect(clippy::panic, reason = "a test fails by panicking")]
@@ -379,6 +374,20 @@ impl Answer {
         self
     }
 
+    /// Returns a field of the parent that the plan sets, by its JSON Pointer.
+    ///
+    /// # Panics
+    ///
+    /// If it does not set the field.
+    #[track_caller]
+    pub fn sets(&self, pointer: &str) -> &Value {
+        let field = self.plan().parent.as_ref().and_then(|fields| fields.pointer(pointer));
+        match field {
+            Some(value) => value,
+            None => panic!("{pointer} of the parent is not set\n{self}"),
+        }
+    }
+
     /// Asserts that the parent is deleted now.
     ///
     /// # Panics
@@ -426,14 +435,14 @@ impl Answer {
         self.plan().status_json()
     }
 
-    /// Asserts that a teardown is done.
+    /// Asserts that the plan lets the parent go, which is being deleted.
     ///
     /// # Panics
     ///
     /// If it is not.
     #[track_caller]
-    pub fn is_done(&self) -> &Self {
-        assert!(self.is_done, "the teardown is not done\n{self}");
+    pub fn is_finalized(&self) -> &Self {
+        assert!(self.plan().releases_parent, "the parent does not go\n{self}");
         self
     }
 }
@@ -485,9 +494,12 @@ impl fmt::Display for Answer {
         if let Some(delay) = plan.requeue_after {
             writeln!(formatter, "  again after {delay:?}")?;
         }
+        if let Some(fields) = &plan.parent {
+            writeln!(formatter, "  fields of the parent {fields:#}")?;
+        }
         if let Some(deletion) = plan.delete_parent {
             writeln!(formatter, "  delete the parent after {:?}", deletion.after)?;
         }
-        if self.is_done { writeln!(formatter, "  done") } else { Ok(()) }
+        if plan.releases_parent { writeln!(formatter, "  release the parent") } else { Ok(()) }
     }
 }

@@ -7,7 +7,7 @@ use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::host::{Imports, LoggingTo};
 use crate::manifest::Manifest;
-use crate::plan::{Plan, Teardown};
+use crate::plan::Plan;
 use crate::reconciler::Reconciler;
 
 pub use crate::host::Host;
@@ -32,7 +32,7 @@ pub fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Hos
 /// # Errors
 ///
 /// The failure of the plugin.
-pub fn finalize<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Host>) -> Result<Teardown, Failure> {
+pub fn finalize<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Host>) -> Result<Plan, Failure> {
     let _logging = LoggingTo::host(&host);
     call::finalize::<R>(parent, settings, &Cluster::new(Imports(host)))
 }

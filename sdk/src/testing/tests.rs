@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ChildKind, Cluster, Failure, Kind, Manifest, Metadata, NoSettings, Plan, ReadError, ReadKind, Reconciler, Result, Strategy,
-    Teardown, Time, log, testing,
+    Time, log, testing,
 };
 
 const PARENT: Kind = Kind::new("example.com/v1", "Parent");
@@ -64,8 +64,8 @@ impl Reconciler for Reader {
         Ok(Plan::keep_children().status(json!({"found": found})))
     }
 
-    fn finalize(_: &Reading, _: &NoSettings, _: &Cluster) -> Result<Teardown> {
-        Ok(Teardown::waiting(Plan::no_children().keep(JOB.named("last").in_namespace("elsewhere"))))
+    fn finalize(_: &Reading, _: &NoSettings, _: &Cluster) -> Result<Plan> {
+        Ok(Plan::no_children().keep_child(JOB.named("last").in_namespace("elsewhere")))
     }
 }
 
@@ -169,8 +169,8 @@ fn input_that_does_not_fit_the_types_is_a_terminal_failure_with_the_reason() {
 #[test]
 fn finalize_and_the_log_can_be_inspected() {
     let parent = json!({"read": {"children": "Job"}});
-    let teardown = testing::finalize::<Reader>(parent, json!({}), &cluster()).unwrap();
-    assert!(!teardown.done && teardown.plan.keeps(&JOB.named("last").in_namespace("elsewhere")));
+    let plan = testing::finalize::<Reader>(parent, json!({}), &cluster()).unwrap();
+    assert!(!plan.releases_parent && plan.keeps(&JOB.named("last").in_namespace("elsewhere")));
     testing::take_log();
     check(json!({"get": ["ConfigMap", null, "absent"]}), &[]);
     let fields = vec![("count".to_owned(), "0".to_owned())];

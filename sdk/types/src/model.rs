@@ -38,10 +38,21 @@ pub struct Object {
     pub required: Vec<String>,
 }
 
+/// The API server refuses these without an image, although the schema does not say so.
+const HAVE_IMAGES: [&str; 2] = ["Container", "EphemeralContainer"];
+
 impl Object {
-    /// Returns the field without which no object makes sense: the name or key that is required, or
-    /// the only field that is. A status is written by others, so that nothing of it is required.
-    pub(crate) fn key(&self) -> Option<&Field> {
+    /// Returns the fields without which no object makes sense, in the order of the arguments of
+    /// `new`.
+    pub(crate) fn keys(&self) -> Vec<&Field> {
+        let Some(key) = self.key() else { return Vec::new() };
+        let image = if HAVE_IMAGES.contains(&self.name.as_str()) { self.field("image") } else { None };
+        std::iter::once(key).chain(image).collect()
+    }
+
+    /// Returns the name or key that is required, or the only field that is. A status is written by
+    /// others, so that nothing of it is required.
+    fn key(&self) -> Option<&Field> {
         let is_required = |name: &str| self.required.iter().any(|required| required == name);
         let name = ["name", "key"].into_iter().find(|name| is_required(name));
         let name = match (name, self.required.as_slice()) {
@@ -49,9 +60,13 @@ impl Object {
             (None, [only]) if !self.name.ends_with("Status") => only.as_str(),
             _ => return None,
         };
-        let field = self.fields.iter().find(|field| field.name == name)?;
+        let field = self.field(name)?;
         let is_scalar = matches!(field.shape, Shape::Text | Shape::Int | Shape::IntOrText | Shape::Choice(_));
         is_scalar.then_some(field)
+    }
+
+    fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
     }
 }
 

@@ -17,7 +17,7 @@ pub fn render(module: &Module, macros: &str) -> String {
         text.push_str(&block(macros, "kind", &object.description, &head, &rows(object, true)));
     }
     for object in &module.objects {
-        let head = format!("{name}{key}, {name}View", name = object.name, key = key(object));
+        let head = format!("{name}{keys}, {name}View", name = object.name, keys = keys(object));
         text.push_str(&block(macros, "object", &object.description, &head, &rows(object, false)));
     }
     for Choice { name, texts } in &module.choices {
@@ -32,13 +32,17 @@ fn block(macros: &str, name: &str, description: &str, head: &str, rows: &str) ->
     format!("\n{macros}{name}! {{\n{comment}    {head} {{\n{rows}    }}\n}}\n")
 }
 
-/// Returns the argument of `new`, with its setter and shape.
-fn key(object: &Object) -> String {
-    let Some(Field { name, shape, .. }) = object.key() else { return String::new() };
+/// Returns the arguments of `new`, with their setters and shapes.
+fn keys(object: &Object) -> String {
+    let keys: Vec<String> = object.keys().into_iter().map(key).collect();
+    if keys.is_empty() { String::new() } else { format!("({})", keys.join(", ")) }
+}
+
+fn key(Field { name, shape, .. }: &Field) -> String {
     let (_, set) = identifiers(name, false, &mut BTreeSet::new());
     match shape {
-        Shape::Choice(choice) => format!("(with_{set}: choice = {choice})"),
-        shape => format!("(with_{set}: {})", shape_name(shape).trim_end_matches("()")),
+        Shape::Choice(choice) => format!("with_{set}: choice = {choice}"),
+        shape => format!("with_{set}: {}", shape_name(shape).trim_end_matches("()")),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Tests of the compiled plugins, guests and probes.
 
-const PLUGINS: [&str; 10] = [
+const PLUGINS: [&str; 11] = [
     gyre_artifacts::CLEANER,
     gyre_artifacts::DATABASE,
     gyre_artifacts::ECHO,
     gyre_artifacts::GATEWAY,
     gyre_artifacts::GREETER,
     gyre_artifacts::POD_LOG,
+    gyre_artifacts::RELOADER,
     gyre_artifacts::REPLICATOR,
     gyre_artifacts::SCHEDULED_ECHO,
     gyre_artifacts::WEBSITE,

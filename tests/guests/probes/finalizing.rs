@@ -3,7 +3,7 @@
 
 use gyre_guests::config_map;
 use gyre_sdk::k8s::ConfigMap;
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy, Teardown};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ impl Reconciler for Finalizing {
     }
 
     #[expect(clippy::panic, reason = "one of the ways in which it finalizes")]
-    fn finalize(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Teardown> {
+    fn finalize(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         match parent.spec.finalize.as_str() {
             "fail" => return Err(Failure::transient("spec.finalize says so")),
             "trap" => panic!("spec.finalize says so"),
@@ -38,9 +38,9 @@ impl Reconciler for Finalizing {
         let [a, b] = children(parent);
         let a_is_gone = cluster.child::<ConfigMap>(&a)?.is_none();
         if a_is_gone && parent.spec.finalize != "never" {
-            return Ok(Teardown::done());
+            return Ok(Plan::finalized());
         }
-        Ok(Teardown::waiting(Plan::children([config_map(&b, json!({}))])))
+        Ok(Plan::children([config_map(&b, json!({}))]))
     }
 }
 

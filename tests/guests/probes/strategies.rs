@@ -46,12 +46,12 @@ impl Reconciler for Strategies {
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {
         let (name, spec) = (&parent.metadata.name, &parent.spec);
         let plan = if spec.keep {
-            Plan::no_children().keep(ConfigMap::named(name))
+            Plan::no_children().keep_child(ConfigMap::named(name))
         } else {
             Plan::children([spec.with_strategy::<ConfigMap>(config_map(name, json!({"text": spec.text})))])
         };
         let image = spec.image.as_deref().unwrap_or("busybox:1.33.1");
-        let container = Container::new("job").with_image(image).with_command(["true"]);
+        let container = Container::new("job", image).with_command(["true"]);
         let pod = PodSpec::new().with_restart_policy(RestartPolicy::Never).with_containers([container]);
         let job = JobSpec::new().with_template(PodTemplateSpec::new().with_spec(pod));
         let secret = Secret::new(name).with_string_data([("text", &spec.text)]);

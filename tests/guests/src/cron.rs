@@ -91,7 +91,7 @@ impl<C: Cron> Reconciler for Probe<C> {
         }
         let mut plan = Plan::no_children().requeue_after(requeue);
         for job in &jobs {
-            plan = plan.keep(Job::named(job.name()));
+            plan = plan.keep_child(Job::named(job.name()));
         }
         let is_started = match C::FAULT {
             Fault::ClaimsRefused => status.last_job.as_ref() == Some(&name),
@@ -109,7 +109,7 @@ impl<C: Cron> Reconciler for Probe<C> {
 }
 
 fn job(name: &str) -> Job {
-    let container = Container::new("main").with_image("busybox");
+    let container = Container::new("main", "busybox");
     let pod = PodSpec::new().with_containers([container]).with_restart_policy(RestartPolicy::Never);
     let template = PodTemplateSpec::new().with_spec(pod);
     Job::new(name).with_spec(JobSpec::new().with_ttl_seconds_after_finished(300).with_template(template))

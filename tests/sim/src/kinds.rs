@@ -42,6 +42,8 @@ pub const NARROWING: Kind = kind("guests.gyre.dev", "v1", "Narrowing", "narrowin
 pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
 /// Parents of the probe `verbatim`.
 pub const VERBATIM: Kind = kind("guests.gyre.dev", "v1", "Verbatim", "verbatims");
+/// Parents of the probe `marking`.
+pub const MARKING: Kind = kind("guests.gyre.dev", "v1", "Marking", "markings");
 /// Parents of the probe `landlord`.
 pub const LANDLORD: Kind = kind("guests.gyre.dev", "v1", "Landlord", "landlords");
 /// Parents of the probe `indiscreet`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use gyre_core::grants::{Grants, Namespaces, ParentDeletions, ReadGrants, ReadNamespaces, WriteNamespaces};
+use gyre_core::grants::{Grants, Namespaces, ParentDeletions, ParentFields, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_engine::program::{Policy, Program};
 use gyre_sandbox::{Plugin, Sandbox};
 use parking_lot::Mutex;
@@ -55,7 +55,8 @@ impl Plugins {
             reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
             grants: Grants::new(plugin.manifest(), Namespaces::All)
                 .with_write_namespaces(WriteNamespaces::All)
-                .with_parent_deletions(ParentDeletions::Granted),
+                .with_parent_deletions(ParentDeletions::Granted)
+                .with_parent_fields(ParentFields::Declared),
             ..Program::new(plugin.clone(), Namespaces::All)
         };
         self.0.iter().map(program).collect()

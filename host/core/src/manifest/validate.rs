@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::Manifest;
+use crate::field_path::{FieldPath, PathError};
 use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_kind};
 use crate::object::GroupVersionKind;
 use crate::text::displayed;
@@ -76,6 +77,14 @@ pub enum Violation {
         strategy: &'static str,
         /// The strongest strategy as given.
         strongest: &'static str,
+    },
+    /// A field of parents is declared that no plugin may set.
+    #[error("the field {pointer:?} of parents {error}")]
+    ParentField {
+        /// The field as given.
+        pointer: String,
+        /// The rule that it breaks.
+        error: PathError,
     },
     /// Two reads are the same.
     #[error("{0} is read twice in the same way: declare it once")]
@@ -157,6 +166,7 @@ impl Manifest {
         self.check_kinds(&mut problems);
         self.check_children(&mut problems);
         self.check_reads(&mut problems);
+        self.check_parent_fields(&mut problems);
         if self.settings_schema.as_ref().is_some_and(|schema| !schema.is_object() && !schema.is_boolean()) {
             problems.push(Violation::SettingsSchema);
         }
@@ -183,6 +193,14 @@ impl Manifest {
             );
             expect(is_dns_label_with_letter(&kind.version), "a version such as \"v1\" or \"v1alpha1\"");
             expect(is_kind(&kind.kind), "a kind in CamelCase such as \"CronJob\"");
+        }
+    }
+
+    fn check_parent_fields(&self, problems: &mut Vec<Violation>) {
+        for pointer in &self.parent_fields {
+            if let Err(error) = FieldPath::parse(pointer) {
+                problems.push(Violation::ParentField { pointer: pointer.clone(), error });
+            }
         }
     }
 

@@ -47,7 +47,7 @@ pub fn fingerprint(object: &Value) -> String {
 
 /// The digest of the plugin's child without the host's labels and references, so that a new version
 /// of gyre, or of the parent's API, does not replace every child.
-pub(super) fn digest_of(object: &Map<String, Value>) -> String {
+pub(crate) fn digest_of(object: &Map<String, Value>) -> String {
     // A test asserts that `serde_json` sorts maps, so this is canonical JSON.
     let mut hasher = Sha256::new();
     let mut separator = '{';

@@ -22,6 +22,12 @@ pub enum RefusalReason {
     UndeclaredParentDeletion,
     /// The operator's configuration does not grant deletions of parents.
     ParentDeletionNotGranted,
+    /// The manifest does not declare that the plugin sets a field of parents.
+    UndeclaredParentField,
+    /// The operator's configuration does not grant a field of parents.
+    ParentFieldNotGranted,
+    /// The plugin sets a field of its parent that no plugin may set.
+    InvalidParentFields,
     /// The API server does not serve the kind.
     NotServed,
     /// The plugin returned something that is not an object that could be written.
@@ -59,6 +65,9 @@ impl RefusalReason {
             Self::NamespaceNotGranted => "NamespaceNotGranted",
             Self::UndeclaredParentDeletion => "UndeclaredParentDeletion",
             Self::ParentDeletionNotGranted => "ParentDeletionNotGranted",
+            Self::UndeclaredParentField => "UndeclaredParentField",
+            Self::ParentFieldNotGranted => "ParentFieldNotGranted",
+            Self::InvalidParentFields => "InvalidParentFields",
             Self::NotServed => "NotServed",
             Self::InvalidChild => "InvalidChild",
             Self::ForeignObject => "ForeignObject",

@@ -40,6 +40,8 @@ pub(crate) struct ParentState {
     pub(crate) refused: RefusedSteps,
     /// The last written status, if the API server dropped fields of it.
     pub(crate) accepted_status: Option<AcceptedStatus>,
+    /// The stored form of the fields of the parent, if the API server changed them.
+    pub(crate) accepted_fields: Option<Box<AcceptedForm>>,
     pub(crate) pace: Pace,
     /// The inputs of the last reconcile without its own writes, to detect changes by others;
     /// `None` if no reconcile wrote recently.

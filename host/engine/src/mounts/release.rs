@@ -1,4 +1,5 @@
-//! Unmounting without stranded finalizers: removes the finalizers of a plugin that is not mounted.
+//! Unmounting without stranded finalizers: removes the finalizers of a plugin that is not mounted,
+//! and withdraws the fields that it has set of its parents.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,17 +16,20 @@ use crate::cluster::pages::MetadataPages;
 use crate::error::{error_chain, is_forbidden, is_stale};
 use crate::mounts::inventory::{Entry, Inventory};
 use crate::mounts::unreachable;
-use crate::writes::finalizers::{child_list, has_finalizer, remove_finalizer_without_mount};
+use crate::writes::finalizers::{
+    child_list, has_fields, has_finalizer, remove_finalizer_without_mount, withdraw_fields_without_mount,
+};
 
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// The longest delay: people may wait for the deletion of an object.
 const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
 
-/// Removes the finalizer from all parents of a mount. Returns when none has it.
+/// Removes the finalizer from all parents of a mount, and the fields of the plugin. Returns when
+/// none has them.
 ///
 /// # Guarantees
 ///
-/// - Parents that live lose only the finalizer.
+/// - Parents that live lose only the finalizer and the fields.
 /// - Before a parent that is being deleted, its children go that the garbage collector does not
 ///   reach.
 /// - Parents of another mount are left unchanged.
@@ -42,7 +46,7 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
                 info!(mount, released, "unmounted: no object holds a finalizer of the plugin {}", entry.plugin);
                 return;
             }
-            Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait until their children are deleted"),
+            Ok(Left { parents, .. }) => info!(mount, parents, "objects are not released yet"),
             Err(error) => {
                 let text = error_chain(&error);
                 if text != told {
@@ -97,7 +101,20 @@ async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result
     while let Some(page) = pages.next().await? {
         for parent in page {
             let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
-            if !is_meant || !has_finalizer(&parent, &entry.plugin) {
+            if !is_meant {
+                continue;
+            }
+            if has_fields(&parent, &entry.plugin) && !parent.is_deleting() {
+                match withdraw_fields_without_mount(writer, &parents, &parent, &entry.plugin).await {
+                    Ok(()) => left.released += 1,
+                    Err(kube::Error::Api(status)) if is_stale(&status) => {}
+                    Err(error) => return Err(error),
+                }
+                // Its resourceVersion is another one now.
+                left.parents += 1;
+                continue;
+            }
+            if !has_finalizer(&parent, &entry.plugin) {
                 continue;
             }
             if parent.is_deleting() {

@@ -206,6 +206,7 @@ fn answered(
         Ask::Reconcile => Decision::Live(plan_inputs.decide_live(active, response.children.as_deref(), values)),
         Ask::Finalize => Decision::Deletion(plan_inputs.decide_deletion(active, plan_inputs.parent(), Some(&response), values)),
     };
+    response = response.completed();
     let children = response.children.take();
     let names_children = children.is_some();
     let mut secrets = children.unwrap_or_default();

@@ -38,6 +38,9 @@ impl Run<'_> {
         let retries = self.mount.retries(&self.context.retries);
         let (deletion, due) = self.decide_parent_deletion(&response);
         if !self.report.is_stale(&retries) {
+            self.apply_parent_fields(&response).await;
+        }
+        if !self.report.is_stale(&retries) {
             self.write_status(&response).await;
         }
         if let Some(propagation) = deletion {
@@ -187,14 +190,19 @@ impl Run<'_> {
             status::Written::Conditions => self.report.changed = Changed::Yes,
             status::Written::PluginStatus => {
                 self.report.changed = Changed::Yes;
-                // The plugin may react to its own status; with back-off, because it may never
-                // converge.
-                let backoff = context.retries.delay(&parent.key(), self.report.failures.saturating_add(1));
-                let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
-                self.report.requeue_after(delay);
+                self.requeue_after_own_write();
             }
         }
         Ok(())
+    }
+
+    /// Calls the plugin again, which may react to what it has written itself; with back-off,
+    /// because it may never converge.
+    pub(super) fn requeue_after_own_write(&mut self) {
+        let key = self.observed.parent.key();
+        let backoff = self.context.retries.delay(&key, self.report.failures.saturating_add(1));
+        let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
+        self.report.requeue_after(delay);
     }
 
     fn queue_events(&mut self, response: &Response) -> Changed {

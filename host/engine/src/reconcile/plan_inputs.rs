@@ -47,10 +47,9 @@ impl ObservedState {
         self.children.iter().filter(move |(_, child)| is_far(child) || child.refers_to(parent.uid()))
     }
 
-    /// The parent without the host's list of its children, whose changes would cause needless
-    /// calls.
+    /// The parent without the host's marks, whose changes would cause needless calls.
     pub(crate) fn shown_parent(&self, active: &ActiveProgram) -> SharedObject {
-        finalizers::without_list(&self.parent, &active.program.manifest().name)
+        finalizers::without_marks(&self.parent, &active.program.manifest().name)
     }
 }
 

@@ -6,8 +6,12 @@ use super::Run;
 use crate::writes::finalizers::{self, List};
 
 impl Run<'_> {
-    /// Releases a parent that no longer matches the mount's selector; its children stay.
+    /// Releases a parent that no longer matches the mount's selector; its children stay, and the
+    /// fields are withdrawn that the plugin has set.
     pub(super) async fn release_parent(mut self) -> Outcome {
+        if !self.observed.parent.is_deleting() {
+            self.withdraw_parent_fields().await;
+        }
         self.remove_finalizer(List::Keep).await;
         self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
         self.report.outcome(None)

@@ -8,6 +8,7 @@ use gyre_core::generated::{self, DigestKey};
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::Problem;
 use gyre_core::parent_deletion::{self, Decision};
+use gyre_core::parent_fields;
 use gyre_core::plan::{self, DIGEST_ANNOTATION, DeletionPlan, Desired, Plan, Refusal, Step};
 use gyre_core::quarantine::CallEnd;
 use gyre_core::queue::Options;
@@ -30,6 +31,7 @@ use crate::reconcile::call_context::CallContext;
 use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
 use crate::reconcile::report::ReconcileReport;
 use crate::values::shown;
+use crate::writes::finalizers::has_fields;
 use crate::writes::status::{decide, status_of};
 
 /// The factor of deadlines: on a busy machine, idle threads would exceed the usual ones.
@@ -124,7 +126,7 @@ impl Pair {
         let observed = plan_inputs.observed();
         let finalizes = active.program.manifest().finalizes;
         let (response, failure) = match answer {
-            Some(Ok(response)) => (Some(response), None),
+            Some(Ok(response)) => (Some(response.completed()), None),
             Some(Err(problem)) => (None, Some(problem)),
             None => (None, None),
         };
@@ -154,11 +156,35 @@ impl Pair {
         if let Decision::Refuse(refusal) = deletion {
             plan.refusals.push(refusal);
         }
+        let fields = self.fields(side, &subject, response.as_ref(), &mut plan);
         let nothing = Response::default();
         let status = self.status(side, response.as_ref().unwrap_or(&nothing), &plan, failure.as_ref());
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
         let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
-        Intent { desired, plan, refused, status, has_finalizer, deletes_parent, failure }
+        Intent { desired, plan, refused, status, fields, has_finalizer, deletes_parent, failure }
+    }
+
+    /// Returns the fields that the plugin changes of the parent, and adds a refusal to the plan.
+    fn fields(&self, side: &Side, subject: &ObjectRef, response: Option<&Response>, plan: &mut Plan) -> Value {
+        let wanted = response.filter(|_| self.ask == Ask::Reconcile).and_then(|response| response.parent.as_ref());
+        let Some(wanted) = wanted else { return Value::Null };
+        let Side { active, observed, .. } = side;
+        let plugin = &active.program.manifest().name;
+        if wanted.is_empty() && !has_fields(&observed.parent, plugin) {
+            return Value::Null;
+        }
+        let live = json_with_kind(&active.program.manifest().parent, &observed.parent);
+        let accepted = self.state.accepted_fields.as_deref();
+        let input =
+            parent_fields::Input { plugin, parent: subject, live: &live, grants: &active.program.grants, wanted, accepted };
+        match parent_fields::decide(&input) {
+            parent_fields::Decision::Keep => Value::Null,
+            parent_fields::Decision::Apply(fields) => plain(Value::Object(fields.object)),
+            parent_fields::Decision::Refuse(refusal) => {
+                plan.refusals.push(refusal);
+                Value::Null
+            }
+        }
     }
 
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
@@ -212,6 +238,8 @@ struct Intent {
     plan: Plan,
     refused: BTreeSet<Identity>,
     status: Value,
+    /// The fields of the parent that are applied; null if they stay as they are.
+    fields: Value,
     has_finalizer: bool,
     deletes_parent: bool,
     failure: Option<Problem>,
@@ -333,6 +361,9 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
     }
     if mounted.has_finalizer != shadow.has_finalizer {
         changes.push(change(Verb::Finalizers, parent.clone(), json!(mounted.has_finalizer), json!(shadow.has_finalizer)));
+    }
+    if mounted.fields != shadow.fields {
+        changes.push(change(Verb::Update, parent.clone(), mounted.fields.clone(), shadow.fields.clone()));
     }
     match (mounted.deletes_parent, shadow.deletes_parent) {
         (false, true) => changes.push(change(Verb::Delete, parent.clone(), Value::Null, Value::Null)),

@@ -391,7 +391,7 @@ pub(crate) fn field_manager(plugin: &str) -> String {
 }
 
 /// Returns the refusal if the answer is permanent, and otherwise a problem.
-fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
+pub(crate) fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     let (reason, message) = match problem_kind(status) {
         ProblemKind::Conflict => {
             let message = format!(
@@ -417,7 +417,7 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     Ok(Refusal { child: Some(child.clone()), reason, message })
 }
 
-fn managed_fields(conflicts: &[Conflict]) -> String {
+pub(crate) fn managed_fields(conflicts: &[Conflict]) -> String {
     let fields = conflicts.iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager));
     fields.collect::<Vec<_>>().join(", ")
 }
@@ -427,7 +427,7 @@ fn namespace_terminates(child: &ObjectRef) -> Refusal {
     Refusal { child: Some(child.clone()), reason: RefusalReason::NamespaceTerminating, message }
 }
 
-fn conflicts(status: &Status) -> Vec<Conflict> {
+pub(crate) fn conflicts(status: &Status) -> Vec<Conflict> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes
         .filter(|cause| cause.reason == "FieldManagerConflict")

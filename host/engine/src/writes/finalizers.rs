@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use gyre_core::outcome::{Problem, ProblemKind};
+use gyre_core::parent_fields;
 use gyre_core::plan::{ChildList, finalizer, list_annotation};
 use kube::Client;
 use serde_json::{Value, json};
@@ -12,8 +13,8 @@ use crate::client::answered;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::error::is_gone;
-use crate::writes::apply::problem;
-use crate::writes::parent::{At, ParentWriter};
+use crate::writes::apply::{field_manager, problem};
+use crate::writes::parent::{At, ParentWriter, identity};
 
 pub(crate) fn has_finalizer(parent: &Object, plugin: &str) -> bool {
     parent.finalizers().contains(&finalizer(plugin))
@@ -26,8 +27,15 @@ pub(crate) fn child_list(parent: &Object, plugin: &str) -> ChildList {
     ChildList::read(parent.annotation(&list_annotation(plugin)).as_deref(), needs_list)
 }
 
-pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject {
-    parent.without_annotation(&list_annotation(plugin)).map_or_else(|| Arc::clone(parent), Arc::new)
+/// Returns whether a parent has fields that the plugin has set.
+pub(crate) fn has_fields(parent: &Object, plugin: &str) -> bool {
+    parent.annotation(&parent_fields::mark(plugin)).is_some()
+}
+
+/// The parent without the marks of the host that change while it works.
+pub(crate) fn without_marks(parent: &SharedObject, plugin: &str) -> SharedObject {
+    let marks = [list_annotation(plugin), parent_fields::mark(plugin)];
+    marks.iter().fold(Arc::clone(parent), |parent, mark| parent.without_annotation(mark).map_or(parent, Arc::new))
 }
 
 /// Sets the finalizer and the list, only over the known state.
@@ -119,6 +127,36 @@ pub(crate) async fn remove_finalizer_without_mount(
         Err(kube::Error::Api(status)) if is_gone(&status) => Ok(()),
         other => other.map(|_| ()),
     }
+}
+
+/// Withdraws the fields that a plugin has set, which is not mounted. A parent that is gone is a
+/// success.
+pub(crate) async fn withdraw_fields_without_mount(
+    client: &Client,
+    resource: &Resource,
+    parent: &Object,
+    plugin: &str,
+) -> Result<(), kube::Error> {
+    let kind = resource.kind();
+    let nothing = json!({ "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": identity(parent) });
+    let params = kube::api::PatchParams::apply(&field_manager(plugin));
+    let api: kube::Api<Received> = resource.api(client, parent.namespace());
+    let answer = match answered(api.patch(parent.name(), &params, &kube::api::Patch::Apply(&nothing))).await {
+        Err(kube::Error::Api(status)) if is_gone(&status) => return Ok(()),
+        other => other?.object.ok(),
+    };
+    let Some(marked) = answer.filter(|answer| has_fields(answer, plugin)) else { return Ok(()) };
+    // Somebody else has set the mark.
+    let params = kube::api::PatchParams::default();
+    match answered(api.patch(marked.name(), &params, &kube::api::Patch::Merge(&without_mark(plugin)))).await {
+        Err(kube::Error::Api(status)) if is_gone(&status) => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// A merge patch that removes the mark of fields that the plugin has set.
+pub(crate) fn without_mark(plugin: &str) -> Value {
+    json!({ "metadata": { "annotations": { parent_fields::mark(plugin): null } } })
 }
 
 fn without(parent: &Object, plugin: &str) -> Vec<String> {

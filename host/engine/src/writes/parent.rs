@@ -1,4 +1,4 @@
-//! Writes to parents: their status, their finalizers, and their deletion.
+//! Writes to parents: their status, their finalizers, fields that plugins set, and their deletion.
 
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
@@ -7,7 +7,7 @@ use gyre_core::queue::Priority;
 use gyre_core::status::StatusCapabilities;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::client::answered;
 use crate::cluster::kinds::StatusSubresource;
@@ -32,6 +32,16 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) own_writes: &'a OwnWrites,
     pub(crate) queue: &'a WorkQueue,
     pub(crate) metrics: &'a Metrics,
+}
+
+/// The metadata with which a write holds to one state of an object.
+pub(crate) fn identity(object: &Object) -> Map<String, Value> {
+    let mut identity = Map::new();
+    identity.insert("name".to_owned(), Value::from(object.name()));
+    identity.insert("uid".to_owned(), Value::from(object.uid()));
+    identity.insert("resourceVersion".to_owned(), Value::String(object.resource_version().to_string()));
+    identity.extend(object.namespace().map(|namespace| ("namespace".to_owned(), Value::from(namespace))));
+    identity
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,17 +70,42 @@ impl ParentWriter<'_> {
             metadata.insert("uid".to_owned(), json!(parent.uid()));
             metadata.insert("resourceVersion".to_owned(), json!(parent.resource_version().to_string()));
         }
+        let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
+        self.send(parent, &params, &Patch::Merge(patch), at, verb).await
+    }
+
+    /// Applies fields by server-side apply, without force, and returns the new parent, if it is
+    /// readable. The guarantees are those of [`Self::patch`].
+    pub(crate) async fn apply(
+        &self,
+        parent: &Object,
+        fields: &Map<String, Value>,
+    ) -> Result<Option<SharedObject>, kube::Error> {
+        let mut body = fields.clone();
+        if let Some(metadata) = body.entry("metadata").or_insert_with(|| json!({})).as_object_mut() {
+            metadata.extend(identity(parent));
+        }
+        let params = PatchParams::apply(&field_manager(self.plugin));
+        self.send(parent, &params, &Patch::Apply(Value::Object(body)), At::Object, "parent-fields").await
+    }
+
+    async fn send(
+        &self,
+        parent: &Object,
+        params: &PatchParams,
+        patch: &Patch<Value>,
+        at: At,
+        verb: &'static str,
+    ) -> Result<Option<SharedObject>, kube::Error> {
         let parents = self.parents;
         let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
-        let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, verb);
         let epoch = parents.write_epoch(parent.namespace());
         let key = parent.key();
         self.own_writes.begin(&key);
-        let patch = Patch::Merge(&patch);
         let answer = match (at, parents.resource.status) {
-            (At::Status, StatusSubresource::Served) => answered(api.patch_status(parent.name(), &params, &patch)).await,
-            _ => answered(api.patch(parent.name(), &params, &patch)).await,
+            (At::Status, StatusSubresource::Served) => answered(api.patch_status(parent.name(), params, patch)).await,
+            _ => answered(api.patch(parent.name(), params, patch)).await,
         };
         let answer = answer.map(|answer| answer.object.ok());
         if let Ok(Some(answer)) = &answer {

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use anyhow::bail;
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::compare::brief;
@@ -15,12 +17,52 @@ use super::setup::{CheckSetup, ExperimentResult, MOST_CALLS, is_about_form, is_o
 use super::{calls, draw};
 use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
-use crate::simulation::simulate;
+use crate::simulation::{Simulation, simulate};
 
 const BATCH: usize = 10;
 const MOST_REFUSED: usize = 10;
 /// If this many generated specs are all equal, the schema allows only one.
 const TRIES: usize = 20;
+
+/// The most specs that are generated until the API server accepts one.
+const MOST_TRIED: usize = 100;
+
+/// Returns a parent of each plugin, for a search without files.
+///
+/// # Errors
+/// When a plugin has no schema of its parents, or no spec that is generated from it is valid.
+pub fn generated_parents(programs: &[Program], start: Timestamp, seed: u64) -> anyhow::Result<Vec<(String, Value)>> {
+    let setup = CheckSetup { programs: programs.to_vec(), start, objects: Vec::new(), at_most_one: Vec::new() };
+    simulate(async {
+        let simulation = setup.simulation(Controllers::Absent)?;
+        let mut dice = Dice::new(seed);
+        programs.iter().map(|program| generated_parent(&setup, program, &simulation, &mut dice)).collect()
+    })?
+}
+
+fn generated_parent(
+    setup: &CheckSetup,
+    program: &Program,
+    simulation: &Simulation,
+    dice: &mut Dice,
+) -> anyhow::Result<(String, Value)> {
+    let kind = &program.manifest().parent;
+    let schema = definition(setup, program).and_then(|definition| schema_of(definition, &kind.version));
+    let Some(schema) = schema else {
+        bail!("the plugin {} contains no schema of {kind}: name files with objects, with -f", program.name);
+    };
+    let sample = json!({ "apiVersion": kind.api_version(), "kind": kind.kind });
+    for _ in 0..MOST_TRIED {
+        let Some(spec) = spec(schema, &sample, dice) else { continue };
+        let parent = json!({
+            "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": { "name": "generated" }, "spec": spec,
+        });
+        if simulation.put(parent.clone()).is_ok() {
+            return Ok((format!("the schema of {kind}"), parent));
+        }
+    }
+    bail!("found no valid {kind} in {MOST_TRIED} that were generated from its schema: name files with objects, with -f")
+}
 
 pub(super) fn definition<'a>(setup: &'a CheckSetup, program: &Program) -> Option<&'a Value> {
     let parent = &program.manifest().parent;

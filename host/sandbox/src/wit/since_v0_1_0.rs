@@ -36,6 +36,7 @@ impl Default for types::Response {
             conditions: Vec::new(),
             events: Vec::new(),
             requeue_after_ms: None,
+            parent: None,
             delete_parent: None,
         }
     }
@@ -51,6 +52,7 @@ impl types::Manifest {
             parent,
             children: Vec::new(),
             reads: Vec::new(),
+            parent_fields: Vec::new(),
             deletes_parent: false,
             finalizes: false,
             settings_schema: None,
@@ -234,7 +236,7 @@ fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
         let texts = read.namespace.iter().chain(&read.label_selector).map(String::len);
         of_kind(&read.kind).into_iter().chain(texts)
     });
-    own.chain(of_children).chain(of_reads)
+    own.chain(of_children).chain(of_reads).chain(raw.parent_fields.iter().map(String::len))
 }
 
 pub(crate) fn manifests(raw: Vec<types::Manifest>, limits: &Limits) -> Result<Vec<core_manifest::Manifest>, Error> {
@@ -256,6 +258,7 @@ fn manifest(raw: types::Manifest, answer: &mut Answer) -> Result<core_manifest::
         parent: core_kind(raw.parent),
         children: raw.children.into_iter().map(child_kind).collect(),
         reads: raw.reads.into_iter().map(read_kind).collect(),
+        parent_fields: raw.parent_fields,
         deletes_parent: raw.deletes_parent,
         finalizes: raw.finalizes,
         settings_schema,
@@ -302,7 +305,7 @@ fn texts(raw: &types::Response) -> Vec<&[u8]> {
         types::Child::Apply(child) => Some(child.object.as_slice()),
         types::Child::Keep(_) => None,
     });
-    applied.chain(raw.status.as_deref()).collect()
+    applied.chain(raw.status.as_deref()).chain(raw.parent.as_deref()).collect()
 }
 
 fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Result<core_response::Response, Error> {
@@ -325,14 +328,17 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
             kind.group.len() + kind.version.len() + kind.kind.len() + namespace + reference.name.len()
         }
     });
-    answer.count(objects.chain(raw.status.iter().map(Vec::len)).fold(0, usize::saturating_add))?;
+    let texts = objects.chain(raw.status.iter().chain(&raw.parent).map(Vec::len));
+    answer.count(texts.fold(0, usize::saturating_add))?;
 
     let read_child = |(index, raw): (usize, types::Child)| child(answer, index, raw);
     let children = raw.children.map(|children| children.into_iter().enumerate().map(read_child).collect()).transpose()?;
     let status = raw.status.map(|bytes| answer.json(&bytes, || "status".to_owned())).transpose()?;
+    let parent = raw.parent.map(|bytes| answer.json(&bytes, || "parent".to_owned())).transpose()?;
     Ok(core_response::Response {
         children,
         status,
+        parent,
         conditions: raw.conditions.into_iter().map(|raw| condition(answer, raw)).collect::<Result<_, _>>()?,
         events: raw.events.into_iter().map(|raw| event(answer, raw)).collect::<Result<_, _>>()?,
         requeue_after: raw.requeue_after_ms.map(Duration::from_millis),

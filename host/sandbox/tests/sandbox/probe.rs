@@ -181,7 +181,8 @@ impl Image {
         let reads = self.put(&[read_kind.as_slice(), &[0; 28]].concat());
         let none = [0; 4];
         let reads = [reads.to_le_bytes(), 1_u32.to_le_bytes()].concat();
-        let tail = [&[0; 8], reads.as_slice(), &none, &none, &[0; 8], &[0; 8]].concat();
+        let parent_fields = [0; 8];
+        let tail = [&[0; 8], reads.as_slice(), &parent_fields, &none, &none, &[0; 8], &[0; 8]].concat();
         self.put(&[head, parent, tail].concat())
     }
 

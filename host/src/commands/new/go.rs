@@ -57,13 +57,16 @@ const CLUSTER_SCOPED_RESOURCE: &str = "var resource = gyre.CustomResource{
 /// The method of a plugin with a finalizer.
 const FINALIZE: &str = "
 // Finalize returns what still exists while {{a}} {{Kind}} is deleted; it goes after its ConfigMap.
-func ({{Kind}}Reconciler) Finalize(c gyre.Context, _ *{{Kind}}, _ gyre.NoSettings) (gyre.Plan, bool, error) {
+func ({{Kind}}Reconciler) Finalize(c gyre.Context, _ *{{Kind}}, _ gyre.NoSettings) (gyre.Plan, error) {
 \tconfigMaps, err := gyre.ChildrenOf[k8s.ConfigMap](c)
 \tif err != nil {
-\t\treturn gyre.Plan{}, false, err
+\t\treturn gyre.Plan{}, err
+\t}
+\tif len(configMaps) == 0 {
+\t\treturn gyre.Finalized(), nil
 \t}
 \t// The host deletes the children that are not returned, and calls the method again.
-\treturn gyre.NoChildren(), len(configMaps) == 0, nil
+\treturn gyre.NoChildren(), nil
 }
 ";
 
@@ -71,11 +74,11 @@ const FINALIZE_TEST: &str = "
 func TestItGoesOnceItsConfigMapIsGone(t *testing.T) {
 \t{{parent}} := &{{Kind}}{Object: gyre.Named(\"hello\")}
 \tcluster := gyretest.With().AndChildren(k8s.ConfigMap{Object: gyre.Named(\"hello\")})
-\tif _, done, err := ({{Kind}}Reconciler{}).Finalize(cluster.Context(), {{parent}}, gyre.NoSettings{}); done || err != nil {
-\t\tt.Errorf(\"with its ConfigMap: %v, %v\", done, err)
+\tif plan, err := ({{Kind}}Reconciler{}).Finalize(cluster.Context(), {{parent}}, gyre.NoSettings{}); plan.ReleasesParent || err != nil {
+\t\tt.Errorf(\"with its ConfigMap: %v, %v\", plan, err)
 \t}
-\tif _, done, err := ({{Kind}}Reconciler{}).Finalize(gyretest.With().Context(), {{parent}}, gyre.NoSettings{}); !done || err != nil {
-\t\tt.Errorf(\"without its ConfigMap: %v, %v\", done, err)
+\tif plan, err := ({{Kind}}Reconciler{}).Finalize(gyretest.With().Context(), {{parent}}, gyre.NoSettings{}); !plan.ReleasesParent || err != nil {
+\t\tt.Errorf(\"without its ConfigMap: %v, %v\", plan, err)
 \t}
 }
 ";

@@ -45,7 +45,6 @@ fn values(arguments: &NewArguments) -> Vec<(&'static str, String)> {
         ("{{finalize}}", arguments.finalized(FINALIZE)),
         ("{{finalize_test}}", arguments.finalized(FINALIZE_TEST)),
         ("{{finalizes}}", arguments.finalized(".finalizes()")),
-        ("{{teardown}}", arguments.finalized(", Teardown")),
         ("{{cluster_scoped}}", arguments.scoped("", ", cluster_scoped")),
         ("{{in_namespace}}", arguments.scoped("", ".with_namespace(name)")),
         ("{{namespace_child}}", arguments.scoped("", ".child::<Namespace>(Strategy::Apply)")),
@@ -57,12 +56,12 @@ fn values(arguments: &NewArguments) -> Vec<(&'static str, String)> {
 /// The function of a plugin with a finalizer.
 const FINALIZE: &str = "
     /// Returns what still exists while {{a}} {{Kind}} is deleted; it goes after its ConfigMap.
-    fn finalize(_: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Teardown> {
+    fn finalize(_: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         if cluster.children::<ConfigMap>()?.is_empty() {
-            return Ok(Teardown::done());
+            return Ok(Plan::finalized());
         }
         // The host deletes the children that are not returned, and calls the function again.
-        Ok(Teardown::waiting(Plan::no_children()))
+        Ok(Plan::no_children())
     }
 ";
 
@@ -70,6 +69,6 @@ const FINALIZE_TEST: &str = "
 #[test]
 fn it_goes_once_its_config_map_is_gone() {
     let {{parent}} = Object::new(\"hello\", {{Kind}}Spec { message: \"Hello, world!\".to_owned() });
-    given::<{{Kind}}Reconciler>({{parent}}).finalize().is_done();
+    given::<{{Kind}}Reconciler>({{parent}}).finalize().is_finalized();
 }
 ";

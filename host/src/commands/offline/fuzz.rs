@@ -3,16 +3,19 @@
 mod arguments;
 mod reproduction;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
+use gyre_engine::difference::to_yaml;
 use gyre_engine::program::Program;
 use gyre_input::manifests;
 use gyre_offline::cases::START;
-use gyre_offline::check::{CheckOptions, CheckReport, CheckSetup, Flaw};
+use gyre_offline::check::{CheckOptions, CheckReport, CheckSetup, Flaw, generated_parents};
 use gyre_offline::rendered::check_parents;
+use jiff::Timestamp;
 use serde_json::Value;
 
 pub(crate) use self::arguments::FuzzArguments;
@@ -27,6 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   gyre fuzz                                             # builds the project in this folder, and uses its samples/
   gyre fuzz echo.wasm -f samples/
+  gyre fuzz echo.wasm                                   # without files, begins with an object that is generated from the schema of the CRD
   gyre fuzz echo.wasm -f samples/ --cases 1000 --seed 7
   gyre fuzz cron.wasm -f samples/ --at-most-one Job    # also finds two Jobs of one parent that run at the same time
   gyre fuzz echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
@@ -55,11 +59,13 @@ pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
     if mount.is_empty() {
         bail!(MissingArgument { command: "fuzz", argument: SOME_PLUGIN });
     }
-    let files = or_samples(arguments.files.clone(), project.as_deref(), "fuzz")?;
+    let files = or_samples(arguments.files.clone(), project.as_deref());
     mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
     let programs = Source::open(&mount)?.programs().to_vec();
+    let start = arguments.time.unwrap_or(START);
+    let objects = if files.is_empty() { generated(&programs, start, arguments.seed)? } else { manifests::read(&files)? };
     let at_most_one = arguments.at_most_one.iter().map(|kind| child_kind(&programs, kind)).collect::<anyhow::Result<_>>()?;
-    let setup = CheckSetup { programs, at_most_one, start: arguments.time.unwrap_or(START), objects: manifests::read(&files)? };
+    let setup = CheckSetup { programs, at_most_one, start, objects };
     check_parents(&setup.programs, &setup.objects)?;
     if let Some(folder) = &arguments.keep {
         make_folder(folder)?;
@@ -67,6 +73,20 @@ pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
     let checked = setup.check(CheckOptions { seed: arguments.seed, cases: arguments.cases as usize })?;
     report(&arguments, &checked)?;
     Ok(if checked.findings().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns generated parents, and prints them.
+fn generated(programs: &[Program], start: Timestamp, seed: u64) -> anyhow::Result<Vec<(String, Value)>> {
+    let parents = generated_parents(programs, start, seed)?;
+    for (_, parent) in &parents {
+        // A closed output is not a reason to stop.
+        let _ = writeln!(
+            std::io::stderr(),
+            "No files were given: the search begins with a generated object.\n{}",
+            to_yaml(parent)?
+        );
+    }
+    Ok(parents)
 }
 
 /// Returns the child kind that a plugin declares by this name, such as `Job` or `Job.v1.batch`.

@@ -90,7 +90,10 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     if mount.is_empty() {
         bail!(MissingArgument { command: "render", argument: SOME_MOUNT });
     }
-    let files = if from_cluster { files } else { or_samples(files, project.as_deref(), "render")? };
+    let files = if from_cluster { files } else { or_samples(files, project.as_deref()) };
+    if files.is_empty() && !from_cluster {
+        bail!(MissingArgument { command: "render", argument: "--filename <FILE>" });
+    }
     if !from_cluster && !cluster.is_empty() {
         bail!(MissingArgument { command: "render", argument: "--from-cluster" });
     }

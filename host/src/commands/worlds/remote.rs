@@ -101,8 +101,19 @@ fn message_of(error: &ReadError) -> Value {
 
 impl Native for Remote {
     fn describe(&self) -> types::Manifest {
-        let Manifest { name, version, description, parent, children, reads, deletes_parent, finalizes, settings_schema, crds } =
-            self.manifest.clone();
+        let Manifest {
+            name,
+            version,
+            description,
+            parent,
+            children,
+            reads,
+            parent_fields,
+            deletes_parent,
+            finalizes,
+            settings_schema,
+            crds,
+        } = self.manifest.clone();
         let json = |value: &Value| value.to_string().into_bytes();
         let child = |child: ChildKind| types::ChildKind {
             kind: raw_kind(child.kind),
@@ -123,6 +134,7 @@ impl Native for Remote {
             parent: raw_kind(parent),
             children: children.into_iter().map(child).collect(),
             reads: reads.into_iter().map(read).collect(),
+            parent_fields,
             deletes_parent,
             finalizes,
             settings_schema: settings_schema.as_ref().map(json),
@@ -189,7 +201,7 @@ fn raw_milliseconds(duration: Duration) -> u64 {
 }
 
 fn raw_response(response: Response<Text>) -> types::Response {
-    let Response { children, status, conditions, events, requeue_after, delete_parent, done: _ } = response;
+    let Response { children, status, conditions, events, requeue_after, parent, delete_parent, done: _ } = response;
     let json = |Text(bytes): Text| bytes.to_vec();
     let child = |child| match child {
         Child::Apply(DesiredChild { object, strategy }) => {
@@ -227,6 +239,7 @@ fn raw_response(response: Response<Text>) -> types::Response {
             })
             .collect(),
         requeue_after_ms: requeue_after.map(raw_milliseconds),
+        parent: parent.map(json),
         delete_parent: delete_parent.map(|ParentDeletion { after, propagation }| types::ParentDeletion {
             after_ms: raw_milliseconds(after),
             propagation: raw_propagation(propagation),

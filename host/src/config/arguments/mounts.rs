@@ -20,7 +20,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, WriteNamespaces};
+use gyre_core::field_path::FieldPath;
+use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, ParentFields, WriteNamespaces};
 use gyre_core::names;
 use gyre_engine::program::bounds;
 use gyre_input::document::{Document, Part, Source as DocumentSource};
@@ -64,8 +65,9 @@ pub(crate) enum SettingsCheck {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
     /// Path to the configuration file (YAML), which lists the mounts. Cannot be combined with
-    /// --plugin-dir, --reconciler, --delete-parents, --write-namespaces, --settings or --namespace.
-    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "reconcilers", "delete_parents", "write_namespaces", "settings", "namespaces"])]
+    /// --plugin-dir, --reconciler, --delete-parents, --parent-fields, --write-namespaces,
+    /// --settings or --namespace.
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["plugin_dir", "reconcilers", "delete_parents", "parent_fields", "write_namespaces", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     named: NamedArguments,
@@ -86,6 +88,10 @@ pub(crate) struct NamedArguments {
     /// Let plugins delete parents, if their manifests declare it.
     #[arg(long)]
     delete_parents: bool,
+    /// Fields of parents that plugins may set: "all" that their manifests declare, or these JSON
+    /// Pointers, separated by commas, such as /metadata/labels,/spec/replicas.
+    #[arg(long, value_name = "FIELDS", value_parser = parent_fields)]
+    parent_fields: Option<ParentFields>,
     /// Namespaces in which children may be: "parent", as by default; "all"; or these names,
     /// separated by commas, in which * stands for any characters.
     #[arg(long, value_name = "NAMES", value_parser = write_namespaces)]
@@ -262,6 +268,17 @@ impl FromStr for Settings {
     }
 }
 
+fn parent_fields(text: &str) -> Result<ParentFields, String> {
+    if text == "all" {
+        return Ok(ParentFields::Declared);
+    }
+    let parsed = text.split(',').map(str::trim).map(|pointer| {
+        FieldPath::parse(pointer)
+            .map_err(|error| format!("expected all, or JSON Pointers separated by commas; {pointer:?} {error}"))
+    });
+    parsed.collect::<Result<_, _>>().map(ParentFields::Only)
+}
+
 fn write_namespaces(text: &str) -> Result<WriteNamespaces, String> {
     let is_pattern = |name: &str| names::is_dns_label(&name.replace('*', "x"));
     match text {
@@ -323,6 +340,7 @@ impl MountArguments {
         }
         set(&mut policy.adoption, adopt.then_some(Adoption::Allowed));
         set(&mut policy.write_namespaces, self.named.write_namespaces.clone());
+        set(&mut policy.parent_fields, self.named.parent_fields.clone());
         set(&mut policy.parent_deletions, self.named.delete_parents.then_some(ParentDeletions::Granted));
         let reconciles = &mut policy.reconciles;
         set(&mut reconciles.workers, self.workers.map(|workers| workers as usize));

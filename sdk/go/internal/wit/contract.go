@@ -10,7 +10,7 @@ var (
 	Manifest         = Record(
 		Text, Text, Text, // name, version, description
 		GroupVersionKind, List(ChildKind), List(ReadKind), // parent, children, reads
-		U8, U8, // deletes-parent, finalizes
+		List(Text), U8, U8, // parent-fields, deletes-parent, finalizes
 		Option(Text), List(Text)) // settings-schema, crds
 
 	DesiredChild   = Record(Text, Option(U8))
@@ -21,7 +21,7 @@ var (
 	Response       = Record(
 		Option(List(Child)), Option(Text), // children, status
 		List(Condition), List(Event),
-		Option(U64), Option(ParentDeletion)) // requeue-after-ms, delete-parent
+		Option(U64), Option(Text), Option(ParentDeletion)) // requeue-after-ms, parent, delete-parent
 	Failure  = Variant(Text, Record(U64, Text), Text)
 	Teardown = Record(Response, U8)
 

@@ -13,8 +13,8 @@ func TestLayoutsAreThoseOfTheCanonicalABI(t *testing.T) {
 		"read-kind":        {ReadKind, 52, 4},
 		"child":            {Child, 48, 4},
 		"parent-deletion":  {ParentDeletion, 16, 8},
-		"response":         {Response, 80, 8},
-		"reconcile result": {ReconcileResult, 88, 8},
+		"response":         {Response, 96, 8},
+		"reconcile result": {ReconcileResult, 104, 8},
 	} {
 		if test.layout.size != test.size || test.layout.align != test.align {
 			t.Errorf("%s has %d bytes at %d instead of %d at %d", name, test.layout.size, test.layout.align, test.size, test.align)

@@ -176,11 +176,16 @@ pub(crate) fn answer(random: &mut Random) -> Answer {
     let conditions = (0..random.size(6)).map(|_| condition(random)).collect();
     let events = (0..random.size(6)).map(|_| event(random)).collect();
     let requeue_after_ms = random.chance(0.3).then(|| delay(random));
+    let parent = random.chance(0.1).then(|| {
+        let mut fields = json!({ "metadata": { "labels": { "size": mutate::text(random) } }, "spec": {} });
+        mutate::structure(random, &mut fields);
+        text(random, &fields, is_clean)
+    });
     // Nothing declares it, so it is refused.
     let delete_parent = random
         .chance(0.05)
         .then(|| types::ParentDeletion { after_ms: delay(random), propagation: types::Propagation::Background });
-    Ok(types::Response { children, status, conditions, events, requeue_after_ms, delete_parent })
+    Ok(types::Response { children, status, conditions, events, requeue_after_ms, parent, delete_parent })
 }
 
 fn delay(random: &mut Random) -> u64 {

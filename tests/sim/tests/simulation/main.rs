@@ -14,6 +14,7 @@ mod lag;
 mod names;
 mod namespaces;
 mod parent_deletion;
+mod parent_fields;
 mod programs;
 mod recordings;
 mod refusals;

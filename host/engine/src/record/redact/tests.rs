@@ -243,6 +243,7 @@ fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
             }],
             events: vec![Event { severity: Severity::Normal, reason: "Told".to_owned(), message: telling() }],
             requeue_after: None,
+            parent: None,
             delete_parent: None,
             done: false,
         }),

@@ -42,7 +42,16 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
     let plan = plan::plan(&input);
     let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
-    Intent { desired, plan, refused, status: Value::Null, has_finalizer: false, deletes_parent: false, failure: None }
+    Intent {
+        desired,
+        plan,
+        refused,
+        status: Value::Null,
+        fields: Value::Null,
+        has_finalizer: false,
+        deletes_parent: false,
+        failure: None,
+    }
 }
 
 fn written(grants: &Grants, text: &str) -> Value {

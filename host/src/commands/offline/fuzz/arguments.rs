@@ -13,7 +13,8 @@ use crate::config::values::whole;
 #[derive(Debug, Args)]
 pub(crate) struct FuzzArguments {
     /// Objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input.
-    /// Can be repeated [default: samples in the project that is built].
+    /// Can be repeated [default: samples in the project that is built; else a
+    /// parent that is generated from the schema of the CRD].
     #[arg(short = 'f', long = "filename", alias = "file", value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
     /// Number of specs to generate from the schema of the CRD.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gyre_core::grants::WriteNamespaces;
+use gyre_core::grants::{ParentFields, WriteNamespaces};
 
 use super::{
     CodeArguments, Faults, MountArguments, NamedArguments, PolicyArguments, Settings, SourceArguments, WorkersArgument,
@@ -122,8 +122,16 @@ impl PluginMounts {
     /// code cache, which does not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
-        let NamedArguments { plugins: _, plugin_dir, reconcilers, delete_parents, write_namespaces, settings, namespaces } =
-            named;
+        let NamedArguments {
+            plugins: _,
+            plugin_dir,
+            reconcilers,
+            delete_parents,
+            parent_fields,
+            write_namespaces,
+            settings,
+            namespaces,
+        } = named;
         let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
         let mut words = Vec::new();
         words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
@@ -135,6 +143,14 @@ impl PluginMounts {
         words.extend(namespaces.iter().map(|namespace| format!("--namespace={namespace}")));
         words.extend(adopt.then(|| "--adopt".to_owned()));
         words.extend(delete_parents.then(|| "--delete-parents".to_owned()));
+        words.extend(parent_fields.iter().map(|fields| match fields {
+            ParentFields::NotGranted => "--parent-fields=".to_owned(),
+            ParentFields::Declared => "--parent-fields=all".to_owned(),
+            ParentFields::Only(fields) => {
+                let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
+                format!("--parent-fields={}", fields.join(","))
+            }
+        }));
         words.extend(write_namespaces.iter().map(|written| match written {
             WriteNamespaces::OfParent => "--write-namespaces=parent".to_owned(),
             WriteNamespaces::All => "--write-namespaces=all".to_owned(),
