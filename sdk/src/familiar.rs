@@ -72,6 +72,19 @@ impl Manifest {
     }
 }
 
+#[expect(non_upper_case_globals, reason = "they are written like variants")]
+impl Strategy {
+    #[doc(hidden)]
+    #[deprecated(note = "write `Strategy::CreateOnly`")]
+    pub const Create: Self = Self::CreateOnly;
+    #[doc(hidden)]
+    #[deprecated(note = "write `Strategy::CreateOnly`")]
+    pub const CreateOnce: Self = Self::CreateOnly;
+    #[doc(hidden)]
+    #[deprecated(note = "write `Strategy::Recreate`")]
+    pub const Replace: Self = Self::Recreate;
+}
+
 impl Plan {
     /// Without children, it leaves them as they are, so that an early return deletes nothing. With
     /// the first one, the list of all children begins.

@@ -20,6 +20,9 @@ const LITERALS: [(&str, &str); 12] = [
     ("pattern", "pattern"),
 ];
 
+/// Short names, as the crate validator has them.
+const SHORT: [(&str, &str); 2] = [("max", "maximum"), ("min", "minimum")];
+
 /// Types whose schema already has a keyword.
 const BUILT_IN: [(&str, &[&str]); 2] = [
     ("format", &["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"]),
@@ -45,7 +48,7 @@ impl Keywords {
     }
 
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
-        if let Some((_, keyword)) = LITERALS.iter().find(|(name, _)| meta.path.is_ident(name)) {
+        if let Some((_, keyword)) = LITERALS.iter().chain(&SHORT).find(|(name, _)| meta.path.is_ident(name)) {
             self.literals.push((keyword, literal(&meta.value()?.parse()?)?));
         } else if meta.path.is_ident("rule") {
             let content;

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt as _;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Ident, LitInt, LitStr, Token, Type};
 
@@ -199,28 +200,38 @@ fn read_type(meta: &ParseNestedMeta<'_>) -> syn::Result<Type> {
     if value.peek(LitStr) { value.parse::<LitStr>()?.parse() } else { value.parse() }
 }
 
-/// Reads `column("Name", ".path", "date", 1)`. The type and the priority are optional. They are
-/// positional, because clippy would report two named ones of the same type as duplicates.
+/// Reads `column("Name", ".path", "date", 1)`, where the type and the priority are optional, or the
+/// same with names: `column(name = "Name", path = ".path")`. Clippy reports two columns with names
+/// and the same type as duplicates.
 fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let content;
     syn::parenthesized!(content in meta.input);
-    if content.peek(Ident) {
-        return Err(
-            content.error("write `column(\"Name\", \".spec.path\")`; a type such as \"date\" and a priority may follow")
-        );
-    }
-    let name = content.parse::<LitStr>()?.value();
-    content.parse::<Token![,]>()?;
-    let path = content.parse::<LitStr>()?.value();
-    let (mut of, mut priority) = ("string".to_owned(), None);
-    while content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
-        if content.peek(LitInt) {
-            priority = Some(content.parse::<LitInt>()?.base10_parse::<u32>()?);
+    let (mut name, mut path, mut of, mut priority) = (None, None, None, None);
+    while !content.is_empty() {
+        let argument = if content.peek2(Token![=]) {
+            let argument = content.call(Ident::parse_any)?;
+            content.parse::<Token![=]>()?;
+            argument.to_string()
         } else {
-            of = content.parse::<LitStr>()?.value();
+            let is_number = content.peek(LitInt);
+            let next = [(name.is_none(), "name"), (path.is_none(), "path"), (!is_number, "type"), (true, "priority")];
+            next.into_iter().find(|(is_next, _)| *is_next).map(|(_, argument)| argument.to_owned()).unwrap_or_default()
+        };
+        match argument.as_str() {
+            "name" => name = Some(content.parse::<LitStr>()?.value()),
+            "path" | "json_path" => path = Some(content.parse::<LitStr>()?.value()),
+            "type" => of = Some(content.parse::<LitStr>()?.value()),
+            "priority" => priority = Some(content.parse::<LitInt>()?.base10_parse::<u32>()?),
+            _ => return Err(content.error("expected name, path, type or priority")),
+        }
+        if content.parse::<Option<Token![,]>>()?.is_none() {
+            break;
         }
     }
-    Ok(column(&name, &of, &path, priority))
+    let (Some(name), Some(path)) = (name, path) else {
+        return Err(meta.error("write `column(\"Name\", \".spec.path\")`; a type such as \"date\" and a priority may follow"));
+    };
+    Ok(column(&name, of.as_deref().unwrap_or("string"), &path, priority))
 }
 
 fn column(name: &str, of: &str, path: &str, priority: Option<u32>) -> String {

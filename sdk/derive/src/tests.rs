@@ -48,6 +48,17 @@ fn a_definition_needs_a_group_a_version_and_a_kind() {
     check_resource("groop = \"a.b\"", "expected one of group, version, kind, plural");
     let of_kube = "#[kube(group = \"a.b\", version = \"v1\", kind = \"A\")] struct Spec {}";
     check(resource::derive(&parse_str::<DeriveInput>(of_kube).unwrap()), "write `resource`");
-    check_resource("column(\"A\", \".a\", width = 1)", "expected string literal");
-    check_resource("column(name = \"A\", path = \".a\")", "write `column(\"Name\", \".spec.path\")`");
+    check_resource("column(\"A\", \".a\", width = 1)", "expected name, path, type or priority");
+    check_resource("column(name = \"A\")", "write `column(\"Name\", \".spec.path\")`");
+}
+
+#[test]
+fn the_arguments_of_a_column_may_have_names() {
+    let derived = |column: &str| {
+        let of = format!("#[resource(group = \"a.b\", version = \"v1\", kind = \"A\", {column})] struct Spec {{}}");
+        resource::derive(&parse_str::<DeriveInput>(&of).unwrap()).unwrap().to_string()
+    };
+    let with_names = derived("column(name = \"A\", path = \".a\", type = \"date\", priority = 1)");
+    assert_eq!(with_names, derived("column(\"A\", \".a\", \"date\", 1)"));
+    assert!(with_names.contains("jsonPath"));
 }
