@@ -80,9 +80,6 @@ impl Strategy {
     #[doc(hidden)]
     #[deprecated(note = "write `Strategy::CreateOnly`")]
     pub const CreateOnce: Self = Self::CreateOnly;
-    #[doc(hidden)]
-    #[deprecated(note = "write `Strategy::Recreate`")]
-    pub const Replace: Self = Self::Recreate;
 }
 
 impl Plan {

@@ -2,7 +2,6 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::ext::IdentExt as _;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Ident, LitInt, LitStr, Token, Type};
 
@@ -200,34 +199,51 @@ fn read_type(meta: &ParseNestedMeta<'_>) -> syn::Result<Type> {
     if value.peek(LitStr) { value.parse::<LitStr>()?.parse() } else { value.parse() }
 }
 
-/// Reads `column("Name", ".path", "date", 1)`, where the type and the priority are optional, or the
-/// same with names: `column(name = "Name", path = ".path")`. Clippy reports two columns with names
-/// and the same type as duplicates.
+/// Reads a column, with or without the names of its arguments.
 fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
+    let ahead = meta.input.fork();
+    let content;
+    syn::parenthesized!(content in ahead);
+    if content.peek2(Token![=]) { read_named_column(meta) } else { read_positional_column(meta) }
+}
+
+/// Reads `column("Name", ".path", "date", 1)`. The type and the priority are optional.
+fn read_positional_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let content;
     syn::parenthesized!(content in meta.input);
-    let (mut name, mut path, mut of, mut priority) = (None, None, None, None);
-    while !content.is_empty() {
-        let argument = if content.peek2(Token![=]) {
-            let argument = content.call(Ident::parse_any)?;
-            content.parse::<Token![=]>()?;
-            argument.to_string()
+    let name = content.parse::<LitStr>()?.value();
+    content.parse::<Token![,]>()?;
+    let path = content.parse::<LitStr>()?.value();
+    let (mut of, mut priority) = ("string".to_owned(), None);
+    while content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
+        if content.peek(LitInt) {
+            priority = Some(content.parse::<LitInt>()?.base10_parse::<u32>()?);
         } else {
-            let is_number = content.peek(LitInt);
-            let next = [(name.is_none(), "name"), (path.is_none(), "path"), (!is_number, "type"), (true, "priority")];
-            next.into_iter().find(|(is_next, _)| *is_next).map(|(_, argument)| argument.to_owned()).unwrap_or_default()
-        };
-        match argument.as_str() {
-            "name" => name = Some(content.parse::<LitStr>()?.value()),
-            "path" | "json_path" => path = Some(content.parse::<LitStr>()?.value()),
-            "type" => of = Some(content.parse::<LitStr>()?.value()),
-            "priority" => priority = Some(content.parse::<LitInt>()?.base10_parse::<u32>()?),
-            _ => return Err(content.error("expected name, path, type or priority")),
-        }
-        if content.parse::<Option<Token![,]>>()?.is_none() {
-            break;
+            of = content.parse::<LitStr>()?.value();
         }
     }
+    Ok(column(&name, &of, &path, priority))
+}
+
+/// Reads `column(name = "Name", path = ".path", type = "date", priority = 1)`. Clippy reports two
+/// such columns of the same type as duplicates.
+fn read_named_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
+    let (mut name, mut path, mut of, mut priority) = (None, None, None, None);
+    meta.parse_nested_meta(|argument| {
+        let is = |name: &str| argument.path.is_ident(name);
+        if is("name") {
+            name = Some(argument.value()?.parse::<LitStr>()?.value());
+        } else if is("path") || is("json_path") {
+            path = Some(argument.value()?.parse::<LitStr>()?.value());
+        } else if is("type") {
+            of = Some(argument.value()?.parse::<LitStr>()?.value());
+        } else if is("priority") {
+            priority = Some(argument.value()?.parse::<LitInt>()?.base10_parse::<u32>()?);
+        } else {
+            return Err(argument.error("expected name, path, type or priority"));
+        }
+        Ok(())
+    })?;
     let (Some(name), Some(path)) = (name, path) else {
         return Err(meta.error("write `column(\"Name\", \".spec.path\")`; a type such as \"date\" and a priority may follow"));
     };

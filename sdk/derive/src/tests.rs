@@ -48,7 +48,9 @@ fn a_definition_needs_a_group_a_version_and_a_kind() {
     check_resource("groop = \"a.b\"", "expected one of group, version, kind, plural");
     let of_kube = "#[kube(group = \"a.b\", version = \"v1\", kind = \"A\")] struct Spec {}";
     check(resource::derive(&parse_str::<DeriveInput>(of_kube).unwrap()), "write `resource`");
-    check_resource("column(\"A\", \".a\", width = 1)", "expected name, path, type or priority");
+    check_resource("column(\"A\", \".a\", width = 1)", "expected string literal");
+    check_resource("column(width = 1)", "expected name, path, type or priority");
+    check_resource("column()", "unexpected end of input, expected string literal");
     check_resource("column(name = \"A\")", "write `column(\"Name\", \".spec.path\")`");
 }
 
@@ -61,4 +63,13 @@ fn the_arguments_of_a_column_may_have_names() {
     let with_names = derived("column(name = \"A\", path = \".a\", type = \"date\", priority = 1)");
     assert_eq!(with_names, derived("column(\"A\", \".a\", \"date\", 1)"));
     assert!(with_names.contains("jsonPath"));
+}
+
+#[test]
+fn limits_of_a_number_may_have_short_names() {
+    let derived = |limits: &str| {
+        let of = format!("struct S {{ #[schema({limits})] a: i32 }}");
+        schema::derive(&parse_str::<DeriveInput>(&of).unwrap()).unwrap().to_string()
+    };
+    assert_eq!(derived("min = 1, max = 9"), derived("minimum = 1, maximum = 9"));
 }
