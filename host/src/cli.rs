@@ -66,7 +66,7 @@ enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
     /// Validate a configuration and its plugins, and print what would be mounted.
-    #[command(after_help = VALIDATE_EXAMPLES)]
+    #[command(alias = "check", after_help = VALIDATE_EXAMPLES)]
     Validate(Box<ValidateArguments>),
     /// Compile plugins into the code cache, before a host starts.
     #[command(after_help = COMPILE_EXAMPLES)]
@@ -93,7 +93,7 @@ enum Command {
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
     /// Show the mounts of a running host: phase, queue, failures, quarantine and leader.
-    #[command(aliases = ["list", "ls", "ps", "mounts"], after_help = status::EXAMPLES)]
+    #[command(aliases = ["list", "ls", "ps", "mounts", "plugins"], after_help = status::EXAMPLES)]
     Status(StatusArguments),
 }
 
@@ -241,7 +241,7 @@ struct CrdsArguments {
 /// Runs a command, from arguments that begin with the program's name. Returns 0 for success, 1 for
 /// failure, 2 for invalid arguments.
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
-    let words: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let words = arguments::without_group(arguments.into_iter().map(Into::into).collect(), &commands());
     let command = match parse(words.clone()) {
         Ok(Gyre { command }) => command,
         Err(error) => {

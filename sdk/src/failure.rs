@@ -51,9 +51,14 @@ impl Failure {
         Self::Transient(message.to_string())
     }
 
-    /// Returns a failure after which the call is retried after that time.
-    pub fn retry_after(delay: Duration, message: impl fmt::Display) -> Self {
-        Self::RetryAfter(delay, message.to_string())
+    /// Sets the time after which the call is retried: `Failure::transient(message).retry_after(delay)`.
+    #[doc(alias = "delay")]
+    pub fn retry_after(self, delay: Duration) -> Self {
+        match self {
+            Self::Transient(message) | Self::RetryAfter(_, message) | Self::Terminal(message) => {
+                Self::RetryAfter(delay, message)
+            }
+        }
     }
 
     /// Returns a failure after which the call is retried only when an input changes.
@@ -156,7 +161,7 @@ impl<T> Context<T> for Option<T> {
     }
 
     fn retry_after(self, delay: Duration, context: impl fmt::Display) -> Result<T> {
-        self.ok_or_else(|| Failure::retry_after(delay, context))
+        self.ok_or_else(|| Failure::transient(context).retry_after(delay))
     }
 
     fn terminal(self, context: impl fmt::Display) -> Result<T> {

@@ -5,6 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
+#[cfg(not(target_family = "wasm"))]
+use serde_json::Value;
 
 use crate::cluster::{Cluster, Name, Reads};
 use crate::condition::Condition;
@@ -15,7 +17,11 @@ use crate::kind::Kind;
 use crate::manifest::{ChildKind, Manifest, Strategy};
 use crate::object::Object;
 use crate::plan::{Child, Event, Plan};
+#[cfg(not(target_family = "wasm"))]
+use crate::reconciler::Reconciler;
 use crate::resource::Resource;
+#[cfg(not(target_family = "wasm"))]
+use crate::testing::{Answer, Given, IntoSettings, Parent};
 use crate::time::Time;
 
 impl Cluster {
@@ -180,6 +186,11 @@ impl Child {
     }
 }
 
+/// Another name for a [`Time`].
+#[doc(hidden)]
+#[deprecated(note = "write `Time`")]
+pub type Timestamp = Time;
+
 /// Another name for a [`Plan`].
 #[doc(hidden)]
 #[deprecated(note = "write `Plan`")]
@@ -217,6 +228,66 @@ impl Manifest {
     #[deprecated(note = "write `finalizes`")]
     pub fn finalizer(self) -> Self {
         self.finalizes()
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl<R: Reconciler> Given<R>
+where
+    R::Parent: Parent,
+{
+    #[doc(hidden)]
+    #[deprecated(note = "write `with`")]
+    pub fn object(self, object: impl Into<Value>) -> Self {
+        self.with(object)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `with`")]
+    pub fn with_object(self, object: impl Into<Value>) -> Self {
+        self.with(object)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `with`")]
+    pub fn exists(self, object: impl Into<Value>) -> Self {
+        self.with(object)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `with_child`")]
+    pub fn child(self, child: impl Into<Value>) -> Self {
+        self.with_child(child)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `at`")]
+    #[track_caller]
+    pub fn now(self, now: impl TryInto<Time, Error: fmt::Display>) -> Self {
+        self.at(now)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `settings`")]
+    pub fn with_settings<Form>(self, settings: impl IntoSettings<R::Settings, Form>) -> Self {
+        self.settings(settings)
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl Answer {
+    #[doc(hidden)]
+    #[deprecated(note = "write `deletes`")]
+    #[track_caller]
+    pub fn prunes<T: Resource>(&self, name: &str) -> &Self {
+        self.deletes::<T>(name)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "write `waits`")]
+    #[track_caller]
+    pub fn is_waiting(&self, reason: &str) -> &Self {
+        self.waits(reason)
     }
 }
 

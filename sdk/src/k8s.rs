@@ -104,6 +104,13 @@ impl Container {
     }
 }
 
+/// A variable with this name and value: `container.with_env([("COLOR", "blue")])`.
+impl<N: Into<String>, V: Into<String>> From<(N, V)> for EnvVar {
+    fn from((name, value): (N, V)) -> Self {
+        Self::new(name).with_value(value)
+    }
+}
+
 impl Deployment {
     /// Sets the number of pods.
     pub fn with_replicas(self, replicas: i32) -> Self {
@@ -223,6 +230,13 @@ mod tests {
         }
         assert_eq!(pod.security_context().run_as_non_root(), Some(true));
         assert_eq!(pod.security_context().run_as_user(), Some(1));
+    }
+
+    #[test]
+    fn a_variable_may_be_a_pair() {
+        let container = || Container::new("main", "busybox");
+        let variable = EnvVar::new("COLOR").with_value("blue");
+        assert_eq!(container().with_env([("COLOR", "blue")]), container().with_env([variable]));
     }
 
     #[test]

@@ -125,7 +125,7 @@ pub use dynamic::DynamicObject;
 pub use failure::{Context, Failure, Result};
 #[doc(hidden)]
 #[expect(deprecated, reason = "the compiler says how they are called here")]
-pub use familiar::{Finalize, Outcome};
+pub use familiar::{Finalize, Outcome, Timestamp};
 pub use fingerprint::fingerprint;
 pub use host::Error as ReadError;
 pub use kind::{Kind, ObjectRef};
@@ -231,6 +231,9 @@ pub use gyre_sdk_derive::Schema;
 /// Another name for the derive [`Schema`](derive@Schema), which authors guess.
 #[doc(hidden)]
 pub use gyre_sdk_derive::Schema as JsonSchema;
+/// Another name for the derive [`Schema`](derive@Schema), which authors guess for settings.
+#[doc(hidden)]
+pub use gyre_sdk_derive::Schema as Settings;
 
 /// Exports the [`Reconciler`]s of a component: `export!(Orders)`, or `export!(Orders, Invoices)`.
 ///

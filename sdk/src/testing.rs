@@ -12,9 +12,12 @@ mod declared;
 mod given;
 #[doc(hidden)]
 pub mod hosted;
+mod observed;
 mod reads;
+mod settings;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -35,6 +38,7 @@ use reads::Reads;
 
 pub use crd::assert_crd_file;
 pub use given::{Answer, Given, given};
+pub use settings::IntoSettings;
 
 pub use crate::parent::{Missing, Parent};
 
@@ -76,9 +80,16 @@ impl Cluster {
         self
     }
 
-    /// Sets the time. Without it, a plugin that reads the clock fails the test.
-    pub fn at(mut self, now: Time) -> Self {
-        self.now = Some(now);
+    /// Sets the time: a [`Time`], or a text in RFC 3339. Without it, a plugin that reads the clock
+    /// fails the test.
+    ///
+    /// # Panics
+    ///
+    /// If the text is no time.
+    #[expect(clippy::panic, reason = "a test fails by panicking")]
+    #[track_caller]
+    pub fn at(mut self, now: impl TryInto<Time, Error: fmt::Display>) -> Self {
+        self.now = Some(now.try_into().unwrap_or_else(|error| panic!("the time of the test: {error}")));
         self
     }
 }

@@ -116,6 +116,15 @@ impl Sub<Duration> for Time {
     }
 }
 
+/// Reads a text in RFC 3339.
+impl TryFrom<&str> for Time {
+    type Error = ParseTimeError;
+
+    fn try_from(text: &str) -> Result<Self, ParseTimeError> {
+        text.parse()
+    }
+}
+
 impl From<SystemTime> for Time {
     fn from(time: SystemTime) -> Self {
         let epoch = Self::from_unix(0);

@@ -183,6 +183,16 @@ macro_rules! kind {
                 $crate::typed::fields::text($crate::typed::fields::get(&self.0, "metadata"), "namespace")
             }
 
+            /// Returns the labels.
+            pub fn labels(&self) -> $crate::LabelsView<'_> {
+                $crate::typed::fields::get($crate::typed::fields::get(&self.0, "metadata"), "labels").into()
+            }
+
+            /// Returns the annotations.
+            pub fn annotations(&self) -> $crate::LabelsView<'_> {
+                $crate::typed::fields::get($crate::typed::fields::get(&self.0, "metadata"), "annotations").into()
+            }
+
             /// Returns the condition of this type, if the status has it.
             pub fn condition(&self, kind: &str) -> Option<$crate::ObservedCondition> {
                 $crate::typed::fields::condition(&self.0, kind)
@@ -605,6 +615,15 @@ macro_rules! field_of {
     };
     (@set $(#[$about:meta])* longs() $get:ident, $set:ident: $json:literal) => {
         $crate::field_of! { @put_all $(#[$about])* $get, $set: $json, i64 }
+    };
+    // Variables may be pairs. For other types, an empty array would then need a type.
+    (@set $(#[$about:meta])* objects(EnvVar, $view:ident) $get:ident, $set:ident: $json:literal) => {
+        $(#[$about])*
+        pub fn $set(mut self, $get: impl IntoIterator<Item: Into<EnvVar>>) -> Self {
+            let list: Vec<$crate::reexports::Value> = $get.into_iter().map(|variable| variable.into().into()).collect();
+            $crate::typed::fields::set(&mut self.0, $json, list.into());
+            self
+        }
     };
     (@set $(#[$about:meta])* objects($name:ident, $view:ident) $get:ident, $set:ident: $json:literal) => {
         $crate::field_of! { @put_all $(#[$about])* $get, $set: $json, $name }

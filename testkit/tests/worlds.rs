@@ -58,7 +58,7 @@ impl Reconciler for First {
                 cluster.get::<Namespace>("default")?;
             },
             "read what it may not" => drop(cluster.get::<Secret>("other")?),
-            "wait" => return Err(Failure::retry_after(Duration::from_secs(7), "it takes time")),
+            "wait" => return Err(Failure::transient("it takes time").retry_after(Duration::from_secs(7))),
             "stumble" => return Err(Failure::transient("it may work")),
             "say" => return Ok(sayings()),
             "fail" => return Err(Failure::terminal("it does not work")),

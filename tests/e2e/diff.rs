@@ -124,19 +124,21 @@ fn a_diff_previews_the_deletion_of_children_of_an_undeclared_kind() {
     cluster.settled(&host);
     drop(host);
 
-    let deletes = |arguments: &[&str]| -> Vec<String> {
-        let (_, said) = diff_in(namespace, &cluster, &narrow, &[&["-o", "json"], arguments].concat());
+    let deletes_of = |plugin: &str, arguments: &[&str]| -> Vec<String> {
+        let (_, said) = diff_in(namespace, &cluster, plugin, &[&["-o", "json"], arguments].concat());
         let said: Value = serde_json::from_str(&said).expect(&said);
         let changes = said["changes"].as_array().unwrap().iter().filter(|change| change["verb"] == "delete");
         let mut named: Vec<String> = changes.map(|change| format!("{} of {}", change["name"], change["parent"])).collect();
         named.sort();
         named
     };
+    let deletes = |arguments: &[&str]| deletes_of(&narrow, arguments);
     let expected = ["a", "b"].map(|name| format!("\"{name}\" of \"Narrowing {namespace}/{name}\""));
     assert_eq!(deletes(&[]), expected, "as the inventory has it");
     cluster.kubectl(&["delete", "configmap", "-n", home, "narrowing-inventory"]);
     assert_eq!(deletes(&[]), [""; 0], "nobody knows");
     assert_eq!(deletes(&["--from", &wide]), expected);
+    assert_eq!(deletes_of(&wide, &[&narrow]), expected, "two versions of one plugin");
 
     let value = "aHVudGVyMi1odW50ZXIy";
     let patch = json!({ "data": { "password": value } }).to_string();

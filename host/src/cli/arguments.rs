@@ -19,6 +19,19 @@ pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, m
     }
 }
 
+/// Words that other programs write before a command: `helm show values`, `kubectl get pods`.
+const GROUPS: [&str; 5] = ["generate", "gen", "get", "helm", "chart"];
+
+/// Removes such a word: `gyre generate crds echo.wasm` is `gyre crds echo.wasm`.
+pub(super) fn without_group(mut words: Vec<OsString>, all: &Command) -> Vec<OsString> {
+    let is_group = |word: &OsString| GROUPS.iter().any(|group| word == group);
+    let is_command = |word: &OsString| all.find_subcommand(word).is_some();
+    if words.get(1).is_some_and(is_group) && words.get(2).is_some_and(is_command) {
+        words.remove(1);
+    }
+    words
+}
+
 /// Adds a tip to an error: the present or the similar name of what is unknown, or the environment
 /// variable that an invalid value comes from. clap's own tips suggest unrelated names.
 pub(super) fn explained(error: clap::Error, words: &[OsString], mut all: Command) -> clap::Error {

@@ -206,7 +206,7 @@ fn a_variable_is_named_after_its_flag() {
 
 /// The error of a command line, with its tips, or `None` if it parses.
 fn error_of(line: &str) -> Option<String> {
-    let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+    let words = super::arguments::without_group(line.split(' ').map(OsString::from).collect(), &super::commands());
     let error = super::commands().try_get_matches_from(&words).err()?;
     let is_incomplete = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::DisplayVersion);
     (!is_incomplete).then(|| super::arguments::explained(error, &words, super::commands()).to_string())
@@ -305,7 +305,7 @@ fn a_tip_is_not_about_another_flag() {
         ("gyre rum", "'run'"),
         ("gyre run --worker 3", "'--workers'"),
         ("gyre run --set a=b", "`--settings`"),
-        ("gyre check", "`gyre validate` or `gyre fuzz`"),
+        ("gyre up", "`gyre run`"),
     ] {
         let error = error_of(line).unwrap_or_else(|| panic!("{line} is accepted"));
         assert!(error.contains(tip), "{line}: {error}");
@@ -317,6 +317,7 @@ fn a_tip_is_not_about_another_flag() {
 fn first_guesses_are_accepted() {
     let guesses = [
         "gyre new greeter",
+        "gyre init greeter --kind Greeting",
         "gyre new greeter --kind Greeting",
         "gyre new --kind Greeting --group example.com",
         "gyre new operators/greeter",
@@ -329,6 +330,13 @@ fn first_guesses_are_accepted() {
         "gyre fuzz",
         "gyre fuzz echo.wasm",
         "gyre generate crd.yaml",
+        "gyre generate types -f crd.yaml -o src/certificate.rs",
+        "gyre generate crds echo.wasm",
+        "gyre gen rbac echo.wasm --namespace team-a",
+        "gyre helm values echo.wasm -o values.yaml",
+        "gyre chart values echo.wasm",
+        "gyre types --crd crd.yaml",
+        "gyre check gyre.yaml",
         "gyre types crd.yaml --to src/certificate.rs",
         "gyre codegen crd.yaml --lang rust -o src/certificate.rs",
         "gyre helm-values echo.wasm",
@@ -372,6 +380,7 @@ fn first_guesses_are_accepted() {
         "gyre rbac echo.wasm",
         "gyre rbac echo.wasm -o yaml",
         "gyre diff new.wasm",
+        "gyre diff old.wasm new.wasm",
         "gyre diff new.wasm --from old.wasm",
         "gyre run old.wasm --shadow new.wasm",
         "gyre codegen crd.yaml",
@@ -379,6 +388,12 @@ fn first_guesses_are_accepted() {
         "gyre record echo -o calls.jsonl",
         "gyre replay echo.wasm calls.jsonl",
         "gyre replay calls.jsonl echo.wasm",
+        "gyre replay echo.wasm -f calls.jsonl",
+        "gyre generate helm-values echo.wasm -o values.yaml",
+        "gyre check -c gyre.yaml",
+        "gyre ps --watch",
+        "gyre get plugins --watch",
+        "gyre get mounts",
         "gyre run echo.wasm --call-memory 128Mi --call-deadline 5s",
         "gyre run echo.wasm --memory 128Mi --timeout 5s",
         "gyre run echo.wasm --max-memory 128Mi --deadline 5s",

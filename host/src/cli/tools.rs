@@ -31,7 +31,7 @@ pub(super) enum Tool {
     #[command(after_help = offline::DIFF_EXAMPLES)]
     Diff(Box<DiffArguments>),
     /// Create a new plugin project, whose tests pass.
-    #[command(after_help = new::EXAMPLES, disable_version_flag = true)]
+    #[command(alias = "init", after_help = new::EXAMPLES, disable_version_flag = true)]
     New(NewArguments),
     /// Print Rust types of the kinds in CustomResourceDefinitions, for plugins.
     #[command(aliases = ["codegen", "generate", "gen", "typegen"], after_help = types::EXAMPLES)]

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::commands::output::{Format, ReportArguments};
 use crate::config::arguments::mounts::CodeArguments;
-use crate::config::values::whole;
+use crate::config::values::{MissingArgument, whole};
 use crate::plugins::open;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -39,8 +39,11 @@ pub(crate) struct ReplayArguments {
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
     /// Path to the recording, or "-" for standard input.
-    #[arg(value_name = "RECORDING")]
-    file: PathBuf,
+    #[arg(value_name = "RECORDING", required_unless_present = "named")]
+    file: Option<PathBuf>,
+    /// The same, as kubectl takes files.
+    #[arg(id = "named", short = 'f', long = "file", value_name = "FILE", hide = true, conflicts_with = "file")]
+    named: Option<PathBuf>,
     /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
@@ -56,15 +59,18 @@ pub(crate) struct ReplayArguments {
 
 pub(crate) fn run(mut arguments: ReplayArguments) -> anyhow::Result<ExitCode> {
     let is_wasm = |path: &Path| path.extension().is_some_and(|extension| extension == "wasm");
-    if is_wasm(&arguments.file) && !is_wasm(&arguments.plugin) {
+    let Some(mut recording) = arguments.named.take().or_else(|| arguments.file.take()) else {
+        bail!(MissingArgument { command: "replay", argument: "<RECORDING>" });
+    };
+    if is_wasm(&recording) && !is_wasm(&arguments.plugin) {
         // The order does not matter, because the names tell which is which.
-        std::mem::swap(&mut arguments.file, &mut arguments.plugin);
+        std::mem::swap(&mut recording, &mut arguments.plugin);
     }
     let arguments = &arguments;
     let plugins = plugins(arguments)?;
-    let name = arguments.file.display().to_string();
+    let name = recording.display().to_string();
     let input: Box<dyn BufRead> =
-        if name == "-" { Box::new(BufReader::new(std::io::stdin())) } else { Box::new(BufReader::new(file(&arguments.file)?)) };
+        if name == "-" { Box::new(BufReader::new(std::io::stdin())) } else { Box::new(BufReader::new(file(&recording)?)) };
     replay_all(arguments, input, &plugins, &mut std::io::stdout().lock()).with_context(|| format!("cannot replay {name}"))
 }
 

@@ -27,8 +27,11 @@ use gyre_sdk::k8s::{ObjectMeta, ObjectMetaView};
 #[derive(Debug, Args)]
 pub(crate) struct TypesArguments {
     /// Files with CustomResourceDefinitions, or directories of such files; - for standard input.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "named")]
     files: Vec<PathBuf>,
+    /// The same, as kubectl takes them.
+    #[arg(id = "named", short = 'f', long = "filename", alias = "crd", value_name = "FILE", hide = true)]
+    named: Vec<PathBuf>,
     /// Version of the kinds [default: the one that is stored].
     #[arg(long, value_name = "VERSION")]
     api_version: Option<String>,
@@ -47,7 +50,7 @@ enum Language {
 }
 
 pub(crate) fn types(arguments: &TypesArguments) -> anyhow::Result<()> {
-    let documents = manifests::read(&arguments.files)?;
+    let documents = manifests::read(&[arguments.files.as_slice(), &arguments.named].concat())?;
     if documents.is_empty() {
         bail!("there is no CustomResourceDefinition in these files");
     }

@@ -23,11 +23,11 @@ const LITERALS: [(&str, &str); 12] = [
 /// Short names, as the crate validator has them.
 const SHORT: [(&str, &str); 2] = [("max", "maximum"), ("min", "minimum")];
 
-/// Types whose schema already has a keyword.
-const BUILT_IN: [(&str, &[&str]); 2] = [
-    ("format", &["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"]),
-    ("minimum", &["u8", "u16", "u32", "u64"]),
-];
+/// Types whose schema has a format.
+const FORMATTED: [&str; 10] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"];
+
+/// Types whose schema has the minimum 0, with those that have the same schema without it.
+const UNSIGNED: [(&str, &str); 4] = [("u8", "i32"), ("u16", "i32"), ("u32", "i64"), ("u64", "i64")];
 
 #[derive(Default)]
 pub(crate) struct Keywords {
@@ -83,12 +83,14 @@ impl Keywords {
         let wrong = |message: String| Err(syn::Error::new_spanned(of, message));
         let inner = last_argument_if(of, &["Option", "Box"]);
         let name = last_segment(inner);
-        for (keyword, types) in BUILT_IN {
-            if self.literals.iter().any(|(given, _)| *given == keyword) && types.iter().any(|of| name.as_deref() == Some(of)) {
-                return wrong(format!(
-                    "this type has a {keyword} of its own: give the whole schema by #[schema(json = \"{{…}}\")]"
-                ));
-            }
+        let given = |keyword: &str| self.literals.iter().find(|(name, _)| *name == keyword).map(|(_, value)| value);
+        if given("format").is_some() && FORMATTED.iter().any(|of| name.as_deref() == Some(of)) {
+            let what = "this type has a format of its own: give the whole schema by #[schema(json = \"{…}\")]";
+            return wrong(what.to_owned());
+        }
+        let without_minimum = UNSIGNED.iter().find(|(of, _)| name.as_deref() == Some(of)).zip(given("minimum"));
+        if without_minimum.is_some_and(|(_, minimum)| minimum.starts_with('-')) {
+            return wrong("this type has no negative values: the minimum is at least 0".to_owned());
         }
         match (&self.replaced, &self.elements) {
             (Some(replaced), _) => {
@@ -103,6 +105,10 @@ impl Keywords {
                     _ => return wrong("this type has no elements: they are for Vec, BTreeMap, HashMap and Labels".to_owned()),
                 };
                 schema.text(container).append(&elements.schema_of(&element)?).text("}");
+            }
+            (None, None) if let Some(((_, signed), _)) = without_minimum => {
+                let signed = quote::format_ident!("{signed}");
+                schema.nested(&quote::quote!(<#signed as ::gyre_sdk::Schema>::KEYWORDS));
             }
             (None, None) => {
                 schema.nested(&quote::quote!(<#of as ::gyre_sdk::Schema>::KEYWORDS));

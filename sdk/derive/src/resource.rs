@@ -90,7 +90,7 @@ impl Resource {
             "version" => self.version = text()?,
             "kind" => self.kind = text()?,
             "plural" => self.plural = Some(text()?),
-            "short_name" => self.short_names.push(json::string(&text()?)),
+            "short_name" | "shortname" => self.short_names.push(json::string(&text()?)),
             "category" => self.categories.push(json::string(&text()?)),
             "status" => self.status = Some(read_type(meta)?),
             "conditions" => self.conditions = Some(text()?),
@@ -107,7 +107,6 @@ impl Resource {
             }
             "column" => self.columns.push(read_column(meta)?),
             "namespaced" => self.is_cluster_scoped = false,
-            "shortname" => return Err(meta.error("write `short_name`")),
             "printcolumn" => return Err(meta.error("write `column(\"Name\", \".spec.path\")`")),
             _ => {
                 return Err(meta.error(

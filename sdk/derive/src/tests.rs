@@ -33,7 +33,7 @@ fn forms_of_types_without_a_schema_are_errors() {
 #[test]
 fn keywords_that_mean_nothing_are_errors() {
     check_schema("struct S { #[schema(min_lenght = 1)] a: String }", "expected one of elements, json, rule, default, format");
-    check_schema("struct S { #[schema(minimum = 1)] a: u32 }", "this type has a minimum of its own");
+    check_schema("struct S { #[schema(minimum = -1)] a: u32 }", "this type has no negative values");
     check_schema("struct S { #[schema(format = \"int32\")] a: Option<i64> }", "this type has a format of its own");
     check_schema("struct S { #[schema(elements(minimum = 1))] a: i64 }", "this type has no elements");
     check_schema("struct S { #[schema(json = \"true\")] a: A }", "expected a JSON object");
@@ -63,6 +63,19 @@ fn the_arguments_of_a_column_may_have_names() {
     let with_names = derived("column(name = \"A\", path = \".a\", type = \"date\", priority = 1)");
     assert_eq!(with_names, derived("column(\"A\", \".a\", \"date\", 1)"));
     assert!(with_names.contains("jsonPath"));
+}
+
+#[test]
+fn a_minimum_of_an_unsigned_number_takes_the_place_of_zero() {
+    let derived = |limits: &str, number: &str| {
+        let of = format!("struct S {{ #[schema({limits})] a: {number} }}");
+        schema::derive(&parse_str::<DeriveInput>(&of).unwrap()).unwrap().to_string()
+    };
+    for (number, signed) in [("u8", "i32"), ("u16", "i32"), ("u32", "i64"), ("u64", "i64"), ("Option<u64>", "i64")] {
+        let keywords = format!("< {signed} as :: gyre_sdk :: Schema > :: KEYWORDS");
+        assert!(derived("minimum = 1, maximum = 9", number).contains(&keywords), "{number}");
+        assert!(!derived("maximum = 9", number).contains(&keywords), "{number}");
+    }
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::reads::Reads;
+use super::settings::IntoSettings;
 use super::{Cluster, declared};
 use crate::call;
 use crate::condition::{Condition, ConditionStatus};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
 use crate::manifest::{Manifest, Strategy};
@@ -61,7 +61,7 @@ where
 {
     let namespace = (!is_cluster_scoped(&R::manifest())).then(|| "default".to_owned());
     parent.complete(&Missing { namespace, creation_timestamp: None });
-    Given { parent, settings: "{}".to_owned(), cluster: Cluster::new() }
+    Given { parent, settings: None, cluster: Cluster::new() }
 }
 
 /// The built-in kinds without namespaces.
@@ -101,7 +101,7 @@ fn is_cluster_scoped(manifest: &Manifest) -> bool {
 /// A test of a reconciler.
 pub struct Given<R: Reconciler> {
     parent: R::Parent,
-    settings: String,
+    settings: Option<Result<R::Settings>>,
     cluster: Cluster,
 }
 
@@ -131,20 +131,22 @@ where
         self
     }
 
-    /// Sets the time. Without it, a plugin that reads the clock fails the test.
-    pub fn at(mut self, now: Time) -> Self {
+    /// Sets the time: a [`Time`], or a text in RFC 3339. Without it, a plugin that reads the clock
+    /// fails the test.
+    ///
+    /// # Panics
+    ///
+    /// If the text is no time.
+    #[track_caller]
+    pub fn at(mut self, now: impl TryInto<Time, Error: fmt::Display>) -> Self {
         self.cluster = self.cluster.at(now);
         self
     }
 
-    /// Sets the settings, which are otherwise empty.
-    ///
-    /// # Panics
-    ///
-    /// If they cannot be serialised.
-    #[expect(clippy::panic, reason = "a test fails by panicking")]
-    pub fn settings(mut self, settings: impl Serialize) -> Self {
-        self.settings = serde_json::to_string(&settings).unwrap_or_else(|error| panic!("the settings: {error}"));
+    /// Sets the settings, which are otherwise empty: a value of their type, or JSON as the operator
+    /// writes it.
+    pub fn settings<Form>(mut self, settings: impl IntoSettings<R::Settings, Form>) -> Self {
+        self.settings = Some(settings.into_settings());
         self
     }
 
@@ -155,10 +157,7 @@ where
     /// If the manifest does not declare what the plan does: the host would refuse it.
     #[track_caller]
     pub fn reconcile(self) -> Answer {
-        let test = self.completed();
-        let cluster = test.cluster_of_the_call();
-        let plan = test.settings_of_the_call().and_then(|settings| R::reconcile(&test.parent, &settings, &cluster));
-        Answer { answer: plan.and_then(call::reconciled) }.declared_by(&R::manifest())
+        self.call(R::reconcile, call::reconciled)
     }
 
     /// Calls [`Reconciler::finalize`].
@@ -171,25 +170,24 @@ where
     pub fn finalize(self) -> Answer {
         let manifest = R::manifest();
         assert!(manifest.finalizes, "the host does not call finalize: add `.finalizes()` to the manifest");
-        let test = self.completed();
-        let cluster = test.cluster_of_the_call();
-        let plan = test.settings_of_the_call().and_then(|settings| R::finalize(&test.parent, &settings, &cluster));
-        Answer { answer: plan.and_then(call::whole) }.declared_by(&manifest)
+        self.call(R::finalize, call::whole)
     }
 
-    /// Adds the time of creation, where the test does not say it.
-    fn completed(mut self) -> Self {
+    #[track_caller]
+    fn call(
+        mut self,
+        function: fn(&R::Parent, &R::Settings, &crate::cluster::Cluster) -> Result<Plan>,
+        checked: fn(Plan) -> Result<Plan>,
+    ) -> Answer {
         self.parent.complete(&Missing { namespace: None, creation_timestamp: self.cluster.now });
-        self
-    }
-
-    fn cluster_of_the_call(&self) -> crate::cluster::Cluster {
+        let manifest = R::manifest();
         let parent = serde_json::json!({ "metadata": { "namespace": self.parent.namespace(), "uid": self.parent.uid() } });
-        crate::cluster::Cluster::new(Imports(Rc::new(Reads::new(&self.cluster, R::manifest(), &parent))))
-    }
-
-    fn settings_of_the_call(&self) -> Result<R::Settings, Failure> {
-        Ok(serde_json::from_str(&self.settings)?)
+        let reads = Rc::new(Reads::new(&self.cluster, manifest.clone(), &parent));
+        let existing = reads.all_children();
+        let cluster = crate::cluster::Cluster::new(Imports(reads));
+        let settings = self.settings.unwrap_or_else(|| serde_json::json!({}).into_settings());
+        let plan = settings.and_then(|settings| function(&self.parent, &settings, &cluster));
+        Answer { answer: plan.and_then(checked), existing }.declared_by(&manifest)
     }
 }
 
@@ -207,7 +205,9 @@ fn in_namespace(mut object: Value, namespace: Option<&str>) -> Value {
 
 /// The answer of a plugin. An assertion that fails prints the whole of it.
 pub struct Answer {
-    answer: Result<Plan, Failure>,
+    answer: Result<Plan>,
+    /// The children that existed before the call.
+    existing: Vec<Value>,
 }
 
 #[expect(clippy::panic, reason = "a test fails by panicking")]
@@ -270,10 +270,11 @@ impl Answer {
     pub fn applies_with<T: Resource>(&self, name: &str, strategy: Strategy) -> &Self {
         self.applies::<T>(name);
         let mut children = self.plan().children.iter().flatten();
-        let is_named = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str) == Some(name);
-        let has = children.any(|child| {
-            kind_of(child).as_deref() == Some(&T::KIND.to_string())
-                && matches!(child, Child::Apply(child) if is_named(&child.object) && child.strategy == Some(strategy))
+        let has = children.any(|child| match child {
+            Child::Apply(DesiredChild { object, strategy: own }) => {
+                is_of(object, T::KIND) && named(object) == Some(name) && *own == Some(strategy)
+            }
+            Child::Keep(_) | Child::Bytes(_) => false,
         });
         assert!(has, "{} {name} is not applied with {strategy:?}\n{self}", T::KIND);
         self
@@ -290,6 +291,24 @@ impl Answer {
         self
     }
 
+    /// Asserts that the host deletes this child: it exists, and the plan lists the children without
+    /// it.
+    ///
+    /// # Panics
+    ///
+    /// If the test has no such child, or it stays.
+    #[track_caller]
+    pub fn deletes<T: Resource>(&self, name: &str) -> &Self {
+        let is_meant = |object: &Value| is_of(object, T::KIND) && named(object) == Some(name);
+        let exists = self.existing.iter().any(is_meant);
+        assert!(exists, "the parent has no child {} {name}: add it by `with_child`\n{self}", T::KIND);
+        let plan = self.plan();
+        assert!(plan.children.is_some(), "the children stay as they are, and so does {} {name}\n{self}", T::KIND);
+        let stays = plan.all_applied().iter().any(is_meant) || plan.keeps(&T::KIND.named(name));
+        assert!(!stays, "{} {name} is not deleted\n{self}", T::KIND);
+        self
+    }
+
     /// Asserts that no child of this type is applied or kept.
     ///
     /// # Panics
@@ -298,11 +317,12 @@ impl Answer {
     #[track_caller]
     pub fn has_no<T: Resource>(&self) -> &Self {
         let mut children = self.plan().children.iter().flatten();
-        assert!(
-            !children.any(|child| kind_of(child).as_deref() == Some(&T::KIND.to_string())),
-            "there is a {}\n{self}",
-            T::KIND
-        );
+        let has = children.any(|child| match child {
+            Child::Apply(DesiredChild { object, .. }) => is_of(object, T::KIND),
+            Child::Keep(ObjectRef { kind, .. }) => *kind == T::KIND,
+            Child::Bytes(_) => false,
+        });
+        assert!(!has, "there is a {}\n{self}", T::KIND);
         self
     }
 
@@ -447,17 +467,13 @@ impl Answer {
     }
 }
 
-fn kind_of(child: &Child) -> Option<String> {
-    match child {
-        Child::Keep(ObjectRef { kind, .. }) => Some(kind.to_string()),
-        Child::Bytes(_) => None,
-        Child::Apply(DesiredChild { object, .. }) => {
-            let text = |field: &str| object.get(field).and_then(Value::as_str);
-            let (version, kind) = (text("apiVersion")?, text("kind")?);
-            let (group, version) = version.split_once('/').unwrap_or(("", version));
-            Some(if group.is_empty() { format!("{kind}.{version}") } else { format!("{kind}.{version}.{group}") })
-        }
-    }
+fn is_of(object: &Value, kind: Kind) -> bool {
+    let text = |field: &str| object.get(field).and_then(Value::as_str);
+    text("apiVersion") == Some(kind.api_version) && text("kind") == Some(kind.kind)
+}
+
+fn named(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/name").and_then(Value::as_str)
 }
 
 /// The answer for people.

@@ -44,6 +44,11 @@ impl Reads {
         }
     }
 
+    /// Returns the children of the parent, of all kinds.
+    pub(crate) fn all_children(&self) -> Vec<Value> {
+        self.objects.iter().filter(|stored| self.owns(stored)).map(|stored| stored.object.clone()).collect()
+    }
+
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Stored> {
         self.objects.iter().filter(move |stored| stored.is(kind))
     }
@@ -123,7 +128,7 @@ impl Host for Reads {
     fn now(&self) -> SystemTime {
         match self.cluster.now {
             Some(now) => now.into(),
-            None => panic!("the plugin read the clock, and the test did not set it with testing::Cluster::at"),
+            None => panic!("the plugin read the clock, and the test did not set it: add `.at(\"2026-01-01T00:00:00Z\")`"),
         }
     }
 

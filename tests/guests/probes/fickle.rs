@@ -33,7 +33,9 @@ impl Reconciler for Fickle {
         const SENTENCE: &str = "spec.fail says so";
         match parent.spec.fail.as_str() {
             "transient" => Err(Failure::transient(SENTENCE)),
-            "retry-after" => Err(Failure::retry_after(Duration::from_millis(parent.spec.delay_milliseconds), SENTENCE)),
+            "retry-after" => {
+                Err(Failure::transient(SENTENCE).retry_after(Duration::from_millis(parent.spec.delay_milliseconds)))
+            }
             "terminal" => Err(Failure::terminal(SENTENCE)),
             "trap" => panic!("{SENTENCE}"),
             "flood" => {

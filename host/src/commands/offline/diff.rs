@@ -29,6 +29,7 @@ use crate::plugins;
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
   gyre diff new/echo.wasm                          # parents and children that would change
+  gyre diff old/echo.wasm new/echo.wasm            # also the deletion of children whose kinds the new version does not declare
   gyre diff new/echo.wasm --summary
   gyre diff new/echo.wasm --config gyre.yaml       # as the host mounts it, which has this configuration
   gyre diff --config gyre.yaml                     # all mounts in the file
@@ -55,7 +56,8 @@ pub(crate) struct DiffArguments {
     cluster: KubeconfigArguments,
     /// Path to the version that is mounted now; the output then includes the deletion of its
     /// children whose kinds the new version no longer declares. Needed only if the host has no
-    /// --name, and so no inventory. Can be repeated.
+    /// --name, and so no inventory. Can be repeated. The first of two versions of one plugin is the
+    /// same.
     #[arg(long, value_name = "PLUGIN")]
     from: Vec<PathBuf>,
     /// Show the values of Secrets.
@@ -71,7 +73,7 @@ pub(crate) struct DiffArguments {
 }
 
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { cluster, from, secrets, summary, report, mount } = arguments;
+    let DiffArguments { cluster, mut from, secrets, summary, report, mount } = arguments;
     let mut mount = MountArguments::from(mount);
     if mount.config.is_some() {
         mount.version = mount.named.plugins.pop();
@@ -83,6 +85,9 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     }
     if mount.is_empty() {
         bail!(MissingArgument { command: "diff", argument: SOME_MOUNT });
+    }
+    if from.is_empty() && mount.config.is_none() {
+        from.extend(former_version(&mut mount)?);
     }
     let mut programs = Source::open(&mount)?.programs();
     let from = if from.is_empty() { Vec::new() } else { opened(&mount, &from, &programs)? };
@@ -121,6 +126,17 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
         (true, true) => ExitCode::from(NOT_KNOWN),
         (true, false) => ExitCode::SUCCESS,
     })
+}
+
+/// Takes the first of two versions of a plugin: the one that is mounted now.
+fn former_version(mount: &mut MountArguments) -> anyhow::Result<Option<PathBuf>> {
+    let [former, next] = &mount.named.plugins[..] else { return Ok(None) };
+    let sandbox = mount.code.sandbox()?;
+    let names = |path| -> anyhow::Result<BTreeSet<String>> {
+        Ok(plugins::open(&sandbox, path)?.iter().map(|plugin| plugin.manifest().name.clone()).collect())
+    };
+    let are_versions = !names(former)?.is_disjoint(&names(next)?);
+    Ok(are_versions.then(|| mount.named.plugins.remove(0)))
 }
 
 fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
