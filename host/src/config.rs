@@ -59,7 +59,7 @@ use self::directory::{Directory, DirectoryScan};
 use self::document::read_document;
 use self::load::{Loader, Programs};
 #[cfg(feature = "tools")]
-pub(crate) use self::mounted::mounted;
+pub(crate) use self::mounted::{mounted, mounted_by_case};
 pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::schema::schema;
 use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting, SettingsFrom};

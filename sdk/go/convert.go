@@ -41,7 +41,7 @@ func each[T any](values []T, lower func(T) any) []any {
 func lowerManifest(p *program) any {
 	m := p.manifest
 	children := each(m.Children, func(c ChildKind) any {
-		return []any{lowerKind(c.Kind), byte(c.Strategy), optionalStrategy(c.Strongest), byte(c.Propagation)}
+		return []any{lowerKind(c.Kind), byte(c.Strategy), optionalStrategy(c.Strongest), byte(c.Propagation), truth(c.OutlivesParent)}
 	})
 	reads := each(m.Reads, func(r ReadKind) any {
 		return []any{lowerKind(r.Kind), optionalText(r.Namespace), optionalText(r.LabelSelector), truth(r.MetadataOnly)}

@@ -61,6 +61,8 @@ type ChildKind struct {
 	Strongest *Strategy
 	// Propagation says how children of this kind are deleted.
 	Propagation Propagation
+	// OutlivesParent says whether children of this kind stay when their parent is deleted.
+	OutlivesParent bool
 }
 
 // ReadKind is a kind that the plugin may read with Get and List: see Reads.
@@ -131,6 +133,13 @@ func (c ChildKind) With(strategy Strategy) ChildKind {
 // UpTo returns the kind with the strongest strategy that a child may name.
 func (c ChildKind) UpTo(strategy Strategy) ChildKind {
 	c.Strongest = &strategy
+	return c
+}
+
+// Outliving returns the kind with children that stay when their parent is deleted, e.g. volumes with
+// data. A new parent of the same name gets them back if the operator lets the mount adopt objects.
+func (c ChildKind) Outliving() ChildKind {
+	c.OutlivesParent = true
 	return c
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn manifest(manifest: Manifest) -> types::Manifest {
         strategy: strategy(child.strategy),
         strongest_strategy: child.strongest_strategy.map(strategy),
         propagation: propagation(child.propagation),
+        outlives_parent: child.outlives_parent,
     };
     let read = |read: ReadKind| types::ReadKind {
         kind: kind(read.kind),

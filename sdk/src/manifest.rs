@@ -39,12 +39,14 @@ pub struct ChildKind {
     pub strongest_strategy: Option<Strategy>,
     /// The way in which the host deletes its objects.
     pub propagation: Propagation,
+    /// If true, its objects stay when their parent is deleted.
+    pub outlives_parent: bool,
 }
 
 impl ChildKind {
     /// Returns a declaration of children whose own objects are deleted after them.
     pub const fn new(kind: Kind, strategy: Strategy) -> Self {
-        Self { kind, strategy, strongest_strategy: None, propagation: Propagation::Background }
+        Self { kind, strategy, strongest_strategy: None, propagation: Propagation::Background, outlives_parent: false }
     }
 
     /// Allows single children to have a stronger strategy than the kind, up to this one: see
@@ -57,6 +59,15 @@ impl ChildKind {
     /// Sets the way in which the host deletes what its objects own.
     pub const fn propagation(mut self, propagation: Propagation) -> Self {
         self.propagation = propagation;
+        self
+    }
+
+    /// Leaves its objects when their parent is deleted, e.g. volumes with data. A new parent of the
+    /// same name gets them back if the operator lets the mount adopt objects.
+    #[doc(alias = "orphan")]
+    #[doc(alias = "retain")]
+    pub const fn outlives_parent(mut self) -> Self {
+        self.outlives_parent = true;
         self
     }
 }

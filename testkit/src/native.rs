@@ -161,6 +161,7 @@ pub(crate) fn manifest(manifest: Manifest) -> Value {
             "strategy": strategy(child.strategy),
             "strongest_strategy": child.strongest_strategy.map(strategy),
             "propagation": propagation(child.propagation),
+            "outlives_parent": child.outlives_parent,
         })
     };
     let read = |read: &ReadKind| {

@@ -35,7 +35,8 @@ fn cases() -> tempfile::TempDir {
 
 #[test]
 fn shipped_plugins_do_what_their_cases_expect() {
-    for (plugin, name) in SHIPPED {
+    let with_grants = [(gyre_artifacts::RELOADER, "reloader"), (gyre_artifacts::REPLICATOR, "replicator")];
+    for (plugin, name) in SHIPPED.into_iter().chain(with_grants) {
         let (code, said) = gyre(&["test", plugin, text(&folder(name).join("cases"))]);
         assert_eq!(code, Some(0), "{name}: {said}");
     }
@@ -218,6 +219,10 @@ fn errors_in_a_case_are_reported() {
             "unknown field \"spec.massage\"",
         ),
         ("settings.yaml", "restrictd: true\n", "restrictd"),
+        ("mount.yaml", "grants: {deleteParent: true}\n", "deleteParent"),
+        ("mount.yaml", "grants: {deleteParents: true}\n", "its manifest does not declare it"),
+        ("mount.yaml", "plugin: other.wasm\n", "remove the key plugin"),
+        ("mount.yaml", "- 1\n", "expected keys of a mount"),
         ("time.txt", "noon", "expected one such as 2026-01-01T00:00:00Z"),
     ] {
         let cases = cases();

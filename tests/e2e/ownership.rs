@@ -594,3 +594,46 @@ fn children_of_a_kind_that_a_later_version_does_not_declare_are_pruned() {
     cluster.eventually("the Secrets to be pruned", || (secrets() == ["foreign"]).then_some(()));
     assert_eq!(maps(), before, "what is still wanted was never touched");
 }
+
+#[test]
+fn a_child_that_outlives_its_parent_stays_and_a_new_parent_gets_it_back_if_the_mount_adopts() {
+    let namespace = "outliving";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let plugins = [gyre_artifacts::probes::OUTLIVING];
+    let host = cluster.host(&plugins, &[namespace]);
+    let parent = |text: &str| guest("Outliving", namespace, "it", json!({ "text": text })).to_string();
+    cluster.apply(&parent("first"));
+    let first = cluster.ready(namespace, "outliving", "it");
+    let object = |kind: &str| cluster.get(namespace, kind, "it");
+    let data = ["configmap", "secret"].map(|kind| object(kind).unwrap());
+    for child in &data {
+        let metadata = &child["metadata"];
+        assert_eq!(metadata.get("ownerReferences"), None, "{child}");
+        assert_eq!(metadata["annotations"]["gyre.dev/outlives-parent"], "outliving/it");
+    }
+    cluster.eventually("the plugin to see it", || (object("outliving")?["status"]["seen"] == 1).then_some(()));
+    cluster.settled(&host);
+
+    cluster.delete(namespace, "outliving", "it");
+    cluster.gone(namespace, "outliving", &["it"]);
+    cluster.gone(namespace, "serviceaccount", &["it"]);
+    let left = ["configmap", "secret"].map(|kind| object(kind).unwrap());
+    assert_eq!(left.each_ref().map(uid), data.each_ref().map(uid));
+
+    cluster.apply(&parent("second"));
+    let refused = cluster.reason(namespace, "outliving", "it", "Ready", "ForeignObject");
+    assert_ne!(uid(&refused), uid(&first));
+    let message = condition(&refused, "Ready").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("a parent that no longer exists"), "{message}");
+    drop(host);
+
+    let _host = cluster.host_with(&plugins, &[namespace], &["--adopt"]);
+    let second = cluster.ready(namespace, "outliving", "it");
+    let taken = ["configmap", "secret"].map(|kind| object(kind).unwrap());
+    assert_eq!(taken.each_ref().map(uid), data.each_ref().map(uid));
+    for child in &taken {
+        assert_eq!(labels(child), (&json!("outliving"), &json!(uid(&second))));
+    }
+    assert_eq!(taken[0]["data"]["text"], "second");
+    assert_eq!(taken[1]["data"], data[1]["data"], "it is created only once");
+}

@@ -325,6 +325,11 @@ impl Grants {
         &self.write_namespaces
     }
 
+    /// Returns whether objects of this kind stay when their parent is deleted, in any version.
+    pub fn outlives_parent(&self, kind: &GroupVersionKind) -> bool {
+        self.children.iter().any(|child| child.kind.is_same(kind) && child.outlives_parent)
+    }
+
     /// Returns how objects of this kind are deleted, in any version: by default in the background.
     pub fn propagation(&self, kind: &GroupVersionKind) -> Propagation {
         self.children

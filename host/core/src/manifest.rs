@@ -54,13 +54,21 @@ pub struct ChildKind {
     pub strongest_strategy: Option<Strategy>,
     /// How its objects are deleted.
     pub propagation: Propagation,
+    /// Whether its objects stay when their parent is deleted.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub outlives_parent: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl ChildKind {
     /// A kind of which no child has a stronger strategy, and whose objects' dependents are deleted
     /// after them.
     pub fn new(kind: GroupVersionKind, strategy: Strategy) -> Self {
-        Self { kind, strategy, strongest_strategy: None, propagation: Propagation::Background }
+        Self { kind, strategy, strongest_strategy: None, propagation: Propagation::Background, outlives_parent: false }
     }
 
     /// Returns whether a child of this kind may have this strategy. Every weaker one is allowed,
@@ -162,6 +170,7 @@ mod tests {
             strategy: Strategy::Apply,
             strongest_strategy: None,
             propagation: Propagation::Background,
+            outlives_parent: false,
         };
         let of = |children: Vec<ChildKind>| Manifest { children, ..Manifest::new("replicator", "1", secret("v1")) };
         let copies = of(vec![child(GroupVersionKind::new("", "v1", "ConfigMap")), child(secret("v2"))]);

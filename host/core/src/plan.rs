@@ -49,7 +49,7 @@ use self::desired::{DesiredSet, Target};
 use self::observed::ByIdentity;
 use self::ownership::{Metadata, Owner};
 use self::prerequisites::comes_first;
-use self::prune::{PruneAnnotation, prune};
+use self::prune::{Because, prune};
 use crate::contains::first_difference_in;
 use crate::grants::{Grants, Scope};
 use crate::manifest::Strategy;
@@ -63,6 +63,9 @@ pub const OWNER_UID_LABEL: &str = "gyre.dev/owner-uid";
 /// The annotation that keeps a child that is no longer desired, with the value `false`. Plugins and
 /// people may set it. The deletion of the parent still deletes the child.
 pub const PRUNE_ANNOTATION: &str = "gyre.dev/prune";
+/// The annotation of a child that stays when its parent is deleted, with the namespace and the name
+/// of the parent: a new parent of this name may get it back.
+pub const OUTLIVES_ANNOTATION: &str = "gyre.dev/outlives-parent";
 /// The annotation with the digest of what the plugin wanted when the object was last written.
 pub const DIGEST_ANNOTATION: &str = "gyre.dev/desired-digest";
 
@@ -193,10 +196,10 @@ pub enum Existing {
 ///
 /// `observed` is complete: a missing child is created, which fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
-    plan_with(input, PruneAnnotation::Counts)
+    plan_with(input, Because::Unwanted)
 }
 
-fn plan_with(input: &Input<'_>, annotation: PruneAnnotation) -> Plan {
+fn plan_with(input: &Input<'_>, because: Because) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
     let mut wanted = DesiredSet::new(input, children);
     wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
@@ -211,7 +214,7 @@ fn plan_with(input: &Input<'_>, annotation: PruneAnnotation) -> Plan {
     }
     // A step is held back if its Namespace or CustomResourceDefinition is not the parent's.
     Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
-    prune(input, &observed, annotation, |object| !wanted.retains(object.kind, object.key), &mut plan);
+    prune(input, &observed, because, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
 
@@ -271,7 +274,7 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ch
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
         let Some(metadata) = ours_if_wanted(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
-        let action = step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
+        let action = step_for_existing(input, target, &metadata, object.uid, same_version.then_some(&live), accepted);
         let has_owner = matches!(metadata.owner(input, object.kind, object.key), Owner::Us);
         return if has_owner { action } else { action.adopting() };
     }
@@ -293,17 +296,35 @@ fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Met
     })
 }
 
-/// Returns whether a child cannot have an ownerReference to the parent.
-fn cannot_refer(input: &Input<'_>, child: &ObjectKey) -> bool {
-    !input.parent.can_refer(child)
+/// Returns whether a child gets no ownerReference to the parent, which has to list it.
+fn is_unreferenced(input: &Input<'_>, kind: &GroupVersionKind, child: &ObjectKey) -> bool {
+    !input.parent.can_refer(child) || input.grants.outlives_parent(kind)
+}
+
+/// Returns whether an object is a child to which the garbage collector does not come from the
+/// parent.
+fn is_unreferenced_child(input: &Input<'_>, object: &Observed<'_>) -> bool {
+    let is_unreferenced = is_unreferenced(input, object.kind, object.key);
+    if !is_unreferenced && !input.parent.children.contains(object.kind, object.key) {
+        return false;
+    }
+    let metadata = owned(input, object, Metadata::read(object.json));
+    metadata.is_some_and(|metadata| is_unreferenced || !metadata.refers_to(&input.parent.uid))
 }
 
 fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {
     owned(input, object, Metadata::read(object.json)).is_some()
 }
 
+/// Returns whether a child stays when its parent is deleted. The annotation is that of an earlier
+/// version of the plugin, which declared it.
+fn outlives_parent(input: &Input<'_>, object: &Observed<'_>, metadata: &Metadata) -> bool {
+    input.grants.outlives_parent(object.kind) || metadata.outlives_parent()
+}
+
 /// `live` is `None` if the object is known in another version only; then the digest decides.
 fn step_for_existing(
+    input: &Input<'_>,
     target: &Target,
     metadata: &Metadata,
     uid: &str,
@@ -313,10 +334,15 @@ fn step_for_existing(
     if metadata.deletion_timestamp.is_some() {
         return ChildAction::Wait;
     }
-    let Target { desired, propagation } = target;
+    let Target { desired, propagation, outlives_parent } = target;
     let is_replaced = match desired.strategy {
         Strategy::Apply => false,
         Strategy::Recreate => true,
+        // It was created by a version of the plugin of which the kind did not outlive the parent.
+        Strategy::CreateOnly if *outlives_parent && metadata.refers_to(&input.parent.uid) => {
+            let rest = live.map(|live| existing::other_references(live, &input.parent.uid));
+            return ChildAction::Step(Box::new(existing::label(input, &desired.child, uid, rest)));
+        }
         Strategy::CreateOnly => return ChildAction::Nothing,
     };
     let cause = match metadata.digest() {

@@ -1,6 +1,6 @@
 //! Golden cases: each directory with objects is a case. `expected.yaml` is the expected result,
-//! `settings.yaml` the plugin's settings, `time.txt` the time; other YAML and JSON files are
-//! objects.
+//! `settings.yaml` the plugin's settings, `mount.yaml` the other keys of its mount, `time.txt` the
+//! time; other YAML and JSON files are objects.
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 pub const EXPECTED: &str = "expected.yaml";
 /// The file with the settings of a case.
 pub const SETTINGS: &str = "settings.yaml";
+/// The file with the keys of the mount of a case.
+pub const MOUNT: &str = "mount.yaml";
 const TIME: &str = "time.txt";
 
 /// A case of `gyre test`.
@@ -63,7 +65,8 @@ fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()>
 }
 
 fn contains_objects(path: &Path) -> bool {
-    manifests::is_manifest(path) && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
+    manifests::is_manifest(path)
+        && path.file_name().is_some_and(|name| ![EXPECTED, SETTINGS, MOUNT].iter().any(|other| name == *other))
 }
 
 /// The input of a case.
@@ -72,6 +75,8 @@ pub struct CaseInput {
     pub objects: Vec<(String, Value)>,
     /// The settings of the plugin, or `None` for those of the mount.
     pub settings: Option<Value>,
+    /// The keys of the mount, such as its grants, or `None` for those of the flags.
+    pub mount: Option<Value>,
     /// The simulated time.
     pub time: Timestamp,
 }
@@ -89,11 +94,14 @@ impl CaseInput {
                 .parse()
                 .map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?,
         };
-        let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
-        let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
+        let yaml = |name: &str| -> anyhow::Result<Option<Value>> {
+            let value = text(folder, name)?.map(|text| serde_saphyr::from_str(&text));
+            Ok(value.transpose().map_err(|error| yaml_problem(name, &error))?)
+        };
+        let (settings, mount) = (yaml(SETTINGS)?, yaml(MOUNT)?);
         let mut files = manifests::manifests_in(folder)?;
         files.retain(|path| path.is_file() && contains_objects(path));
-        Ok(Self { objects: manifests::read(&files)?, settings, time })
+        Ok(Self { objects: manifests::read(&files)?, settings, mount, time })
     }
 }
 

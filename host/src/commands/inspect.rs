@@ -109,7 +109,8 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         let (how, deleted) = (child.strategy.as_str(), deleted.as_str().unwrap_or_default());
         let strongest = child.strongest_strategy.filter(|strongest| *strongest != child.strategy);
         let up_to = strongest.map(|strongest| format!(" (single objects: up to {})", strongest.as_str())).unwrap_or_default();
-        line("creates", &format!("{}, with strategy {how}{up_to} and {deleted} deletion", kind(&child.kind)));
+        let stays = if child.outlives_parent { "; it stays when its parent is deleted" } else { "" };
+        line("creates", &format!("{}, with strategy {how}{up_to} and {deleted} deletion{stays}", kind(&child.kind)));
     }
     if !manifest.children.is_empty() {
         let known = Known::new(manifest.crds.iter());

@@ -7,9 +7,11 @@ use gyre_core::grants::{ParentDeletions, ParentFields};
 use gyre_engine::program::Program;
 use gyre_input::document::{Document, Part, Source};
 use gyre_input::problem::{Place, Problems};
+use gyre_offline::cases::{MOUNT, SETTINGS};
 use gyre_sandbox::{Plugin, Sandbox};
 use serde_json::{Map, Value, json};
 
+use super::arguments::mounts::MountArguments;
 use super::load::Loader;
 use super::read;
 use super::spec::{MountPolicy, MountSpec, SettingsFrom};
@@ -36,6 +38,45 @@ pub(crate) fn mounted(
         spec.source.settings = SettingsFrom::Inline(settings);
         Loader::new(sandbox, None, &[], &mut Files::default(), &mut problems).program(&spec, plugin, &[])
     });
+    loaded(program, problems)
+}
+
+/// The same for a case of `gyre test`: the keys are those of its `mount.yaml`, and override flags.
+/// Without settings of the case, those of the keys or of flags count.
+///
+/// # Errors
+///
+/// All problems of the keys and the settings.
+pub(crate) fn mounted_by_case(
+    sandbox: &Sandbox,
+    plugin: Plugin,
+    keys: &Map<String, Value>,
+    settings: Option<&Value>,
+    flags: &MountArguments,
+) -> Result<Program, Problems> {
+    let mut problems = Problems::default();
+    let mut entry = keys.clone();
+    if entry.insert("plugin".to_owned(), Value::from(plugin.manifest().name.as_str())).is_some() {
+        problems.add(
+            Place::whole(&MOUNT.into()),
+            "it names a plugin",
+            "remove the key plugin: the plugin is that of the command",
+        );
+    }
+    let document = parse(MOUNT, &json!({ "mounts": [entry] }), &mut problems);
+    let overrides = |policy: &mut MountPolicy| flags.override_policy(policy);
+    let spec = document.and_then(|document| read::read(document, Path::new(""), overrides, &mut problems).mounts.pop());
+    let by_flag = flags.configuration(&mut problems).settings;
+    let program = spec.and_then(|mut spec| {
+        if let Some(settings) = settings {
+            spec.source.settings = SettingsFrom::Inline(parse(SETTINGS, settings, &mut problems)?);
+        }
+        Some(Loader::new(sandbox, None, &[], &mut Files::default(), &mut problems).program(&spec, plugin, &by_flag))
+    });
+    loaded(program, problems)
+}
+
+fn loaded(program: Option<Program>, problems: Problems) -> Result<Program, Problems> {
     match problems.or(program)? {
         Some(program) => Ok(program),
         None => {

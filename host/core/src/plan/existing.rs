@@ -6,9 +6,11 @@ use super::desired::{Target, kind_not_granted};
 use super::ownership::{Metadata, Owner};
 use super::refusals::{Refusal, RefusalReason};
 use super::step::{Cause, Desired, Step};
-use super::{ChildAction, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, apply, gone_first, step_for_existing};
+use super::{
+    ChildAction, Existing, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, apply, gone_first, step_for_existing,
+};
 use crate::grants::Adoption;
-use crate::manifest::Strategy;
+use crate::manifest::{ChildKind, Strategy};
 use crate::object::ObjectRef;
 
 pub(super) fn decide(
@@ -41,8 +43,9 @@ pub(super) fn decide(
             Existing::Step(label(input, child, uid, None))
         }
         owner @ (Owner::Us | Owner::Labelled) => {
-            let target = Target { desired: desired.clone(), propagation: child_kind.propagation };
-            let action = step_for_existing(&target, &metadata, uid, Some(live), None);
+            let ChildKind { propagation, outlives_parent, .. } = *child_kind;
+            let target = Target { desired: desired.clone(), propagation, outlives_parent };
+            let action = step_for_existing(input, &target, &metadata, uid, Some(live), None);
             match if matches!(owner, Owner::Us) { action } else { action.adopting() } {
                 ChildAction::Nothing => Existing::Nothing,
                 ChildAction::Wait => wait(),
@@ -61,7 +64,10 @@ pub(super) fn decide(
             Strategy::CreateOnly => Existing::Step(label(input, child, uid, references(desired, live))),
             Strategy::Apply | Strategy::Recreate => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
-        Owner::Labels { plugin: Some(plugin), uid: Some(owner) } if plugin == input.plugin && !parent_exists(owner) => {
+        // Of two parents of one name, only one exists.
+        Owner::Labels { plugin: Some(plugin), uid: Some(owner) }
+            if plugin == input.plugin && (metadata.outlives_predecessor(input.parent) || !parent_exists(owner)) =>
+        {
             match (input.grants.adoption(), desired.strategy) {
                 (Adoption::Refused, _) => refuse(
                     RefusalReason::ForeignObject,
@@ -108,10 +114,20 @@ pub(super) fn decide(
     }
 }
 
-fn label(input: &Input<'_>, child: &ObjectRef, uid: &str, owner_references: Option<Vec<Value>>) -> Step {
+pub(super) fn label(input: &Input<'_>, child: &ObjectRef, uid: &str, owner_references: Option<Vec<Value>>) -> Step {
     let labels = [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)];
     let labels = labels.map(|(label, value)| (label.to_owned(), value.to_owned())).into();
-    Step::Label { child: child.clone(), uid: uid.to_owned(), labels, owner_references }
+    let annotation =
+        input.grants.outlives_parent(&child.kind).then(|| (OUTLIVES_ANNOTATION.to_owned(), input.parent.key.to_string()));
+    let annotations = annotation.into_iter().collect();
+    Step::Label { child: child.clone(), uid: uid.to_owned(), labels, annotations, owner_references }
+}
+
+/// The live references to others than this owner.
+pub(super) fn other_references(live: &Value, uid: &str) -> Vec<Value> {
+    let references = live.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let is_other = |reference: &&Value| reference.get("uid").and_then(Value::as_str) != Some(uid);
+    references.into_iter().flatten().filter(is_other).cloned().collect()
 }
 
 /// The live references and those of the desired object, if it has some.

@@ -5,22 +5,24 @@ use super::observed::{ByIdentity, Observed};
 use super::ownership::Metadata;
 use super::refusals::{Refusal, RefusalReason};
 use super::step::Step;
-use super::{Input, Plan, owned};
+use super::{Input, Plan, outlives_parent, owned};
 use crate::object::ObjectRef;
 
-/// Whether [`PRUNE_ANNOTATION`](super::PRUNE_ANNOTATION) keeps children.
+/// Why children are deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PruneAnnotation {
-    Counts,
-    /// The parent is being deleted, and its plugin may wait for the end of a child.
-    Ignored,
+pub(super) enum Because {
+    /// The plugin no longer wants them. [`PRUNE_ANNOTATION`](super::PRUNE_ANNOTATION) keeps them.
+    Unwanted,
+    /// The parent is being deleted, and its plugin may wait for the end of a child, so the
+    /// annotation does not count. Those that outlive the parent stay.
+    ParentIsDeleted,
 }
 
 /// Plans to delete the owned objects for which `must_go` is true.
 pub(super) fn prune(
     input: &Input<'_>,
     observed: &ByIdentity<'_>,
-    annotation: PruneAnnotation,
+    because: Because,
     must_go: impl Fn(&Observed<'_>) -> bool,
     plan: &mut Plan,
 ) {
@@ -30,14 +32,17 @@ pub(super) fn prune(
             .iter()
             .filter(|object| must_go(object))
             .find_map(|object| owned(input, object, Metadata::read(object.json)).map(|metadata| (*object, metadata)));
-        unwanted.extend(found);
+        let stays = |(object, metadata): &(&Observed<'_>, Metadata)| {
+            because == Because::ParentIsDeleted && outlives_parent(input, object, metadata)
+        };
+        unwanted.extend(found.filter(|found| !stays(found)));
     }
     unwanted.sort_by_key(|(object, _)| (object.kind, object.key));
     for (object, metadata) in unwanted {
         let child = ObjectRef { kind: object.kind.clone(), key: object.key.clone() };
         if metadata.deletion_timestamp.is_some() {
             plan.leaving.push(child);
-        } else if annotation == PruneAnnotation::Counts && metadata.is_kept() {
+        } else if because == Because::Unwanted && metadata.is_kept() {
             plan.kept.push(child);
         } else if !input.grants.allows_kind(object.kind) {
             let message = format!("{child} is no longer wanted and cannot be deleted: {}", kind_not_granted(object.kind));

@@ -14,6 +14,7 @@ mod laws;
 mod listed;
 mod marks;
 mod model;
+mod outliving;
 mod prerequisites;
 mod strategies;
 mod values;
@@ -92,6 +93,7 @@ fn manifest() -> Manifest {
             child("v1/Namespace", Strategy::Apply, Propagation::Background),
             child("apiextensions.k8s.io/v1/CustomResourceDefinition", Strategy::Apply, Propagation::Background),
             child("example.com/v1/Gadget", Strategy::Apply, Propagation::Background),
+            ChildKind { outlives_parent: true, ..child("v1/Volume", Strategy::Apply, Propagation::Background) },
         ],
         ..Manifest::new(PLUGIN, "0.1.0", gvk("example.com/v1/Echo"))
     }
@@ -108,6 +110,7 @@ fn world() -> World {
         ("v1/Namespace", Scope::Cluster),
         ("apiextensions.k8s.io/v1/CustomResourceDefinition", Scope::Cluster),
         ("example.com/v1/Gadget", Scope::Namespaced),
+        ("v1/Volume", Scope::Namespaced),
     ];
     World {
         plugin: PLUGIN,

@@ -22,6 +22,8 @@ use crate::writes::finalizers;
 /// One parent and its children in the caches at one moment.
 pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
+    /// The same, as plans see it.
+    owner: Parent,
     /// All objects with its marks.
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
@@ -36,15 +38,18 @@ impl ObservedState {
             let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(active, &owner, kind, child));
             children.extend(owned.map(|child| (kind.clone(), child)));
         }
-        Self { parent, children: children.into(), views }
+        Self { parent, owner, children: children.into(), views }
     }
 
     /// The children that the plugin may see: where an ownerReference is possible, those that have
-    /// one. Others with the labels become children only if the plugin wants their names.
+    /// one or that the parent lists, because they outlive it. Others with the labels become children only if the plugin wants their names.
     pub(crate) fn shown_children(&self) -> impl Iterator<Item = &(GroupVersionKind, SharedObject)> {
         let parent = &self.parent;
         let is_far = |child: &Object| ownership(parent.namespace(), child.namespace()) == Ownership::Labels;
-        self.children.iter().filter(move |(_, child)| is_far(child) || child.refers_to(parent.uid()))
+        let is_listed = |kind: &GroupVersionKind, child: &Object| self.owner.children.contains(kind, &child.key());
+        self.children
+            .iter()
+            .filter(move |(kind, child)| is_far(child) || child.refers_to(parent.uid()) || is_listed(kind, child))
     }
 
     /// The parent without the host's marks, whose changes would cause needless calls.

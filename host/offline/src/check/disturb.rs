@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use gyre_core::plan::finalizer;
+use gyre_core::plan::{OUTLIVES_ANNOTATION, finalizer};
 use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
@@ -402,7 +402,8 @@ impl CheckSetup {
             left.push(format!("{parent}, with the finalizers {}", brief(finalizers)));
         }
         for (subject, object) in self.owned(simulation).await? {
-            if object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid) {
+            let stays = object.pointer("/metadata/annotations").is_some_and(|all| all.get(OUTLIVES_ANNOTATION).is_some());
+            if object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid) && !stays {
                 left.push(subject.to_string());
             }
         }

@@ -272,6 +272,7 @@ fn child_kind(raw: types::ChildKind) -> core_manifest::ChildKind {
         strategy: strategy(raw.strategy),
         strongest_strategy: raw.strongest_strategy.map(strategy),
         propagation: propagation(raw.propagation),
+        outlives_parent: raw.outlives_parent,
     }
 }
 

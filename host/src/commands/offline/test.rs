@@ -14,7 +14,7 @@ use gyre_engine::difference::unified::unified;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::time::Took;
-use gyre_offline::cases::{Case, CaseInput, EXPECTED, SETTINGS, cases_in, text};
+use gyre_offline::cases::{Case, CaseInput, EXPECTED, MOUNT, SETTINGS, cases_in, text};
 use gyre_offline::parallel;
 use gyre_offline::rendered::rendered;
 use serde_json::Value;
@@ -23,7 +23,7 @@ use crate::commands::build::{build_projects, is_project};
 use crate::config::arguments::mounts::tools::{PluginMounts, SOME_PLUGIN};
 use crate::config::arguments::mounts::{MountArguments, SettingsCheck};
 use crate::config::values::{MissingArgument, WrongArguments};
-use crate::config::{Error, Source};
+use crate::config::{Error, Source, mounted_by_case};
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
@@ -34,7 +34,8 @@ Examples:
 
 Each directory with objects in it is a case. Its expected.yaml contains the expected result; --update writes it. Its other .yaml, .yml and
 .json files contain the parents and all other objects that the plugin reads; settings.yaml contains the settings of the plugin in this case
-(--settings is for cases without it), and time.txt the simulated time (2026-01-01T00:00:00Z if there is no such file).
+(--settings is for cases without it), mount.yaml other keys of its mount, such as grants, and time.txt the simulated time
+(2026-01-01T00:00:00Z if there is no such file).
 The comparison covers everything that the host would do: the plan, the children, and the status of the parents.
 Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
 
@@ -134,12 +135,16 @@ fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bo
 }
 
 fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> anyhow::Result<Verdict> {
-    let CaseInput { objects, settings, time } = CaseInput::read(&case.folder)?;
+    let CaseInput { objects, settings, mount: keys, time } = CaseInput::read(&case.folder)?;
     let own;
-    let programs = match settings {
-        None => programs,
-        Some(settings) => {
+    let programs = match (keys, settings) {
+        (None, None) => programs,
+        (None, Some(settings)) => {
             own = with_settings(programs, mount, &settings, &objects)?;
+            &own
+        }
+        (Some(keys), settings) => {
+            own = with_keys(programs, mount, &keys, settings.as_ref(), &objects)?;
             &own
         }
     };
@@ -165,9 +170,7 @@ fn with_settings(
 ) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     mount.settings = SettingsCheck::Known;
-    let is_fitting = |program: &&Program| objects.iter().any(|(_, object)| program.reconciles(object));
-    let is_any_fitting = programs.iter().any(|program| is_fitting(&program));
-    for program in programs.iter().filter(|program| !is_any_fitting || is_fitting(program)) {
+    for program in fitting(programs, objects) {
         let name = &program.manifest().name;
         mount.set(name, settings, SETTINGS);
         mount.named.reconcilers.push(name.clone());
@@ -177,6 +180,27 @@ fn with_settings(
         Err(Error::Refused(problems)) => Err(problems.into()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The same with other keys of the mount, too.
+fn with_keys(
+    programs: &[Program],
+    mount: &MountArguments,
+    keys: &Value,
+    settings: Option<&Value>,
+    objects: &[(String, Value)],
+) -> anyhow::Result<Vec<Program>> {
+    let Value::Object(keys) = keys else { bail!("{MOUNT}: expected keys of a mount, e.g. grants: {{deleteParents: true}}") };
+    let sandbox = mount.code.sandbox()?;
+    let with_keys = |program: &Program| mounted_by_case(&sandbox, program.plugin.clone(), keys, settings, mount);
+    Ok(fitting(programs, objects).map(with_keys).collect::<Result<_, _>>()?)
+}
+
+/// The programs that reconcile an object of the case, or all if none does.
+fn fitting<'a>(programs: &'a [Program], objects: &[(String, Value)]) -> impl Iterator<Item = &'a Program> {
+    let fits = |program: &Program| objects.iter().any(|(_, object)| program.reconciles(object));
+    let is_any_fitting = programs.iter().any(fits);
+    programs.iter().filter(move |program| !is_any_fitting || fits(program))
 }
 
 fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {

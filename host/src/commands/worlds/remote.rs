@@ -120,6 +120,7 @@ impl Native for Remote {
             strategy: raw_strategy(child.strategy),
             strongest_strategy: child.strongest_strategy.map(raw_strategy),
             propagation: raw_propagation(child.propagation),
+            outlives_parent: child.outlives_parent,
         };
         let read = |read: ReadKind| types::ReadKind {
             kind: raw_kind(read.kind),

@@ -11,10 +11,10 @@ use gyre_engine::error::error_chain;
 use gyre_engine::record::format::{AnswerLine, CallLine};
 use gyre_engine::record::{CallInputs, CallRecord};
 use gyre_input::manifests;
-use gyre_offline::cases::{Case, CaseInput, EXPECTED, START, cases_in};
+use gyre_offline::cases::{Case, CaseInput, EXPECTED, MOUNT, START, cases_in};
 use gyre_offline::plan::Action;
 use gyre_offline::world::{self, Reference, Run, World};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::compare;
 use super::link::Link;
@@ -128,9 +128,12 @@ impl Session {
             pod_run_time: pods_run_for_ms.map_or(POD_RUN_TIME, Duration::from_millis),
         };
         if let Some(folder) = case {
-            let CaseInput { objects, settings, time } = CaseInput::read(&folder)?;
-            if let Some(settings) = settings {
-                plugins.iter_mut().for_each(|mount| settings.clone_into(&mut mount.settings));
+            let CaseInput { objects, settings, mount: keys, time } = CaseInput::read(&folder)?;
+            for mount in &mut plugins {
+                if let Some(settings) = &settings {
+                    settings.clone_into(&mut mount.settings);
+                }
+                mount.mount = keys_of_case(keys.as_ref())?;
             }
             all.extend(objects);
             options = world::Start { time, controllers: Controllers::Absent, ..options };
@@ -156,6 +159,21 @@ impl Session {
         let run = self.start(start)?.wait()?;
         compare::golden(&run.host_run.summary(), &case.folder.join(EXPECTED), write)
     }
+}
+
+/// The keys of the mount of a case. As in `gyre test`, nothing is granted of the parent unless the
+/// case says it.
+fn keys_of_case(keys: Option<&Value>) -> anyhow::Result<Map<String, Value>> {
+    let mut keys = match keys {
+        None => Map::new(),
+        Some(Value::Object(keys)) => keys.clone(),
+        Some(_) => bail!("{MOUNT}: expected keys of a mount"),
+    };
+    if let Some(grants) = keys.entry("grants").or_insert_with(|| json!({})).as_object_mut() {
+        grants.entry("deleteParents").or_insert(json!(false));
+        grants.entry("parentFields").or_insert(json!([]));
+    }
+    Ok(keys)
 }
 
 fn named(object: &str) -> anyhow::Result<Reference> {

@@ -5,7 +5,7 @@ package wit
 var (
 	GroupVersionKind = Record(Text, Text, Text)
 	ObjectRef        = Record(GroupVersionKind, Option(Text), Text)
-	ChildKind        = Record(GroupVersionKind, U8, Option(U8), U8)
+	ChildKind        = Record(GroupVersionKind, U8, Option(U8), U8, U8)
 	ReadKind         = Record(GroupVersionKind, Option(Text), Option(Text), U8)
 	Manifest         = Record(
 		Text, Text, Text, // name, version, description

@@ -98,6 +98,7 @@ impl Native for Script {
             // The API server is asked to replace only the kinds that are replaced anyway.
             strongest_strategy: None,
             propagation: child.propagation,
+            outlives_parent: false,
         };
         types::Manifest {
             children: CHILDREN.iter().map(child).collect(),

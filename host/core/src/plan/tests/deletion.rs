@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
-use super::laws::{children, is_in_granted_namespace, is_owned, lingering_worlds};
+use super::laws::{children, is_in_granted_namespace, is_owned, lingering_worlds, outlives_parent};
 use super::model::parsed;
 use super::*;
 use crate::response::Response;
@@ -65,7 +65,7 @@ fn must_go<'world>(world: &'world World, teardown: Option<&Response>) -> Vec<&'w
     owned
         .filter(|live| {
             let unwanted = wanted.is_some_and(|children| !may_be_wanted(world, children, live));
-            unwanted || !is_reached_by_the_garbage_collector(world, live)
+            !outlives_parent(live) && (unwanted || !is_reached_by_the_garbage_collector(world, live))
         })
         .collect()
 }
@@ -106,6 +106,20 @@ proptest! {
     }
 
     #[test]
+    fn no_child_that_outlives_its_parent_is_deleted(mut world in lingering_worlds(), teardown in teardowns(), done in any::<bool>()) {
+        let before = world.clone();
+        let teardown = teardown.map(|teardown| Response { done, ..teardown });
+        for _ in 0..3 {
+            let plan = leaving(&world, teardown.as_ref()).plan;
+            for step in plan.steps.iter().filter(|step| matches!(step, Step::Delete { .. })) {
+                let live = before.observed.iter().find(|live| Some(live.uid.as_str()) == step.uid());
+                prop_assert!(live.is_none_or(|live| !outlives_parent(live)), "{step:?}");
+            }
+            execute(&mut world, &plan);
+        }
+    }
+
+    #[test]
     fn nothing_is_created_at_the_end(world in lingering_worlds(), teardown in teardowns()) {
         let plan = leaving(&world, teardown.as_ref()).plan;
         for step in &plan.steps {
@@ -131,6 +145,7 @@ proptest! {
         mut world in lingering_worlds(),
         children in proptest::option::of(proptest::collection::vec(children(), 0..8)),
     ) {
+        world.observed.retain(|live| !outlives_parent(live));
         let DeletionPlan { plan, finalizer } = leaving(&world, Some(&teardown(false, children.clone())));
         prop_assert_ne!(finalizer, FinalizerAction::Remove);
         world.desired = children;
@@ -158,8 +173,11 @@ proptest! {
         let plan = world.plan();
         let finalizer = world.with_input(|input| needs_finalizer(input, &plan, false));
         prop_assert!(world.with_input(|input| needs_finalizer(input, &plan, true)));
+        let is_reached = |world: &World, live: &Live| {
+            is_reached_by_the_garbage_collector(world, live) && live.kind.kind != "Volume" && refers_to_parent(&parsed(live))
+        };
         let out_of_reach = |world: &World| {
-            world.observed.iter().any(|live| is_owned(world, &parsed(live)) && !is_reached_by_the_garbage_collector(world, live))
+            world.observed.iter().any(|live| is_owned(world, &parsed(live)) && !is_reached(world, live))
         };
         let before = out_of_reach(&world);
         world.execute(&plan);
@@ -171,6 +189,11 @@ proptest! {
         let creates = rest.steps.iter().any(|step| matches!(step, Step::Create { .. }));
         prop_assert!(!held || out_of_reach(&world) || creates, "{:?}", world.observed);
     }
+}
+
+fn refers_to_parent(object: &Value) -> bool {
+    let references = object["metadata"]["ownerReferences"].as_array();
+    references.into_iter().flatten().any(|reference| reference["uid"] == PARENT_UID)
 }
 
 pub(super) fn elsewhere(mut object: Value) -> Value {

@@ -26,6 +26,8 @@ fn kinds() -> impl Strategy<Value = &'static str> {
         "v1/Namespace",
         "apiextensions.k8s.io/v1/CustomResourceDefinition",
         "example.com/v1/Gadget",
+        "v1/Volume",
+        "v1/Volume",
     ])
 }
 
@@ -82,7 +84,8 @@ fn objects() -> impl Strategy<Value = Value> {
         json!({}),
     ]);
     let going = proptest::bool::weighted(0.1);
-    let digest = select(vec![json!({}), json!({DIGEST_ANNOTATION: "0"})]);
+    let outlives = json!({DIGEST_ANNOTATION: "0", OUTLIVES_ANNOTATION: "default/another"});
+    let digest = select(vec![json!({}), json!({DIGEST_ANNOTATION: "0"}), json!({DIGEST_ANNOTATION: "0"}), outlives]);
     (kinds(), select(vec!["a", "b", "c"]), namespaces(), data(), owner, labels, going, digest).prop_map(
         |(kind, name, namespace, data, owner, labels, going, digest)| {
             let kind = gvk(kind);
@@ -200,9 +203,21 @@ pub(super) fn is_owned(world: &World, object: &Value) -> bool {
         }
         None => {
             let list = &world.parent.children;
-            is_labelled(world, object) && !can_refer && (list.is_missing() || list.contains(&live.kind, &live.key))
+            let is_listed = list.contains(&live.kind, &live.key);
+            let is_claimed =
+                if can_refer { is_listed && is_marked_as_outliving(object) } else { is_listed || list.is_missing() };
+            is_labelled(world, object) && is_claimed
         }
     }
+}
+
+fn is_marked_as_outliving(object: &Value) -> bool {
+    object["metadata"]["annotations"][OUTLIVES_ANNOTATION].is_string()
+}
+
+/// Returns whether an object stays when its parent is deleted.
+pub(super) fn outlives_parent(live: &Live) -> bool {
+    live.kind.kind == "Volume" || is_marked_as_outliving(&parsed(live))
 }
 
 /// Returns whether the object becomes the parent's: by adoption, or as labelled and wanted. One of
@@ -348,7 +363,10 @@ proptest! {
             prop_assert_eq!(&metadata["name"], &json!(desired.child.key.name));
             let same_namespace = desired.child.key.namespace == world.parent.key.namespace;
             let referenced = metadata.get("ownerReferences").is_some();
-            prop_assert_eq!(referenced, same_namespace || world.parent.key.namespace.is_none(), "{:?}", step);
+            let can_refer = same_namespace || world.parent.key.namespace.is_none();
+            let outlives = metadata["annotations"][OUTLIVES_ANNOTATION] == json!(world.parent.key.to_string());
+            prop_assert_eq!(outlives, desired.child.kind.kind == "Volume");
+            prop_assert_eq!(referenced, can_refer && !outlives, "{:?}", step);
             prop_assert_eq!(metadata.get("uid").and_then(Value::as_str), match &step { Step::Apply { uid, .. } => Some(uid.as_str()), _ => None });
         }
     }

@@ -87,7 +87,9 @@ impl World {
                 }
                 self.write(desired, None, fate);
             }
-            Step::Label { uid, labels, .. } => self.label(uid, labels),
+            Step::Label { uid, labels, annotations, owner_references, .. } => {
+                self.label(uid, labels, annotations, owner_references.as_deref());
+            }
             Step::Delete { uid, .. } => self.delete(uid),
         }
         if fate == Fate::AnswerLost { StepEnd::Failed } else { StepEnd::Done }
@@ -154,10 +156,22 @@ impl World {
         self.observed.iter().position(|live| live.uid == uid)
     }
 
-    fn label(&mut self, uid: &str, labels: &BTreeMap<String, String>) {
+    fn label(
+        &mut self,
+        uid: &str,
+        labels: &BTreeMap<String, String>,
+        annotations: &BTreeMap<String, String>,
+        owner_references: Option<&[Value]>,
+    ) {
         let Some(index) = self.index_of(uid) else { return };
         let mut object = parsed(&self.observed[index]);
         merge(&mut object, &json!({"metadata": {"labels": labels}}));
+        if !annotations.is_empty() {
+            merge(&mut object, &json!({"metadata": {"annotations": annotations}}));
+        }
+        if let Some(references) = owner_references {
+            object["metadata"]["ownerReferences"] = json!(references);
+        }
         self.observed[index].json = object.to_string();
     }
 
@@ -190,6 +204,10 @@ impl World {
                 json!({"metadata": {"uid": format!("new-{}-{}", self.created, desired.child)}})
             }
         };
+        if desired.object["metadata"]["annotations"].get(OUTLIVES_ANNOTATION).is_some() {
+            // Server-side apply withdraws the reference that is no longer applied.
+            object["metadata"].as_object_mut().expect("an object").remove("ownerReferences");
+        }
         merge(&mut object, &Value::Object(desired.object.clone()));
         object["defaulted"] = json!("by the server");
         object["status"] = json!({"phase": "Active"});
