@@ -51,7 +51,8 @@ impl Failure {
         Self::Transient(message.to_string())
     }
 
-    /// Sets the time after which the call is retried: `Failure::transient(message).retry_after(delay)`.
+    /// Sets the time after which the call is retried:
+    /// `Failure::transient(message).retry_after(delay)`.
     #[doc(alias = "delay")]
     pub fn retry_after(self, delay: Duration) -> Self {
         match self {

@@ -17,6 +17,7 @@ mod existing;
 mod listed;
 mod marks;
 mod observed;
+mod outliving;
 mod ownership;
 mod prerequisites;
 mod prune;
@@ -47,6 +48,7 @@ pub use self::values::{Generation, given, not_made, plan_values};
 
 use self::desired::{DesiredSet, Target};
 use self::observed::ByIdentity;
+use self::outliving::references_removed;
 use self::ownership::{Metadata, Owner};
 use self::prerequisites::comes_first;
 use self::prune::{Because, prune};
@@ -63,8 +65,8 @@ pub const OWNER_UID_LABEL: &str = "gyre.dev/owner-uid";
 /// The annotation that keeps a child that is no longer desired, with the value `false`. Plugins and
 /// people may set it. The deletion of the parent still deletes the child.
 pub const PRUNE_ANNOTATION: &str = "gyre.dev/prune";
-/// The annotation of a child that stays when its parent is deleted, with the namespace and the name
-/// of the parent: a new parent of this name may get it back.
+/// The annotation of a child that outlives its parent, with the namespace and the name of the
+/// parent: a new parent of this name may get it back.
 pub const OUTLIVES_ANNOTATION: &str = "gyre.dev/outlives-parent";
 /// The annotation with the digest of what the plugin wanted when the object was last written.
 pub const DIGEST_ANNOTATION: &str = "gyre.dev/desired-digest";
@@ -189,6 +191,7 @@ pub enum Existing {
 /// - A child whose Namespace or CustomResourceDefinition is desired, too, is written only if that
 ///   is the parent's, or is created by an earlier step: see [`Holds`].
 /// - A child with [`PRUNE_ANNOTATION`] is not pruned.
+/// - A child of a kind that outlives the parent has no ownerReference to it after the plan.
 /// - A child is replaced only if the manifest declares the strategy `recreate` for its kind, as the
 ///   strategy of the kind or as the strongest one.
 ///
@@ -200,12 +203,15 @@ pub fn plan(input: &Input<'_>) -> Plan {
 }
 
 fn plan_with(input: &Input<'_>, because: Because) -> Plan {
-    let Some(children) = input.desired else { return Plan::default() };
+    let references = references_removed(input);
+    let Some(children) = input.desired else { return Plan { steps: references, ..Plan::default() } };
     let mut wanted = DesiredSet::new(input, children);
     wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
-    for target in &wanted.targets {
+    // What else differs follows once the reference is gone.
+    let is_free = |target: &&Target| !references.iter().any(|step| *step.child() == target.desired.child);
+    for target in wanted.targets.iter().filter(is_free) {
         match step_for(input, target, &observed) {
             ChildAction::Step(step) => plan.steps.push(*step),
             ChildAction::Wait => plan.waiting.push(gone_first(&target.desired.child)),
@@ -214,7 +220,12 @@ fn plan_with(input: &Input<'_>, because: Because) -> Plan {
     }
     // A step is held back if its Namespace or CustomResourceDefinition is not the parent's.
     Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
+    let written = plan.steps.len();
     prune(input, &observed, because, |object| !wanted.retains(object.kind, object.key), &mut plan);
+    // What is deleted may refer to the parent.
+    let is_deleted = |child: &ObjectRef| plan.steps.iter().skip(written).any(|step| step.child() == child);
+    let references: Vec<Step> = references.into_iter().filter(|step| !is_deleted(step.child())).collect();
+    plan.steps.splice(written..written, references);
     plan
 }
 
@@ -227,13 +238,13 @@ pub fn desired(input: &Input<'_>) -> Vec<Desired> {
 /// Decides about a live object that has the name of a child to create. It may be ours: the cache
 /// may be late, or its labels were removed. `unmarked` is the UID of the object that this host
 /// stored for the child, and that lost all marks in doing so. `parent_exists` returns whether a
-/// parent of the plugin has this UID, and true if that is unknown.
+/// parent of the plugin has this UID, `None` if that is unknown.
 pub fn on_existing(
     input: &Input<'_>,
     desired: &Desired,
     live: &Value,
     unmarked: Option<&str>,
-    parent_exists: impl Fn(&str) -> bool,
+    parent_exists: impl Fn(&str) -> Option<bool>,
 ) -> Existing {
     existing::decide(input, desired, live, unmarked, parent_exists)
 }
@@ -274,7 +285,7 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ch
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
         let Some(metadata) = ours_if_wanted(input, object, Metadata::of(&live)) else { continue };
         let same_version = *object.kind == target.desired.child.kind;
-        let action = step_for_existing(input, target, &metadata, object.uid, same_version.then_some(&live), accepted);
+        let action = step_for_existing(target, &metadata, object.uid, same_version.then_some(&live), accepted);
         let has_owner = matches!(metadata.owner(input, object.kind, object.key), Owner::Us);
         return if has_owner { action } else { action.adopting() };
     }
@@ -296,35 +307,17 @@ fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Met
     })
 }
 
-/// Returns whether a child gets no ownerReference to the parent, which has to list it.
-fn is_unreferenced(input: &Input<'_>, kind: &GroupVersionKind, child: &ObjectKey) -> bool {
-    !input.parent.can_refer(child) || input.grants.outlives_parent(kind)
-}
-
-/// Returns whether an object is a child to which the garbage collector does not come from the
-/// parent.
-fn is_unreferenced_child(input: &Input<'_>, object: &Observed<'_>) -> bool {
-    let is_unreferenced = is_unreferenced(input, object.kind, object.key);
-    if !is_unreferenced && !input.parent.children.contains(object.kind, object.key) {
-        return false;
-    }
-    let metadata = owned(input, object, Metadata::read(object.json));
-    metadata.is_some_and(|metadata| is_unreferenced || !metadata.refers_to(&input.parent.uid))
+/// Returns whether a child cannot have an ownerReference to the parent.
+fn cannot_refer(input: &Input<'_>, child: &ObjectKey) -> bool {
+    !input.parent.can_refer(child)
 }
 
 fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {
     owned(input, object, Metadata::read(object.json)).is_some()
 }
 
-/// Returns whether a child stays when its parent is deleted. The annotation is that of an earlier
-/// version of the plugin, which declared it.
-fn outlives_parent(input: &Input<'_>, object: &Observed<'_>, metadata: &Metadata) -> bool {
-    input.grants.outlives_parent(object.kind) || metadata.outlives_parent()
-}
-
 /// `live` is `None` if the object is known in another version only; then the digest decides.
 fn step_for_existing(
-    input: &Input<'_>,
     target: &Target,
     metadata: &Metadata,
     uid: &str,
@@ -334,15 +327,10 @@ fn step_for_existing(
     if metadata.deletion_timestamp.is_some() {
         return ChildAction::Wait;
     }
-    let Target { desired, propagation, outlives_parent } = target;
+    let Target { desired, propagation } = target;
     let is_replaced = match desired.strategy {
         Strategy::Apply => false,
         Strategy::Recreate => true,
-        // It was created by a version of the plugin of which the kind did not outlive the parent.
-        Strategy::CreateOnly if *outlives_parent && metadata.refers_to(&input.parent.uid) => {
-            let rest = live.map(|live| existing::other_references(live, &input.parent.uid));
-            return ChildAction::Step(Box::new(existing::label(input, &desired.child, uid, rest)));
-        }
         Strategy::CreateOnly => return ChildAction::Nothing,
     };
     let cause = match metadata.digest() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use gyre_engine::difference::without_bookkeeping;
 use gyre_engine::record::CallRecord;
 use serde_json::{Value, json};
 
@@ -96,9 +97,27 @@ impl HostRun {
             if let (Some(time), Some(fields)) = (self.requeues.of(&subject), status.as_object_mut()) {
                 fields.insert("again".to_owned(), Value::from(format!("in {:?}", without_latency(time))));
             }
+            if let (Some(own), Some(fields)) = (self.own_fields(&subject), status.as_object_mut()) {
+                fields.insert("fields".to_owned(), own);
+            }
             status
         };
         self.parents.iter().map(of).collect()
+    }
+
+    /// The fields of a parent that the plugin has set last, if there are some.
+    fn own_fields(&self, parent: &Subject) -> Option<Value> {
+        let is_it = |action: &&Action| action.verb == Verb::Update && action.subject == *parent && action.refusal.is_none();
+        let mut fields = without_bookkeeping(self.actions.iter().rev().find(is_it)?.object.clone());
+        let object = fields.as_object_mut()?;
+        object.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind"));
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|field, _| !matches!(field.as_str(), "name" | "namespace" | "uid"));
+            if metadata.is_empty() {
+                object.remove("metadata");
+            }
+        }
+        (!object.is_empty()).then_some(fields)
     }
 
     /// The refused requests and the Warning events.

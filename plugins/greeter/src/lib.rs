@@ -19,8 +19,8 @@
 //! - It tells more: `.condition(Condition::new("Degraded", false, "AsExpected", message))`,
 //!   `.event(Event::warning("Late", message))`.
 //! - It is called again, although nothing changes: `.requeue_after(Duration::from_secs(60))`.
-//! - It fails: `Failure::terminal(message)`, `Failure::transient(message).retry_after(delay)`, or by
-//!   `?` on any error.
+//! - It fails: `Failure::terminal(message)`, `Failure::transient(message).retry_after(delay)`, or
+//!   by `?` on any error.
 //! - It cleans up before the Greeting is removed: `.finalizes()` in the manifest, and a function
 //!   `finalize`, which returns `Plan::finalized()` in the end.
 

@@ -1,4 +1,5 @@
-//! Children in the states in which a plugin finds them, for [`Given::with_child`](super::Given::with_child).
+//! Children in the states in which a plugin finds them, for
+//! [`Given::with_child`](super::Given::with_child).
 
 use crate::k8s::{Job, JobCondition, JobStatus, Pod, PodCondition, PodPhase};
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::Manifest;
+use super::{Manifest, Strategy};
 use crate::field_path::{FieldPath, PathError};
 use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_kind};
 use crate::object::GroupVersionKind;
@@ -78,6 +78,9 @@ pub enum Violation {
         /// The strongest strategy as given.
         strongest: &'static str,
     },
+    /// Children that outlive their parent could be deleted to be replaced.
+    #[error("{0} outlives the parent, and has the strategy recreate, which deletes objects: name another one")]
+    RecreatedOutlivesParent(GroupVersionKind),
     /// A field of parents is declared that no plugin may set.
     #[error("the field {pointer:?} of parents {error}")]
     ParentField {
@@ -209,6 +212,9 @@ impl Manifest {
         for child in &self.children {
             if !seen.insert((&child.kind.group, &child.kind.kind)) {
                 problems.push(Violation::ChildTwice(child.kind.clone()));
+            }
+            if child.outlives_parent && child.strongest() == Strategy::Recreate {
+                problems.push(Violation::RecreatedOutlivesParent(child.kind.clone()));
             }
             if let Some(strongest) = child.strongest_strategy.filter(|strongest| *strongest < child.strategy) {
                 let (strategy, strongest) = (child.strategy.as_str(), strongest.as_str());

@@ -11,14 +11,15 @@
 //!
 //! Namespaces decide what the garbage collector reaches, and not the existing references:
 //! `--cascade=orphan` removes these while the parent has our finalizer, and such children must
-//! stay. Children whose kind outlives the parent stay, too, whatever the plugin wants by now.
+//! stay.
 
-use super::desired::DesiredSet;
+use super::desired::{DesiredSet, Target};
 use super::observed::{ByIdentity, Observed};
+use super::outliving::references_removed;
 use super::prerequisites::Holds;
 use super::prune::{Because, prune};
 use super::step::{Cause, Step};
-use super::{ChildAction, Input, Plan, is_unreferenced, is_unreferenced_child, names, plan_with, step_for};
+use super::{ChildAction, Input, Plan, cannot_refer, is_owned, names, plan_with, step_for};
 use crate::object::ObjectRef;
 use crate::response::Response;
 
@@ -39,8 +40,8 @@ pub fn is_released(annotation: Option<&str>) -> bool {
 /// Returns whether the parent needs the finalizer first: if the plugin finalizes, or a child that
 /// the garbage collector does not reach exists or will be written.
 pub fn needs_finalizer(input: &Input<'_>, plan: &Plan, finalizes: bool) -> bool {
-    let written = || plan.steps.iter().any(|step| is_unreferenced(input, &step.child().kind, &step.child().key));
-    let there = || input.observed.iter().any(|object| is_unreferenced_child(input, object));
+    let written = || plan.steps.iter().any(|step| cannot_refer(input, &step.child().key));
+    let there = || input.observed.iter().any(|object| cannot_refer(input, object.key) && is_owned(input, object));
     finalizes || written() || there()
 }
 
@@ -76,7 +77,7 @@ pub enum FinalizerAction {
 ///   that the plugin no longer wants.
 /// - Once the plugin is done, nothing is created. Existing children are still updated.
 /// - Other children are left to the garbage collector, unless the plugin wants them gone first.
-/// - No child of a kind that outlives the parent is deleted.
+/// - A child of a kind that outlives the parent is not deleted, and has no ownerReference to it.
 ///
 /// # Assumptions
 ///
@@ -96,11 +97,13 @@ pub fn plan_deletion(input: &Input<'_>, answer: Option<&Response>) -> DeletionPl
 fn last_steps(input: &Input<'_>) -> DeletionPlan {
     let wanted = input.desired.map(|children| DesiredSet::new(input, children));
     let observed = ByIdentity::new(input.observed);
+    let references = references_removed(input);
     let mut plan = Plan::default();
     if let Some(wanted) = &wanted {
         plan.refusals.clone_from(&wanted.refusals);
-        let stays = wanted.targets.iter().filter(|target| input.parent.can_refer(&target.desired.child.key));
-        plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
+        let stays = wanted.targets.iter().filter(|target| !cannot_refer(input, &target.desired.child.key));
+        let is_free = |target: &&Target| !references.iter().any(|step| *step.child() == target.desired.child);
+        plan.steps.extend(stays.filter(is_free).filter_map(|target| match step_for(input, target, &observed) {
             ChildAction::Step(step) => match *step {
                 Step::Apply { cause: Cause::Adopted, .. } => None,
                 step @ (Step::Apply { .. } | Step::Label { .. }) => Some(step),
@@ -113,9 +116,10 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
         // Nothing is created any more, so nothing waits for its creation.
         plan.waiting.clear();
     }
+    plan.steps.extend(references);
     let wanted_refusals = plan.refusals.len();
     let is_unwanted = |object: &Observed<'_>| wanted.as_ref().is_some_and(|wanted| !wanted.retains(object.kind, object.key));
-    let must_go = |object: &Observed<'_>| is_unreferenced_child(input, object) || is_unwanted(object);
+    let must_go = |object: &Observed<'_>| cannot_refer(input, object.key) || is_unwanted(object);
     prune(input, &observed, Because::ParentIsDeleted, must_go, &mut plan);
     let refused: Vec<&str> = plan.refusals.iter().skip(wanted_refusals).map(|refusal| refusal.message.as_str()).collect();
     let finalizer = finalizer_action(input, &plan, &refused);
@@ -134,7 +138,7 @@ fn finalizer_action(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> Finaliz
         _ => None,
     });
     // If the parent has no list, a child with a finalizer may be forged to keep the parent.
-    let is_waited_for = |child: &&ObjectRef| !(input.parent.children.is_missing() && !input.parent.can_refer(&child.key));
+    let is_waited_for = |child: &&ObjectRef| !(input.parent.children.is_missing() && cannot_refer(input, &child.key));
     let going: Vec<&ObjectRef> = deleted.chain(plan.leaving.iter().filter(is_waited_for)).collect();
     if going.is_empty() {
         return FinalizerAction::Remove;

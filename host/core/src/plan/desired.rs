@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::digest::digest_of;
 use super::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX};
+use super::outliving::outlives;
 use super::ownership::{Ownership, has_controller_reference, ownership};
 use super::refusals::{Refusal, RefusalReason};
 use super::step::Desired;
-use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, is_owned, is_unreferenced};
+use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, cannot_refer, is_owned};
 use crate::contains::{RepeatedElement, first_repeated_element};
 use crate::generated::{GENERATED_ANNOTATION, MOST_VALUES, Requests};
 use crate::grants::{Outside, Scope, WriteNamespaces};
@@ -30,7 +31,6 @@ pub(super) fn identity(kind: &GroupVersionKind, namespace: Option<&str>, name: &
 pub(super) struct Target {
     pub(super) desired: Desired,
     pub(super) propagation: Propagation,
-    pub(super) outlives_parent: bool,
 }
 
 #[derive(Default)]
@@ -108,11 +108,11 @@ impl DesiredSet {
     }
 
     fn add_to_list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
-        if !is_unreferenced(input, &child.kind, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
+        if !cannot_refer(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
             return Ok(());
         }
         let message = format!(
-            "{child} cannot be added to the list of children without an owner reference, which an annotation of the parent holds: the list would exceed {LARGEST_LIST} bytes; return fewer of these children, or split the parent"
+            "{child} cannot be added to the list of children outside of the parent's namespace, which an annotation of the parent holds: the list would exceed {LARGEST_LIST} bytes; return fewer of these children, or split the parent"
         );
         Err(Box::new(Refusal { child: Some(child.clone()), reason: RefusalReason::ChildListFull, message }))
     }
@@ -346,6 +346,12 @@ fn target(
         let message = kind_not_granted(&child.kind);
         return Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message }));
     };
+    if child_kind.outlives_parent && !outlives(input, &child.kind, &child.key) {
+        let message = format!(
+            "{child} is of a kind that outlives the parent, and so has to be in the namespace of the parent: return it there, or do not declare outlives-parent"
+        );
+        return Err(invalid(Some(child), message));
+    }
     let strategy = strategy.unwrap_or(child_kind.strategy);
     if !child_kind.allows(strategy) {
         let message = undeclared_strategy(&child, strategy, child_kind);
@@ -360,11 +366,6 @@ fn target(
         Ok(object) => object,
         Err(message) => return Err(invalid(Some(child), message)),
     };
-    let outlives_parent = child_kind.outlives_parent;
-    if outlives_parent {
-        // A part of the digest, so that objects that exist are marked, too.
-        set_metadata(&mut object, "annotations", OUTLIVES_ANNOTATION, &input.parent.key.to_string());
-    }
     let digest = digest_of(&object);
     let generated = match requests(&child, strategy, &mut object) {
         Ok(generated) => generated,
@@ -372,7 +373,7 @@ fn target(
     };
     mark(input, &child, scope, &digest, &mut object);
     let desired = Desired { child, object, digest, strategy, generated };
-    Ok(Target { desired, propagation: child_kind.propagation, outlives_parent })
+    Ok(Target { desired, propagation: child_kind.propagation })
 }
 
 /// The refusal of a replacement that the manifest does not announce: neither the deletion guard nor
@@ -485,25 +486,25 @@ fn store_string_data(child: &ObjectRef, object: &mut Map<String, Value>) -> Resu
     Ok(())
 }
 
-/// Sets a label or an annotation.
-fn set_metadata(object: &mut Map<String, Value>, field: &str, key: &str, text: &str) {
-    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
-    if let Value::Object(texts) = metadata.entry(field).or_insert_with(|| json!({})) {
-        texts.insert(key.to_owned(), json!(text));
-    }
-}
-
 fn mark(input: &Input<'_>, child: &ObjectRef, scope: Scope, digest: &str, object: &mut Map<String, Value>) {
-    set_metadata(object, "labels", PLUGIN_LABEL, input.plugin);
-    set_metadata(object, "labels", OWNER_UID_LABEL, &input.parent.uid);
-    set_metadata(object, "annotations", DIGEST_ANNOTATION, digest);
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
+    let mut set = |field: &str, key: &str, text: &str| {
+        let texts = metadata.entry(field).or_insert_with(|| json!({}));
+        if let Value::Object(texts) = texts {
+            texts.insert(key.to_owned(), json!(text));
+        }
+    };
+    set("labels", PLUGIN_LABEL, input.plugin);
+    set("labels", OWNER_UID_LABEL, &input.parent.uid);
+    set("annotations", DIGEST_ANNOTATION, digest);
+    if outlives(input, &child.kind, &child.key) {
+        return set("annotations", OUTLIVES_ANNOTATION, &input.parent.key.to_string());
+    }
     let child_namespace = match scope {
         Scope::Cluster => None,
         Scope::Namespaced => child.key.namespace.as_deref(),
     };
-    let can_refer = ownership(input.parent.key.namespace.as_deref(), child_namespace) == Ownership::Reference;
-    if can_refer && !input.grants.outlives_parent(&child.kind) {
+    if ownership(input.parent.key.namespace.as_deref(), child_namespace) == Ownership::Reference {
         let mut reference = json!({
             "apiVersion": input.parent.kind.api_version(),
             "kind": input.parent.kind.kind,

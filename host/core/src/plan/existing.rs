@@ -6,11 +6,9 @@ use super::desired::{Target, kind_not_granted};
 use super::ownership::{Metadata, Owner};
 use super::refusals::{Refusal, RefusalReason};
 use super::step::{Cause, Desired, Step};
-use super::{
-    ChildAction, Existing, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, apply, gone_first, step_for_existing,
-};
+use super::{ChildAction, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, apply, gone_first, step_for_existing};
 use crate::grants::Adoption;
-use crate::manifest::{ChildKind, Strategy};
+use crate::manifest::Strategy;
 use crate::object::ObjectRef;
 
 pub(super) fn decide(
@@ -18,7 +16,7 @@ pub(super) fn decide(
     desired: &Desired,
     live: &Value,
     unmarked: Option<&str>,
-    parent_exists: impl Fn(&str) -> bool,
+    parent_exists: impl Fn(&str) -> Option<bool>,
 ) -> Existing {
     let child = &desired.child;
     let refuse =
@@ -43,9 +41,8 @@ pub(super) fn decide(
             Existing::Step(label(input, child, uid, None))
         }
         owner @ (Owner::Us | Owner::Labelled) => {
-            let ChildKind { propagation, outlives_parent, .. } = *child_kind;
-            let target = Target { desired: desired.clone(), propagation, outlives_parent };
-            let action = step_for_existing(input, &target, &metadata, uid, Some(live), None);
+            let target = Target { desired: desired.clone(), propagation: child_kind.propagation };
+            let action = step_for_existing(&target, &metadata, uid, Some(live), None);
             match if matches!(owner, Owner::Us) { action } else { action.adopting() } {
                 ChildAction::Nothing => Existing::Nothing,
                 ChildAction::Wait => wait(),
@@ -64,9 +61,10 @@ pub(super) fn decide(
             Strategy::CreateOnly => Existing::Step(label(input, child, uid, references(desired, live))),
             Strategy::Apply | Strategy::Recreate => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
-        // Of two parents of one name, only one exists.
+        // Where that is unknown, a child that outlived a parent of this name has no other one, because
+        // names are unique.
         Owner::Labels { plugin: Some(plugin), uid: Some(owner) }
-            if plugin == input.plugin && (metadata.outlives_predecessor(input.parent) || !parent_exists(owner)) =>
+            if plugin == input.plugin && !parent_exists(owner).unwrap_or(!metadata.outlives(input.parent)) =>
         {
             match (input.grants.adoption(), desired.strategy) {
                 (Adoption::Refused, _) => refuse(
@@ -114,20 +112,10 @@ pub(super) fn decide(
     }
 }
 
-pub(super) fn label(input: &Input<'_>, child: &ObjectRef, uid: &str, owner_references: Option<Vec<Value>>) -> Step {
+fn label(input: &Input<'_>, child: &ObjectRef, uid: &str, owner_references: Option<Vec<Value>>) -> Step {
     let labels = [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)];
     let labels = labels.map(|(label, value)| (label.to_owned(), value.to_owned())).into();
-    let annotation =
-        input.grants.outlives_parent(&child.kind).then(|| (OUTLIVES_ANNOTATION.to_owned(), input.parent.key.to_string()));
-    let annotations = annotation.into_iter().collect();
-    Step::Label { child: child.clone(), uid: uid.to_owned(), labels, annotations, owner_references }
-}
-
-/// The live references to others than this owner.
-pub(super) fn other_references(live: &Value, uid: &str) -> Vec<Value> {
-    let references = live.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-    let is_other = |reference: &&Value| reference.get("uid").and_then(Value::as_str) != Some(uid);
-    references.into_iter().flatten().filter(is_other).cloned().collect()
+    Step::Label { child: child.clone(), uid: uid.to_owned(), labels, owner_references }
 }
 
 /// The live references and those of the desired object, if it has some.

@@ -84,9 +84,6 @@ impl ChildList {
 
     /// Returns whether an object is on the list.
     pub fn contains(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
-        if self.names.is_empty() {
-            return false;
-        }
         let namespaces = self.names.get(&kind_name(kind));
         let names = namespaces.and_then(|namespaces| namespaces.get(key.namespace.as_deref().unwrap_or_default()));
         names.is_some_and(|names| names.contains(&key.name))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::outliving::outlives;
 use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, PRUNE_ANNOTATION, Parent};
 use crate::object::{GroupVersionKind, ObjectKey};
 
@@ -14,8 +15,7 @@ pub enum Ownership {
     /// With an ownerReference and labels: the garbage collector deletes it with the parent.
     Reference,
     /// With labels and the parent's list, because Kubernetes allows no ownerReference. The host has
-    /// to write the list and a finalizer before it creates the child. A child that outlives the
-    /// parent is named in this way, too.
+    /// to write the list and a finalizer before it creates the child.
     Labels,
 }
 
@@ -104,12 +104,8 @@ impl Metadata {
         self.annotation(DIGEST_ANNOTATION)
     }
 
-    pub(super) fn outlives_parent(&self) -> bool {
-        self.annotation(OUTLIVES_ANNOTATION).is_some()
-    }
-
-    /// Returns whether it stayed when an earlier parent of this name was deleted.
-    pub(super) fn outlives_predecessor(&self, parent: &Parent) -> bool {
+    /// Returns whether it outlived an earlier parent of this name.
+    pub(super) fn outlives(&self, parent: &Parent) -> bool {
         self.annotation(OUTLIVES_ANNOTATION) == Some(parent.key.to_string().as_str())
     }
 
@@ -147,7 +143,7 @@ impl Metadata {
                 if same_name && can_refer { Owner::Predecessor } else { Owner::Controller(controller) }
             }
             None if is_listed() && (!can_refer || self.refers_to(&parent.uid)) => Owner::Us,
-            None if is_listed() && self.outlives_parent() && parent.children.contains(kind, key) => Owner::Us,
+            None if is_listed() && outlives(input, kind, key) => Owner::Us,
             None if is_listed() => Owner::Labelled,
             None if plugin.is_some() || uid.is_some() => Owner::Labels { plugin, uid },
             None => Owner::Nobody,

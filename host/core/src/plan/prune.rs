@@ -2,10 +2,11 @@
 
 use super::desired::{kind_not_granted, not_in_mount};
 use super::observed::{ByIdentity, Observed};
+use super::outliving::outlives;
 use super::ownership::Metadata;
 use super::refusals::{Refusal, RefusalReason};
 use super::step::Step;
-use super::{Input, Plan, outlives_parent, owned};
+use super::{Input, Plan, owned};
 use crate::object::ObjectRef;
 
 /// Why children are deleted.
@@ -26,16 +27,14 @@ pub(super) fn prune(
     must_go: impl Fn(&Observed<'_>) -> bool,
     plan: &mut Plan,
 ) {
+    let stays = |object: &Observed<'_>| because == Because::ParentIsDeleted && outlives(input, object.kind, object.key);
     let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
     for same in observed.groups() {
         let found = same
             .iter()
-            .filter(|object| must_go(object))
+            .filter(|object| must_go(object) && !stays(object))
             .find_map(|object| owned(input, object, Metadata::read(object.json)).map(|metadata| (*object, metadata)));
-        let stays = |(object, metadata): &(&Observed<'_>, Metadata)| {
-            because == Because::ParentIsDeleted && outlives_parent(input, object, metadata)
-        };
-        unwanted.extend(found.filter(|found| !stays(found)));
+        unwanted.extend(found);
     }
     unwanted.sort_by_key(|(object, _)| (object.kind, object.key));
     for (object, metadata) in unwanted {

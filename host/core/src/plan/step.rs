@@ -97,11 +97,7 @@ pub enum Step {
         uid: String,
         /// The labels.
         labels: BTreeMap<String, String>,
-        /// The annotations.
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        annotations: BTreeMap<String, String>,
-        /// All its ownerReferences, with one to the parent unless it outlives the parent; `None`
-        /// leaves them as they are.
+        /// All its ownerReferences, with one to the parent; `None` leaves them as they are.
         owner_references: Option<Vec<Value>>,
     },
     /// Delete with the UID as a precondition, then create once it is gone.

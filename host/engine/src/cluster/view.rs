@@ -70,10 +70,11 @@ impl View {
         self.informers.iter().find_map(|informer| informer.store().by_uid(uid))
     }
 
-    /// Returns whether an object with this UID may exist, here or in a namespace that is not
-    /// cached.
-    pub(crate) fn may_exist(&self, uid: &str) -> bool {
-        !self.has_all_namespaces || self.by_uid(uid).is_some()
+    /// Returns whether an object with this UID exists; `None` if it is not here, and other
+    /// namespaces are not cached.
+    pub(crate) fn exists(&self, uid: &str) -> Option<bool> {
+        let is_here = self.by_uid(uid).is_some();
+        (is_here || self.has_all_namespaces).then_some(is_here)
     }
 
     pub(crate) fn owned_by(&self, uid: &str) -> Vec<SharedObject> {

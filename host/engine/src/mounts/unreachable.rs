@@ -1,7 +1,7 @@
 //! The children of a parent that the garbage collector does not reach, read from the API server.
 
 use gyre_core::grants::Namespaces;
-use gyre_core::plan::{ChildList, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
+use gyre_core::plan::{ChildList, OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client};
 
@@ -31,7 +31,7 @@ pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject
     Ok(())
 }
 
-/// Lists the children that the garbage collector does not reach and that do not outlive their parent, where `listed` says that there may
+/// Lists the children that the garbage collector does not reach, where `listed` says that there may
 /// be some; everywhere if it is missing. Needs the host's `list` permission; a mount's service
 /// account may lack it for kinds that are not granted.
 pub(crate) async fn children<'a>(
@@ -52,14 +52,12 @@ pub(crate) async fn children<'a>(
         let kind = resource.kind();
         let is_listed = |child: &Object| listed.is_missing() || listed.contains(&kind, &child.key());
         let is_out_of_reach = |child: &Object| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
-        let stays = |child: &Object| child.annotation(OUTLIVES_ANNOTATION).is_some();
         // As in the plan, objects of other controllers are not the parent's.
         let is_its = |child: &Object| child.owner_uid() == Some(parent.uid());
         let places = listed.places(&kind, resource.scope, namespaces);
         let mut pages = MetadataPages::new(client, resource, places, Some(&selector));
         while let Some(page) = pages.next().await? {
             let children = page.into_iter().filter(|child| is_out_of_reach(child) && is_its(child) && is_listed(child));
-            let children = children.filter(|child| !stays(child));
             found.extend(children.map(|child| (resource, child)));
         }
     }

@@ -22,11 +22,11 @@ use crate::writes::finalizers;
 /// One parent and its children in the caches at one moment.
 pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
-    /// The same, as plans see it.
-    owner: Parent,
     /// All objects with its marks.
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
+    /// The kinds whose children have no ownerReference, because they outlive the parent.
+    outliving: Vec<GroupVersionKind>,
 }
 
 impl ObservedState {
@@ -38,18 +38,21 @@ impl ObservedState {
             let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(active, &owner, kind, child));
             children.extend(owned.map(|child| (kind.clone(), child)));
         }
-        Self { parent, owner, children: children.into(), views }
+        let grants = &active.program.grants;
+        let outlives = |kind: &&GroupVersionKind| parent.namespace().is_some() && grants.outlives_parent(kind);
+        let outliving = views.keys().filter(outlives).cloned().collect();
+        Self { parent, children: children.into(), views, outliving }
     }
 
-    /// The children that the plugin may see: where an ownerReference is possible, those that have
-    /// one or that the parent lists, because they outlive it. Others with the labels become children only if the plugin wants their names.
+    /// The children that the plugin may see: where an ownerReference is expected, those that have
+    /// one. Others with the labels become children only if the plugin wants their names.
     pub(crate) fn shown_children(&self) -> impl Iterator<Item = &(GroupVersionKind, SharedObject)> {
         let parent = &self.parent;
         let is_far = |child: &Object| ownership(parent.namespace(), child.namespace()) == Ownership::Labels;
-        let is_listed = |kind: &GroupVersionKind, child: &Object| self.owner.children.contains(kind, &child.key());
-        self.children
-            .iter()
-            .filter(move |(kind, child)| is_far(child) || child.refers_to(parent.uid()) || is_listed(kind, child))
+        let is_shown = move |(kind, child): &&(GroupVersionKind, SharedObject)| {
+            is_far(child) || self.outliving.contains(kind) || child.refers_to(parent.uid())
+        };
+        self.children.iter().filter(is_shown)
     }
 
     /// The parent without the host's marks, whose changes would cause needless calls.

@@ -52,6 +52,19 @@ fn check(change: impl FnOnce(&mut Manifest), expected: &[&str]) {
 }
 
 #[test]
+fn children_that_outlive_their_parent_are_not_replaced() {
+    let outliving = |strategy, strongest| {
+        move |manifest: &mut Manifest| {
+            let child = child("", "v1", "Secret");
+            manifest.children.push(ChildKind { strategy, strongest_strategy: strongest, outlives_parent: true, ..child });
+        }
+    };
+    check(outliving(Strategy::CreateOnly, Some(Strategy::Apply)), &[]);
+    check(outliving(Strategy::Recreate, None), &["Secret.v1 outlives the parent"]);
+    check(outliving(Strategy::Apply, Some(Strategy::Recreate)), &["Secret.v1 outlives the parent"]);
+}
+
+#[test]
 fn the_strongest_strategy_is_not_weaker_than_that_of_the_kind() {
     for (strategy, strongest, problems) in [
         (Strategy::Apply, Some(Strategy::Recreate), &[][..]),

@@ -526,7 +526,7 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
     let adopting = Grants::new(&manifest(), Namespaces::All).with_adoption(Adoption::Allowed);
     let decide = |world: &World, live: &Value| {
         let Some(Step::Create { desired }) = world.plan().steps.pop() else { panic!("no creation") };
-        world.with_input(|input| on_existing(input, &desired, live, None, |uid| uid != "gone"))
+        world.with_input(|input| on_existing(input, &desired, live, None, |uid| Some(uid != "gone")))
     };
     let shown = |existing: Existing| match existing {
         Existing::Step(step) => steps(&Plan { steps: vec![step], ..Plan::default() }).pop().unwrap(),
@@ -619,7 +619,7 @@ fn an_object_that_lost_all_marks_when_the_host_stored_it_is_ours() {
         (&maps, &given_away, "u", None),
     ] {
         let Some(Step::Create { desired }) = world.plan().steps.pop() else { panic!("no creation") };
-        let existing = world.with_input(|input| on_existing(input, &desired, live, Some(unmarked), |_| true));
+        let existing = world.with_input(|input| on_existing(input, &desired, live, Some(unmarked), |_| Some(true)));
         let step = match &existing {
             Existing::Step(step) => Some(step),
             _ => None,
@@ -642,7 +642,7 @@ fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     let decide = |change: &dyn Fn(&mut Value)| {
         let mut live = ours.clone();
         change(&mut live["metadata"]);
-        world.with_input(|input| on_existing(input, &desired, &live, None, |_| true))
+        world.with_input(|input| on_existing(input, &desired, &live, None, |_| Some(true)))
     };
     let is_refused = |existing: Existing| matches!(existing, Existing::Refuse(_));
     let reference = |change: &dyn Fn(&mut Value)| {

@@ -65,7 +65,7 @@ fn must_go<'world>(world: &'world World, teardown: Option<&Response>) -> Vec<&'w
     owned
         .filter(|live| {
             let unwanted = wanted.is_some_and(|children| !may_be_wanted(world, children, live));
-            !outlives_parent(live) && (unwanted || !is_reached_by_the_garbage_collector(world, live))
+            !outlives_parent(world, live) && (unwanted || !is_reached_by_the_garbage_collector(world, live))
         })
         .collect()
 }
@@ -106,16 +106,27 @@ proptest! {
     }
 
     #[test]
-    fn no_child_that_outlives_its_parent_is_deleted(mut world in lingering_worlds(), teardown in teardowns(), done in any::<bool>()) {
+    fn no_child_that_outlives_its_parent_goes_with_it(
+        mut world in lingering_worlds(),
+        teardown in teardowns(),
+        done in any::<bool>(),
+    ) {
         let before = world.clone();
         let teardown = teardown.map(|teardown| Response { done, ..teardown });
         for _ in 0..3 {
-            let plan = leaving(&world, teardown.as_ref()).plan;
-            for step in plan.steps.iter().filter(|step| matches!(step, Step::Delete { .. })) {
+            let DeletionPlan { plan, finalizer } = leaving(&world, teardown.as_ref());
+            for step in plan.steps.iter().filter(|step| matches!(step, Step::Delete { .. } | Step::Replace { .. })) {
                 let live = before.observed.iter().find(|live| Some(live.uid.as_str()) == step.uid());
-                prop_assert!(live.is_none_or(|live| !outlives_parent(live)), "{step:?}");
+                prop_assert!(live.is_none_or(|live| !outlives_parent(&before, live)), "{step:?}");
             }
             execute(&mut world, &plan);
+            // The garbage collector deletes what refers to the parent.
+            let is_left = |live: &&Live| outlives_parent(&before, live) && is_owned(&before, &parsed(live));
+            let is_free = |live: &Live| !refers_to_parent(&parsed(live)) || live.json.contains("deletionTimestamp");
+            let may_be_written = |live: &&Live| world.grants.allows_kind(&live.kind) && world.grants.allows_deletion_in(live.key.namespace.as_deref());
+            if finalizer == FinalizerAction::Remove {
+                prop_assert!(world.observed.iter().filter(is_left).filter(may_be_written).all(is_free));
+            }
         }
     }
 
@@ -145,7 +156,8 @@ proptest! {
         mut world in lingering_worlds(),
         children in proptest::option::of(proptest::collection::vec(children(), 0..8)),
     ) {
-        world.observed.retain(|live| !outlives_parent(live));
+        let before = world.clone();
+        world.observed.retain(|live| !outlives_parent(&before, live));
         let DeletionPlan { plan, finalizer } = leaving(&world, Some(&teardown(false, children.clone())));
         prop_assert_ne!(finalizer, FinalizerAction::Remove);
         world.desired = children;
@@ -173,11 +185,8 @@ proptest! {
         let plan = world.plan();
         let finalizer = world.with_input(|input| needs_finalizer(input, &plan, false));
         prop_assert!(world.with_input(|input| needs_finalizer(input, &plan, true)));
-        let is_reached = |world: &World, live: &Live| {
-            is_reached_by_the_garbage_collector(world, live) && live.kind.kind != "Volume" && refers_to_parent(&parsed(live))
-        };
         let out_of_reach = |world: &World| {
-            world.observed.iter().any(|live| is_owned(world, &parsed(live)) && !is_reached(world, live))
+            world.observed.iter().any(|live| is_owned(world, &parsed(live)) && !is_reached_by_the_garbage_collector(world, live))
         };
         let before = out_of_reach(&world);
         world.execute(&plan);

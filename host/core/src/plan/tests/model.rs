@@ -87,9 +87,7 @@ impl World {
                 }
                 self.write(desired, None, fate);
             }
-            Step::Label { uid, labels, annotations, owner_references, .. } => {
-                self.label(uid, labels, annotations, owner_references.as_deref());
-            }
+            Step::Label { uid, labels, owner_references, .. } => self.label(uid, labels, owner_references.as_deref()),
             Step::Delete { uid, .. } => self.delete(uid),
         }
         if fate == Fate::AnswerLost { StepEnd::Failed } else { StepEnd::Done }
@@ -102,7 +100,7 @@ impl World {
 
     fn on_existing(&self, desired: &Desired) -> Option<Existing> {
         let live = parsed(self.live(&desired.child)?);
-        Some(self.with_input(|input| on_existing(input, desired, &live, None, |_| true)))
+        Some(self.with_input(|input| on_existing(input, desired, &live, None, |_| Some(true))))
     }
 
     /// The steps that write, and do not only read a foreign object.
@@ -156,19 +154,10 @@ impl World {
         self.observed.iter().position(|live| live.uid == uid)
     }
 
-    fn label(
-        &mut self,
-        uid: &str,
-        labels: &BTreeMap<String, String>,
-        annotations: &BTreeMap<String, String>,
-        owner_references: Option<&[Value]>,
-    ) {
+    fn label(&mut self, uid: &str, labels: &BTreeMap<String, String>, owner_references: Option<&[Value]>) {
         let Some(index) = self.index_of(uid) else { return };
         let mut object = parsed(&self.observed[index]);
         merge(&mut object, &json!({"metadata": {"labels": labels}}));
-        if !annotations.is_empty() {
-            merge(&mut object, &json!({"metadata": {"annotations": annotations}}));
-        }
         if let Some(references) = owner_references {
             object["metadata"]["ownerReferences"] = json!(references);
         }
@@ -204,10 +193,6 @@ impl World {
                 json!({"metadata": {"uid": format!("new-{}-{}", self.created, desired.child)}})
             }
         };
-        if desired.object["metadata"]["annotations"].get(OUTLIVES_ANNOTATION).is_some() {
-            // Server-side apply withdraws the reference that is no longer applied.
-            object["metadata"].as_object_mut().expect("an object").remove("ownerReferences");
-        }
         merge(&mut object, &Value::Object(desired.object.clone()));
         object["defaulted"] = json!("by the server");
         object["status"] = json!({"phase": "Active"});

@@ -6,8 +6,14 @@ fn volume(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Volume", "metadata": {"name": name}, "spec": {"size": "1Gi"}})
 }
 
-fn reference() -> Value {
-    json!({"apiVersion": "example.com/v1", "kind": "Echo", "name": "hello", "uid": PARENT_UID, "controller": true})
+/// The child as an earlier version has created it, of which the kind did not outlive the parent.
+fn of_earlier_version(world: &World) -> Value {
+    let mut data = created(world, volume("data"));
+    let reference =
+        json!({"apiVersion": "example.com/v1", "kind": "Echo", "name": "hello", "uid": PARENT_UID, "controller": true});
+    data["metadata"]["ownerReferences"] = json!([{"uid": "another"}, reference]);
+    data["metadata"]["annotations"].as_object_mut().expect("an object").remove(OUTLIVES_ANNOTATION);
+    data
 }
 
 fn leaving(world: &World) -> DeletionPlan {
@@ -19,93 +25,79 @@ fn verbs(plan: &Plan) -> Vec<&'static str> {
 }
 
 #[test]
-fn it_refers_to_no_parent_and_the_parent_lists_it() {
-    let world = world().wants([volume("data")]);
-    let plan = world.plan();
-    let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };
-    let metadata = &desired.object["metadata"];
-    assert_eq!(
-        (metadata.get("ownerReferences"), &metadata["annotations"][OUTLIVES_ANNOTATION]),
-        (None, &json!("default/hello"))
-    );
-    let (finalizer, list) = world.with_input(|input| (needs_finalizer(input, &plan, false), child_list(input, &plan)));
-    assert_eq!((finalizer, list.to_text().as_str()), (true, r#"{"Volume":{"default":["data"]}}"#));
-}
-
-#[test]
 fn it_is_deleted_if_it_is_unwanted_but_not_with_its_parent() {
     let base = world();
-    let data = created(&base, volume("data"));
-    let world = base.sees([data]).lists_all();
+    let world = base.clone().sees([created(&base, volume("data"))]);
     assert_eq!(verbs(&world.clone().wants([volume("data")]).plan()), [""; 0]);
     assert_eq!(verbs(&world.clone().wants([]).plan()), ["delete"]);
     assert_eq!(leaving(&world), DeletionPlan { plan: Plan::default(), finalizer: FinalizerAction::Remove });
 }
 
 #[test]
-fn it_stays_if_its_kind_is_no_longer_declared_to_outlive_the_parent() {
+fn it_stays_if_its_kind_is_no_longer_declared() {
     let base = world();
-    let mut world = base.clone().sees([created(&base, volume("data"))]).lists_all();
+    let mut world = base.clone().sees([created(&base, volume("data"))]).wants([]);
     let mut manifest = manifest();
-    manifest.children.iter_mut().for_each(|child| child.outlives_parent = false);
+    manifest.children.retain(|child| child.kind.kind != "Volume");
     world.grants = world.grants.for_manifest(&manifest);
-    assert_eq!(verbs(&leaving(&world).plan), [""; 0]);
-    // An apply gives it the reference of an ordinary child.
-    assert_eq!(verbs(&world.wants([volume("data")]).plan()), ["apply"]);
+    assert_eq!((verbs(&world.plan()), verbs(&leaving(&world).plan)), (vec![], vec![]));
 }
 
 #[test]
-fn a_child_of_an_earlier_version_loses_its_reference() {
-    let base = world();
-    let mut data = created(&base, volume("data"));
-    data["metadata"]["ownerReferences"] = json!([reference()]);
-    data["metadata"]["annotations"].as_object_mut().expect("an object").remove(OUTLIVES_ANNOTATION);
-    let mut world = base.sees([data]).wants([volume("data")]);
-    assert_eq!(verbs(&leaving(&world).plan), [""; 0], "it stays also before the first plan");
-    assert_eq!(verbs(&world.plan()), ["apply"]);
-    world.execute(&world.plan());
-    assert_eq!(world.plan(), Plan::default());
-    assert!(!world.observed[0].json.contains("ownerReferences"), "{}", world.observed[0].json);
+fn a_child_of_an_earlier_version_loses_its_reference_and_no_other() {
+    for strategy in [Strategy::Apply, Strategy::CreateOnly] {
+        let base = world();
+        let mut manifest = manifest();
+        manifest.children.iter_mut().for_each(|child| child.strategy = strategy);
+        let mut world = base.clone().sees([of_earlier_version(&base)]);
+        world.grants = world.grants.for_manifest(&manifest);
+        let wanted = world.clone().wants([volume("data")]);
+        // Also while the plugin waits, and while the parent is being deleted.
+        for plan in [wanted.plan(), world.plan(), leaving(&world).plan] {
+            let [Step::Label { owner_references: Some(references), .. }] = plan.steps.as_slice() else { panic!("{plan:?}") };
+            assert_eq!(references, &[json!({"uid": "another"})]);
+        }
+        let mut after = wanted;
+        after.execute(&after.plan());
+        assert_eq!(verbs(&after.plan()), if strategy == Strategy::Apply { vec!["apply"] } else { vec![] }, "the annotation");
+        after.execute(&after.plan());
+        assert_eq!(after.plan(), Plan::default());
+    }
 }
 
 #[test]
-fn a_child_that_is_created_only_once_loses_its_reference_too() {
-    let base = world();
-    let mut manifest = manifest();
-    manifest.children.iter_mut().for_each(|child| child.strategy = Strategy::CreateOnly);
-    let mut data = created(&base, volume("data"));
-    data["metadata"]["ownerReferences"] = json!([reference(), {"uid": "another"}]);
-    let mut world = base.sees([data]).wants([volume("data")]);
-    world.grants = world.grants.for_manifest(&manifest);
-    let plan = world.plan();
-    let [Step::Label { annotations, owner_references: Some(references), .. }] = plan.steps.as_slice() else {
-        panic!("{plan:?}")
-    };
-    assert_eq!(references, &[json!({"uid": "another"})]);
-    assert_eq!(annotations.get(OUTLIVES_ANNOTATION).map(String::as_str), Some("default/hello"));
-    world.execute(&plan);
-    assert_eq!(world.plan(), Plan::default());
+fn it_is_in_the_namespace_of_its_parent() {
+    let mut far = volume("data");
+    far["metadata"]["namespace"] = json!("other");
+    let plan = world().wants([far]).plan();
+    assert_eq!(plan.steps, []);
+    assert!(plan.refusals[0].message.contains("has to be in the namespace of the parent"), "{:?}", plan.refusals);
 }
 
 #[test]
 fn a_new_parent_of_the_name_gets_it_back_if_the_mount_adopts() {
     let base = world();
     let data = created(&base, volume("data"));
-    for (adoption, expected) in [(Adoption::Refused, None), (Adoption::Allowed, Some("apply"))] {
+    let cases = [
+        (Adoption::Refused, "hello", None, None),
+        (Adoption::Allowed, "hello", None, Some("apply")),
+        (Adoption::Allowed, "hello", Some(false), Some("apply")),
+        (Adoption::Allowed, "hello", Some(true), None),
+        (Adoption::Allowed, "another", None, None),
+    ];
+    for (adoption, name, owner_exists, expected) in cases {
         let mut world = base.clone().wants([volume("data")]);
         world.parent.uid = "another-uid".to_owned();
+        world.parent.key.name = name.to_owned();
         world.grants = world.grants.with_adoption(adoption);
         let plan = world.plan();
         let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };
-        let existing = world.with_input(|input| on_existing(input, desired, &data, None, |_| true));
+        let existing = world.with_input(|input| on_existing(input, desired, &data, None, |_| owner_exists));
         let verb = match &existing {
             Existing::Step(step) => Some(step.verb()),
-            Existing::Refuse(refusal) => {
-                assert!(refusal.message.contains("a parent that no longer exists"), "{}", refusal.message);
-                None
-            }
+            Existing::Refuse(_) => None,
             other => panic!("{other:?}"),
         };
-        assert_eq!(verb, expected);
+        assert_eq!(verb, expected, "{adoption:?} {name} {owner_exists:?}");
     }
 }

@@ -94,7 +94,7 @@ impl Applier<'_> {
         };
         let (object, live) = parsed(live, child)?;
         let unmarked = self.refused.unmarked(child);
-        match plan::on_existing(input, desired, &live, unmarked, |uid| self.parents.may_exist(uid)) {
+        match plan::on_existing(input, desired, &live, unmarked, |uid| self.parents.exists(uid)) {
             Existing::Nothing => Ok(StepResult::Unseen),
             Existing::Wait(message) => Ok(StepResult::Requeue(LOOK_AGAIN_AFTER, message)),
             Existing::Refuse(refusal) => Ok(StepResult::Refused(refusal)),

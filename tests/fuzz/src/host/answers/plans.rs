@@ -294,7 +294,7 @@ fn check_existing(random: &mut Random, world: &World, children: Option<&[Child]>
         mutate::structure(random, &mut live["metadata"]);
     }
     let other_parent_exists = random.chance(0.5);
-    let decide = || world.with_input(children, |input| on_existing(input, desired, &live, None, |_| other_parent_exists));
+    let decide = || world.with_input(children, |input| on_existing(input, desired, &live, None, |_| Some(other_parent_exists)));
     let decided = decide();
     law(decided == decide(), || format!("two decisions about {live}"))?;
     law(fingerprint(&live) == fingerprint(&live.clone()), || format!("two fingerprints of {live}"))?;

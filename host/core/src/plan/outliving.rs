@@ -1,0 +1,50 @@
+//! Children that stay when their parent is deleted.
+//!
+//! No ownerReference names the parent: the garbage collector would delete them. They are owned by
+//! their labels alone, and only in the namespace of the parent.
+//!
+//! What is absent: a list on the parent. It protects children in other namespaces from people who
+//! may label objects there; who may label an object in the namespace of the parent may as well give
+//! it an ownerReference.
+
+use serde_json::Value;
+
+use super::observed::Observed;
+use super::ownership::Metadata;
+use super::step::Step;
+use super::{Input, OWNER_UID_LABEL, PLUGIN_LABEL, owned};
+use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
+
+/// Returns whether a child outlives the parent.
+pub(super) fn outlives(input: &Input<'_>, kind: &GroupVersionKind, child: &ObjectKey) -> bool {
+    let namespace = &input.parent.key.namespace;
+    namespace.is_some() && *namespace == child.namespace && input.grants.outlives_parent(kind)
+}
+
+/// The steps that take the reference to the parent from children that outlive it. They have one if
+/// an earlier version of the plugin did not declare it.
+pub(super) fn references_removed(input: &Input<'_>) -> Vec<Step> {
+    let outliving = input.observed.iter().filter(|object| outlives(input, object.kind, object.key));
+    let mut steps: Vec<Step> = outliving.filter_map(|object| without_reference(input, object)).collect();
+    steps.sort_by(|one, other| (&one.child().kind, &one.child().key).cmp(&(&other.child().kind, &other.child().key)));
+    steps.dedup_by(|one, other| one.uid() == other.uid());
+    steps
+}
+
+fn without_reference(input: &Input<'_>, object: &Observed<'_>) -> Option<Step> {
+    let metadata = owned(input, object, Metadata::read(object.json))?;
+    let is_granted = input.grants.allows_kind(object.kind) && input.grants.allows_deletion_in(object.key.namespace.as_deref());
+    if !metadata.refers_to(&input.parent.uid) || metadata.deletion_timestamp.is_some() || !is_granted {
+        return None;
+    }
+    let live: Value = serde_json::from_slice(object.json).ok()?;
+    let references = live.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let is_other = |reference: &&Value| reference.get("uid").and_then(Value::as_str) != Some(input.parent.uid.as_str());
+    let labels = [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)];
+    Some(Step::Label {
+        child: ObjectRef { kind: object.kind.clone(), key: object.key.clone() },
+        uid: object.uid.to_owned(),
+        labels: labels.map(|(label, value)| (label.to_owned(), value.to_owned())).into(),
+        owner_references: Some(references.into_iter().flatten().filter(is_other).cloned().collect()),
+    })
+}
