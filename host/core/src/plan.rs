@@ -307,6 +307,12 @@ fn ours_if_wanted(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Met
     })
 }
 
+/// Returns whether a child outlives the parent.
+fn outlives(input: &Input<'_>, kind: &GroupVersionKind, child: &ObjectKey) -> bool {
+    let namespace = &input.parent.key.namespace;
+    namespace.is_some() && *namespace == child.namespace && input.grants.outlives_parent(kind)
+}
+
 /// Returns whether a child cannot have an ownerReference to the parent.
 fn cannot_refer(input: &Input<'_>, child: &ObjectKey) -> bool {
     !input.parent.can_refer(child)

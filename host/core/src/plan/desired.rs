@@ -8,11 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::digest::digest_of;
 use super::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX};
-use super::outliving::outlives;
 use super::ownership::{Ownership, has_controller_reference, ownership};
 use super::refusals::{Refusal, RefusalReason};
 use super::step::Desired;
-use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, cannot_refer, is_owned};
+use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, cannot_refer, is_owned, outlives};
 use crate::contains::{RepeatedElement, first_repeated_element};
 use crate::generated::{GENERATED_ANNOTATION, MOST_VALUES, Requests};
 use crate::grants::{Outside, Scope, WriteNamespaces};

@@ -61,7 +61,7 @@ pub(super) fn decide(
             Strategy::CreateOnly => Existing::Step(label(input, child, uid, references(desired, live))),
             Strategy::Apply | Strategy::Recreate => Existing::Step(apply(desired, uid, Cause::Adopted)),
         },
-        // Where that is unknown, a child that outlived a parent of this name has no other one, because
+        // Where that is unknown, a child that outlived a parent of this name has no other one:
         // names are unique.
         Owner::Labels { plugin: Some(plugin), uid: Some(owner) }
             if plugin == input.plugin && !parent_exists(owner).unwrap_or(!metadata.outlives(input.parent)) =>

@@ -12,14 +12,8 @@ use serde_json::Value;
 use super::observed::Observed;
 use super::ownership::Metadata;
 use super::step::Step;
-use super::{Input, OWNER_UID_LABEL, PLUGIN_LABEL, owned};
-use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
-
-/// Returns whether a child outlives the parent.
-pub(super) fn outlives(input: &Input<'_>, kind: &GroupVersionKind, child: &ObjectKey) -> bool {
-    let namespace = &input.parent.key.namespace;
-    namespace.is_some() && *namespace == child.namespace && input.grants.outlives_parent(kind)
-}
+use super::{Input, OWNER_UID_LABEL, PLUGIN_LABEL, outlives, owned};
+use crate::object::ObjectRef;
 
 /// The steps that take the reference to the parent from children that outlive it. They have one if
 /// an earlier version of the plugin did not declare it.

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::outliving::outlives;
-use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, PRUNE_ANNOTATION, Parent};
+use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, PRUNE_ANNOTATION, Parent, outlives};
 use crate::object::{GroupVersionKind, ObjectKey};
 
 /// How a child names its owner.

@@ -2,11 +2,10 @@
 
 use super::desired::{kind_not_granted, not_in_mount};
 use super::observed::{ByIdentity, Observed};
-use super::outliving::outlives;
 use super::ownership::Metadata;
 use super::refusals::{Refusal, RefusalReason};
 use super::step::Step;
-use super::{Input, Plan, owned};
+use super::{Input, Plan, outlives, owned};
 use crate::object::ObjectRef;
 
 /// Why children are deleted.
