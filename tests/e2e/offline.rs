@@ -35,7 +35,11 @@ fn cases() -> tempfile::TempDir {
 
 #[test]
 fn shipped_plugins_do_what_their_cases_expect() {
-    let with_grants = [(gyre_artifacts::RELOADER, "reloader"), (gyre_artifacts::REPLICATOR, "replicator")];
+    let with_grants = [
+        (gyre_artifacts::CLEANER, "cleaner"),
+        (gyre_artifacts::RELOADER, "reloader"),
+        (gyre_artifacts::REPLICATOR, "replicator"),
+    ];
     for (plugin, name) in SHIPPED.into_iter().chain(with_grants) {
         let (code, said) = gyre(&["test", plugin, text(&folder(name).join("cases"))]);
         assert_eq!(code, Some(0), "{name}: {said}");

@@ -222,9 +222,7 @@ fn plan_with(input: &Input<'_>, because: Because) -> Plan {
     Holds::known(input, children, &observed, &plan.steps).take_from(&mut plan);
     let written = plan.steps.len();
     prune(input, &observed, because, |object| !wanted.retains(object.kind, object.key), &mut plan);
-    // What is deleted may refer to the parent.
-    let is_deleted = |child: &ObjectRef| plan.steps.iter().skip(written).any(|step| step.child() == child);
-    let references: Vec<Step> = references.into_iter().filter(|step| !is_deleted(step.child())).collect();
+    // Also of those that are deleted, because the deletion may be held up.
     plan.steps.splice(written..written, references);
     plan
 }

@@ -22,14 +22,31 @@ pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, m
 /// Words that other programs write before a command: `helm show values`, `kubectl get pods`.
 const GROUPS: [&str; 5] = ["generate", "gen", "get", "helm", "chart"];
 
-/// Removes such a word: `gyre generate crds echo.wasm` is `gyre crds echo.wasm`.
-pub(super) fn without_group(mut words: Vec<OsString>, all: &Command) -> Vec<OsString> {
-    let is_group = |word: &OsString| GROUPS.iter().any(|group| word == group);
+/// Returns the command line as it is written here, from what users of other programs write:
+///
+/// - `gyre generate crds echo.wasm` is `gyre crds echo.wasm`;
+/// - `gyre run echo.wasm -f echo.yaml --dry-run` is `gyre render echo.wasm -f echo.yaml`. With a
+///   plugin, `gyre run` takes no file.
+pub(super) fn as_written_here(mut words: Vec<OsString>, all: &Command) -> Vec<OsString> {
     let is_command = |word: &OsString| all.find_subcommand(word).is_some();
-    if words.get(1).is_some_and(is_group) && words.get(2).is_some_and(is_command) {
+    if words.get(1).is_some_and(|word| GROUPS.iter().any(|group| word == group)) && words.get(2).is_some_and(is_command) {
         words.remove(1);
     }
+    if is_preview(&words) && all.find_subcommand("render").is_some() {
+        words.retain(|word| word != DRY_RUN);
+        if let Some(command) = words.get_mut(1) {
+            *command = "render".into();
+        }
+    }
     words
+}
+
+const DRY_RUN: &str = "--dry-run";
+
+fn is_preview(words: &[OsString]) -> bool {
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    let has_plugin = || words.iter().any(|word| Path::new(word).extension().is_some_and(|extension| extension == "wasm"));
+    words.get(1).is_some_and(|word| word == "run") && has(DRY_RUN) && (has("-f") || has("--file")) && has_plugin()
 }
 
 /// Adds a tip to an error: the present or the similar name of what is unknown, or the environment

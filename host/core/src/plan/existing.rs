@@ -6,7 +6,10 @@ use super::desired::{Target, kind_not_granted};
 use super::ownership::{Metadata, Owner};
 use super::refusals::{Refusal, RefusalReason};
 use super::step::{Cause, Desired, Step};
-use super::{ChildAction, Existing, Input, OWNER_UID_LABEL, PLUGIN_LABEL, apply, gone_first, step_for_existing};
+use super::{
+    ChildAction, Existing, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, apply, gone_first, outlives,
+    step_for_existing,
+};
 use crate::grants::Adoption;
 use crate::manifest::Strategy;
 use crate::object::ObjectRef;
@@ -112,10 +115,13 @@ pub(super) fn decide(
     }
 }
 
-fn label(input: &Input<'_>, child: &ObjectRef, uid: &str, owner_references: Option<Vec<Value>>) -> Step {
+pub(super) fn label(input: &Input<'_>, child: &ObjectRef, uid: &str, owner_references: Option<Vec<Value>>) -> Step {
     let labels = [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)];
     let labels = labels.map(|(label, value)| (label.to_owned(), value.to_owned())).into();
-    Step::Label { child: child.clone(), uid: uid.to_owned(), labels, owner_references }
+    let annotation =
+        outlives(input, &child.kind, &child.key).then(|| (OUTLIVES_ANNOTATION.to_owned(), input.parent.key.to_string()));
+    let annotations = annotation.into_iter().collect();
+    Step::Label { child: child.clone(), uid: uid.to_owned(), labels, annotations, owner_references }
 }
 
 /// The live references and those of the desired object, if it has some.

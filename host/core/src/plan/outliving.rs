@@ -1,7 +1,8 @@
 //! Children that stay when their parent is deleted.
 //!
 //! No ownerReference names the parent: the garbage collector would delete them. They are owned by
-//! their labels alone, and only in the namespace of the parent.
+//! their labels and an annotation that names the parent, and only in its namespace. Controllers
+//! copy labels, so labels alone are not enough.
 //!
 //! What is absent: a list on the parent. It protects children in other namespaces from people who
 //! may label objects there; who may label an object in the namespace of the parent may as well give
@@ -9,10 +10,11 @@
 
 use serde_json::Value;
 
+use super::existing::label;
 use super::observed::Observed;
 use super::ownership::Metadata;
 use super::step::Step;
-use super::{Input, OWNER_UID_LABEL, PLUGIN_LABEL, outlives, owned};
+use super::{Input, outlives, owned};
 use crate::object::ObjectRef;
 
 /// The steps that take the reference to the parent from children that outlive it. They have one if
@@ -34,11 +36,7 @@ fn without_reference(input: &Input<'_>, object: &Observed<'_>) -> Option<Step> {
     let live: Value = serde_json::from_slice(object.json).ok()?;
     let references = live.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let is_other = |reference: &&Value| reference.get("uid").and_then(Value::as_str) != Some(input.parent.uid.as_str());
-    let labels = [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)];
-    Some(Step::Label {
-        child: ObjectRef { kind: object.kind.clone(), key: object.key.clone() },
-        uid: object.uid.to_owned(),
-        labels: labels.map(|(label, value)| (label.to_owned(), value.to_owned())).into(),
-        owner_references: Some(references.into_iter().flatten().filter(is_other).cloned().collect()),
-    })
+    let child = ObjectRef { kind: object.kind.clone(), key: object.key.clone() };
+    let others = references.into_iter().flatten().filter(is_other).cloned().collect();
+    Some(label(input, &child, object.uid, Some(others)))
 }

@@ -103,7 +103,7 @@ impl Metadata {
         self.annotation(DIGEST_ANNOTATION)
     }
 
-    /// Returns whether it outlived an earlier parent of this name.
+    /// Returns whether it outlives a parent of this name, or has outlived an earlier one.
     pub(super) fn outlives(&self, parent: &Parent) -> bool {
         self.annotation(OUTLIVES_ANNOTATION) == Some(parent.key.to_string().as_str())
     }
@@ -142,7 +142,7 @@ impl Metadata {
                 if same_name && can_refer { Owner::Predecessor } else { Owner::Controller(controller) }
             }
             None if is_listed() && (!can_refer || self.refers_to(&parent.uid)) => Owner::Us,
-            None if is_listed() && outlives(input, kind, key) => Owner::Us,
+            None if is_listed() && outlives(input, kind, key) && self.outlives(parent) => Owner::Us,
             None if is_listed() => Owner::Labelled,
             None if plugin.is_some() || uid.is_some() => Owner::Labels { plugin, uid },
             None => Owner::Nobody,

@@ -97,7 +97,11 @@ pub enum Step {
         uid: String,
         /// The labels.
         labels: BTreeMap<String, String>,
-        /// All its ownerReferences, with one to the parent; `None` leaves them as they are.
+        /// The annotations.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        annotations: BTreeMap<String, String>,
+        /// All its ownerReferences; `None` leaves them as they are. One to the parent is among
+        /// them, unless the child outlives it.
         owner_references: Option<Vec<Value>>,
     },
     /// Delete with the UID as a precondition, then create once it is gone.

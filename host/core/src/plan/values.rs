@@ -60,7 +60,8 @@ pub fn plan_values(input: &Input<'_>, plan: &mut Plan, generation: &Generation<'
         let child = &desired.child;
         let known = observed.find(child).find(|object| *object.kind == child.kind);
         // For a child that the plan holds back or refuses, it is decided when the child is written.
-        let step = plan.steps.iter().position(|step| step.child() == child);
+        let is_its = |step: &Step| step.child() == child && !matches!(step, Step::Label { .. });
+        let step = plan.steps.iter().position(is_its);
         let exists = match step.and_then(|step| plan.steps.get(step)) {
             Some(Step::Create { .. }) => None,
             Some(_) => known,
@@ -73,7 +74,7 @@ pub fn plan_values(input: &Input<'_>, plan: &mut Plan, generation: &Generation<'
         let live = exists.and_then(|object| serde_json::from_slice::<Value>(object.json).ok());
         let decision = generation.decide(&desired, &live.as_ref().map(Live::of).unwrap_or_default());
         if let Some((key, why)) = decision.impossible() {
-            plan.steps.retain(|step| step.child() != child);
+            plan.steps.retain(|step| !is_its(step));
             plan.refusals.push(not_made(&desired, key, why));
             continue;
         }

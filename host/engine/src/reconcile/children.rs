@@ -32,7 +32,7 @@ impl Run<'_> {
     ) -> Result<Parent, Problem> {
         let (plan, parent) = self.claim_children(plan, plan_inputs, list, is_needed).await?;
         let now = self.context.services.queue.now();
-        if self.will_create(&plan, now) {
+        if self.will_create(&plan, now) || self.deletes_what_outlives(&plan) {
             self.check_that_parent_lives().await?;
         }
         self.execute(plan, plan_inputs, &parent, now, issuers).await;
@@ -44,6 +44,12 @@ impl Run<'_> {
         let inputs = InputObjects::new(&self.observed.views, self.observed.shown_parent(self.active));
         let mut creations = plan.steps.iter().filter(|step| matches!(step, Step::Create { .. }));
         creations.any(|step| inputs.held(step, &self.state.refused, now).is_none())
+    }
+
+    /// Returns whether it deletes a child that would stay if the parent were deleted meanwhile.
+    fn deletes_what_outlives(&self, plan: &Plan) -> bool {
+        let grants = &self.active.program.grants;
+        plan.steps.iter().any(|step| matches!(step, Step::Delete { child, .. } if grants.outlives_parent(&child.kind)))
     }
 
     /// Records on the parent the children that no ownerReference can name, and returns the rest of

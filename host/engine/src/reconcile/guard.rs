@@ -10,6 +10,7 @@ use gyre_core::plan::{Plan, Refusal, RefusalReason, Step};
 use jiff::Timestamp;
 
 use super::Run;
+use crate::cluster::object::Object;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -59,9 +60,11 @@ impl Run<'_> {
             has_backlog: guard.is_first_pass() && self.has_backlog(),
             now: services.queue.now(),
         };
+        // What has outlived its parent has the labels of a child.
+        let has_parent = |child: &Object| child.owner_uid().is_some_and(|uid| active.parents.by_uid(uid).is_some());
         let count = |kind: &GroupVersionKind| {
             let view = self.observed.views.get(kind);
-            view.map_or(0, |view| view.list(None).iter().filter(|child| active.is_ours(child)).count())
+            view.map_or(0, |view| view.list(None).iter().filter(|child| active.is_ours(child) && has_parent(child)).count())
         };
         guard.decide(&self.observed.parent.key(), unwanted, &circumstances, count)
     }

@@ -7,8 +7,8 @@ use gyre_core::generated::{DigestKey, Issuers};
 use gyre_core::grants::Scope;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{
-    self, AcceptedForm, ChildList, DeletionPlan, Generation, Input, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan,
-    ownership, plan_values,
+    self, AcceptedForm, ChildList, DeletionPlan, Generation, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, Observed, Ownership,
+    Parent, Plan, ownership, plan_values,
 };
 use gyre_core::response::{Child, Response};
 use gyre_values::Inspector;
@@ -50,9 +50,14 @@ impl ObservedState {
         let parent = &self.parent;
         let is_far = |child: &Object| ownership(parent.namespace(), child.namespace()) == Ownership::Labels;
         let is_shown = move |(kind, child): &&(GroupVersionKind, SharedObject)| {
-            is_far(child) || self.outliving.contains(kind) || child.refers_to(parent.uid())
+            is_far(child) || child.refers_to(parent.uid()) || self.outlives(kind, child)
         };
         self.children.iter().filter(is_shown)
+    }
+
+    fn outlives(&self, kind: &GroupVersionKind, child: &Object) -> bool {
+        let says_so = || child.annotation(OUTLIVES_ANNOTATION) == Some(self.parent.key().to_string());
+        self.outliving.contains(kind) && says_so()
     }
 
     /// The parent without the host's marks, whose changes would cause needless calls.

@@ -139,11 +139,11 @@ impl Applier<'_> {
                 debug!(child = %desired.child, ?cause, "applying");
                 self.apply(desired, uid, known).await
             }
-            Step::Label { child, labels, owner_references, .. } => {
+            Step::Label { child, labels, annotations, owner_references, .. } => {
                 info!(%child, "labelling an existing child");
                 let references = owner_references.as_deref();
                 let known = known.ok_or_else(|| Problem::new(ProblemKind::Stale, format!("{child} is gone")))?;
-                self.label(child, known, labels, references).await
+                self.label(child, known, labels, annotations, references).await
             }
             Step::Replace { desired, uid, propagation, confirm, cause } => {
                 if *confirm == Confirm::ByDryRun {
@@ -241,14 +241,18 @@ impl Applier<'_> {
         child: &ObjectRef,
         known: &Object,
         labels: &BTreeMap<String, String>,
+        annotations: &BTreeMap<String, String>,
         owner_references: Option<&[Value]>,
     ) -> Result<StepResult, Problem> {
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         let version = known.resource_version().to_string();
         let mut patch = json!({ "metadata": { "uid": known.uid(), "resourceVersion": version, "labels": labels } });
-        if let (Some(references), Some(Value::Object(metadata))) = (owner_references, patch.get_mut("metadata")) {
-            metadata.insert("ownerReferences".to_owned(), json!(references));
+        if let Some(Value::Object(metadata)) = patch.get_mut("metadata") {
+            let annotations = (!annotations.is_empty()).then(|| json!(annotations));
+            metadata.extend(annotations.map(|annotations| ("annotations".to_owned(), annotations)));
+            let references = owner_references.map(|references| json!(references));
+            metadata.extend(references.map(|references| ("ownerReferences".to_owned(), references)));
         }
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, "label");

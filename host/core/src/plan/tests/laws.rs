@@ -84,7 +84,8 @@ fn objects() -> impl Strategy<Value = Value> {
         json!({}),
     ]);
     let going = proptest::bool::weighted(0.1);
-    let digest = select(vec![json!({}), json!({DIGEST_ANNOTATION: "0"})]);
+    let outlives = json!({DIGEST_ANNOTATION: "0", OUTLIVES_ANNOTATION: "default/hello"});
+    let digest = select(vec![json!({}), json!({DIGEST_ANNOTATION: "0"}), outlives]);
     (kinds(), select(vec!["a", "b", "c"]), namespaces(), data(), owner, labels, going, digest).prop_map(
         |(kind, name, namespace, data, owner, labels, going, digest)| {
             let kind = gvk(kind);
@@ -203,9 +204,14 @@ pub(super) fn is_owned(world: &World, object: &Value) -> bool {
         None => {
             let list = &world.parent.children;
             let is_listed = list.is_missing() || list.contains(&live.kind, &live.key);
-            is_labelled(world, object) && if can_refer { outlives_parent(world, &live) } else { is_listed }
+            is_labelled(world, object)
+                && if can_refer { outlives_parent(world, &live) && is_marked(world, object) } else { is_listed }
         }
     }
+}
+
+fn is_marked(world: &World, object: &Value) -> bool {
+    object["metadata"]["annotations"][OUTLIVES_ANNOTATION] == world.parent.key.to_string()
 }
 
 /// Returns whether a step takes a reference from a child that outlives the parent.

@@ -87,7 +87,9 @@ impl World {
                 }
                 self.write(desired, None, fate);
             }
-            Step::Label { uid, labels, owner_references, .. } => self.label(uid, labels, owner_references.as_deref()),
+            Step::Label { uid, labels, annotations, owner_references, .. } => {
+                self.label(uid, &json!({"labels": labels, "annotations": annotations}), owner_references.as_deref());
+            }
             Step::Delete { uid, .. } => self.delete(uid),
         }
         if fate == Fate::AnswerLost { StepEnd::Failed } else { StepEnd::Done }
@@ -154,10 +156,10 @@ impl World {
         self.observed.iter().position(|live| live.uid == uid)
     }
 
-    fn label(&mut self, uid: &str, labels: &BTreeMap<String, String>, owner_references: Option<&[Value]>) {
+    fn label(&mut self, uid: &str, metadata: &Value, owner_references: Option<&[Value]>) {
         let Some(index) = self.index_of(uid) else { return };
         let mut object = parsed(&self.observed[index]);
-        merge(&mut object, &json!({"metadata": {"labels": labels}}));
+        merge(&mut object, &json!({"metadata": metadata}));
         if let Some(references) = owner_references {
             object["metadata"]["ownerReferences"] = json!(references);
         }

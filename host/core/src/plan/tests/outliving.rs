@@ -54,15 +54,27 @@ fn a_child_of_an_earlier_version_loses_its_reference_and_no_other() {
         let wanted = world.clone().wants([volume("data")]);
         // Also while the plugin waits, and while the parent is being deleted.
         for plan in [wanted.plan(), world.plan(), leaving(&world).plan] {
-            let [Step::Label { owner_references: Some(references), .. }] = plan.steps.as_slice() else { panic!("{plan:?}") };
+            let [Step::Label { annotations, owner_references: Some(references), .. }] = plan.steps.as_slice() else {
+                panic!("{plan:?}")
+            };
             assert_eq!(references, &[json!({"uid": "another"})]);
+            assert_eq!(annotations.get(OUTLIVES_ANNOTATION).map(String::as_str), Some("default/hello"));
         }
+        // An unwanted one, too, because its deletion may be held up.
+        assert_eq!(verbs(&world.clone().wants([]).plan()), ["label", "delete"]);
         let mut after = wanted;
-        after.execute(&after.plan());
-        assert_eq!(verbs(&after.plan()), if strategy == Strategy::Apply { vec!["apply"] } else { vec![] }, "the annotation");
         after.execute(&after.plan());
         assert_eq!(after.plan(), Plan::default());
     }
+}
+
+/// Controllers copy labels to objects of theirs.
+#[test]
+fn an_object_with_the_labels_alone_is_not_deleted() {
+    let base = world();
+    let mut data = created(&base, volume("data"));
+    data["metadata"]["annotations"].as_object_mut().expect("an object").remove(OUTLIVES_ANNOTATION);
+    assert_eq!(base.sees([data]).wants([]).plan(), Plan::default());
 }
 
 #[test]

@@ -201,8 +201,13 @@ fn the_end_of_a_step_decides_whether_its_namespace_is_ours() {
     let create = Step::Create { desired: desired.clone() };
     let apply = Step::Apply { desired: desired.clone(), uid: "u".to_owned(), cause: Cause::DesiredChanged };
     let adopt = Step::Apply { desired: desired.clone(), uid: "u".to_owned(), cause: Cause::Adopted };
-    let label =
-        Step::Label { child: desired.child.clone(), uid: "u".to_owned(), labels: BTreeMap::new(), owner_references: None };
+    let label = Step::Label {
+        child: desired.child.clone(),
+        uid: "u".to_owned(),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        owner_references: None,
+    };
     let replace = Step::Replace {
         desired,
         uid: "u".to_owned(),
