@@ -241,7 +241,7 @@ struct CrdsArguments {
 /// Runs a command, from arguments that begin with the program's name. Returns 0 for success, 1 for
 /// failure, 2 for invalid arguments.
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
-    let words = arguments::as_written_here(arguments.into_iter().map(Into::into).collect(), &commands());
+    let words = arguments::as_written_here(arguments.into_iter().map(Into::into).collect(), commands);
     let command = match parse(words.clone()) {
         Ok(Gyre { command }) => command,
         Err(error) => {

@@ -327,7 +327,7 @@ impl Grants {
 
     /// Returns whether objects of this kind stay when their parent is deleted, in any version.
     pub fn outlives_parent(&self, kind: &GroupVersionKind) -> bool {
-        self.children.iter().any(|child| child.kind.is_same(kind) && child.outlives_parent)
+        self.children.iter().any(|child| child.outlives_parent && child.kind.is_same(kind))
     }
 
     /// Returns how objects of this kind are deleted, in any version: by default in the background.

@@ -55,13 +55,8 @@ pub struct ChildKind {
     /// How its objects are deleted.
     pub propagation: Propagation,
     /// Whether its objects stay when their parent is deleted.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outlives_parent: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl ChildKind {

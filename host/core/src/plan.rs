@@ -48,7 +48,7 @@ pub use self::values::{Generation, given, not_made, plan_values};
 
 use self::desired::{DesiredSet, Target};
 use self::observed::ByIdentity;
-use self::outliving::references_removed;
+use self::outliving::{references_removed, without_steps};
 use self::ownership::{Metadata, Owner};
 use self::prerequisites::comes_first;
 use self::prune::{Because, prune};
@@ -209,9 +209,7 @@ fn plan_with(input: &Input<'_>, because: Because) -> Plan {
     wanted.targets.sort_by_key(|target| !comes_first(&target.desired.child.kind));
     let observed = ByIdentity::new(input.observed);
     let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
-    // What else differs follows once the reference is gone.
-    let is_free = |target: &&Target| !references.iter().any(|step| *step.child() == target.desired.child);
-    for target in wanted.targets.iter().filter(is_free) {
+    for target in without_steps(&wanted.targets, &references) {
         match step_for(input, target, &observed) {
             ChildAction::Step(step) => plan.steps.push(*step),
             ChildAction::Wait => plan.waiting.push(gone_first(&target.desired.child)),

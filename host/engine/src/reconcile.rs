@@ -133,7 +133,7 @@ impl Run<'_> {
     }
 
     fn seen(&self) -> Seen<'_> {
-        let ObservedState { parent, children, views, .. } = &self.observed;
+        let ObservedState { parent, children, views } = &self.observed;
         Seen { surroundings: fingerprint(&(self.active.id, views.keys().collect::<Vec<_>>())), parent, children }
     }
 

@@ -4,12 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use gyre_engine::error::error_chain;
 use gyre_input::document::yaml_problem;
 use gyre_input::manifests;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The time at which cases, experiments and tests start by default: 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -76,7 +76,7 @@ pub struct CaseInput {
     /// The settings of the plugin, or `None` for those of the mount.
     pub settings: Option<Value>,
     /// The keys of the mount, such as its grants, or `None` for those of the flags.
-    pub mount: Option<Value>,
+    pub mount: Option<Map<String, Value>>,
     /// The simulated time.
     pub time: Timestamp,
 }
@@ -98,7 +98,12 @@ impl CaseInput {
             let value = text(folder, name)?.map(|text| serde_saphyr::from_str(&text));
             Ok(value.transpose().map_err(|error| yaml_problem(name, &error))?)
         };
-        let (settings, mount) = (yaml(SETTINGS)?, yaml(MOUNT)?);
+        let settings = yaml(SETTINGS)?;
+        let mount = match yaml(MOUNT)? {
+            None => None,
+            Some(Value::Object(keys)) => Some(keys),
+            Some(_) => bail!("{MOUNT}: expected keys of a mount, e.g. grants: {{deleteParents: true}}"),
+        };
         let mut files = manifests::manifests_in(folder)?;
         files.retain(|path| path.is_file() && contains_objects(path));
         Ok(Self { objects: manifests::read(&files)?, settings, mount, time })

@@ -27,12 +27,12 @@ const GROUPS: [&str; 5] = ["generate", "gen", "get", "helm", "chart"];
 /// - `gyre generate crds echo.wasm` is `gyre crds echo.wasm`;
 /// - `gyre run echo.wasm -f echo.yaml --dry-run` is `gyre render echo.wasm -f echo.yaml`. With a
 ///   plugin, `gyre run` takes no file.
-pub(super) fn as_written_here(mut words: Vec<OsString>, all: &Command) -> Vec<OsString> {
-    let is_command = |word: &OsString| all.find_subcommand(word).is_some();
+pub(super) fn as_written_here(mut words: Vec<OsString>, all: impl Fn() -> Command) -> Vec<OsString> {
+    let is_command = |word: &OsString| all().find_subcommand(word).is_some();
     if words.get(1).is_some_and(|word| GROUPS.iter().any(|group| word == group)) && words.get(2).is_some_and(is_command) {
         words.remove(1);
     }
-    if is_preview(&words) && all.find_subcommand("render").is_some() {
+    if is_preview(&words) && is_command(&"render".into()) {
         words.retain(|word| word != DRY_RUN);
         if let Some(command) = words.get_mut(1) {
             *command = "render".into();

@@ -206,7 +206,7 @@ fn a_variable_is_named_after_its_flag() {
 
 /// The error of a command line, with its tips, or `None` if it parses.
 fn error_of(line: &str) -> Option<String> {
-    let words = super::arguments::as_written_here(line.split(' ').map(OsString::from).collect(), &super::commands());
+    let words = super::arguments::as_written_here(line.split(' ').map(OsString::from).collect(), super::commands);
     let error = super::commands().try_get_matches_from(&words).err()?;
     let is_incomplete = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::DisplayVersion);
     (!is_incomplete).then(|| super::arguments::explained(error, &words, super::commands()).to_string())

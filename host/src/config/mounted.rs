@@ -17,6 +17,8 @@ use super::read;
 use super::spec::{MountPolicy, MountSpec, SettingsFrom};
 use crate::plugins::files::Files;
 
+const PLUGIN: &str = "plugin";
+
 /// Returns the program of a plugin, with the keys of an entry of `mounts` and with settings; null
 /// are none. By default, deletions are not guarded, and those of parents are granted: a test of a
 /// plugin is about its answers.
@@ -55,17 +57,15 @@ pub(crate) fn mounted_by_case(
     flags: &MountArguments,
 ) -> Result<Program, Problems> {
     let mut problems = Problems::default();
-    let mut entry = keys.clone();
-    if entry.insert("plugin".to_owned(), Value::from(plugin.manifest().name.as_str())).is_some() {
+    if keys.contains_key(PLUGIN) {
         problems.add(
             Place::whole(&MOUNT.into()),
             "it names a plugin",
             "remove the key plugin: the plugin is that of the command",
         );
     }
-    let document = parse(MOUNT, &json!({ "mounts": [entry] }), &mut problems);
     let overrides = |policy: &mut MountPolicy| flags.override_policy(policy);
-    let spec = document.and_then(|document| read::read(document, Path::new(""), overrides, &mut problems).mounts.pop());
+    let spec = with_keys(MOUNT, &plugin, keys, overrides, &mut problems);
     let by_flag = flags.configuration(&mut problems).settings;
     let program = spec.and_then(|mut spec| {
         if let Some(settings) = settings {
@@ -100,10 +100,21 @@ fn spec(plugin: &Plugin, keys: &Map<String, Value>, problems: &mut Problems) -> 
         unguarded(&mut policy);
         return Some(MountSpec::of(PathBuf::from(name), Part::flag("the mount"), policy));
     }
+    with_keys("the mount", plugin, keys, unguarded, problems)
+}
+
+/// Reads the keys of an entry of `mounts`. `source` names them in problems.
+fn with_keys(
+    source: &str,
+    plugin: &Plugin,
+    keys: &Map<String, Value>,
+    overrides: impl Fn(&mut MountPolicy),
+    problems: &mut Problems,
+) -> Option<MountSpec> {
     let mut entry = keys.clone();
-    entry.insert("plugin".to_owned(), Value::from(name.as_str()));
-    let document = parse("the mount", &json!({ "mounts": [entry] }), problems)?;
-    read::read(document, Path::new(""), unguarded, problems).mounts.pop()
+    entry.insert(PLUGIN.to_owned(), Value::from(plugin.manifest().name.as_str()));
+    let document = parse(source, &json!({ "mounts": [entry] }), problems)?;
+    read::read(document, Path::new(""), overrides, problems).mounts.pop()
 }
 
 fn parse(source: &str, value: &Value, problems: &mut Problems) -> Option<Part> {

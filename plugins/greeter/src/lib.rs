@@ -4,7 +4,7 @@
 //! Greeting or its ConfigMap. It returns what should exist; the host compares, applies, prunes and
 //! retries.
 //!
-//! What a reconciler often does next:
+//! Common next steps:
 //!
 //! - It makes objects of other kinds: `Job::new(name).with_container(container)`, where the
 //!   container is `Container::new("main", "busybox").with_env([("COLOR", "blue")])`. Methods read

@@ -1,9 +1,9 @@
 //! The answers of the plugin for different parents.
 //!
-//! What a test says beside the parent: objects that exist, `.with(Secret::new("token"))`; children,
-//! `.with_child(Job::new("backup").complete())`; the time, `.at("2026-01-01T00:00:00Z")`;
-//! and `.settings(…)`. What it asserts: `.waits(reason)`, `.has_event(reason)`,
-//! `.deletes::<Job>("old")`, `.status()["field"]`.
+//! Besides the parent, a test can add objects, `.with(Secret::new("token"))`, and children,
+//! `.with_child(Job::new("backup").complete())`. It can set the time,
+//! `.at("2026-01-01T00:00:00Z")`, and `.settings(…)`. It can check `.waits(reason)`,
+//! `.has_event(reason)`, `.deletes::<Job>("old")` and `.status()["field"]`.
 
 use gyre_sdk::testing::given;
 

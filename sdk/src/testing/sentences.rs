@@ -192,31 +192,31 @@ fn an_object_of_any_kind_is_a_child() {
     assert_eq!(answer.applies::<Object<CertificateSpec>>("web").spec.secret_name, "web-tls");
 }
 
+fn with_job(answers: Answers, name: &str) -> Answer {
+    given::<AnsweringReconciler>(answering(answers)).with_child(Job::new(name)).reconcile()
+}
+
 #[test]
 fn a_child_that_the_plan_leaves_out_is_deleted() {
-    let answer = given::<AnsweringReconciler>(answering(Answers::Certificate)).with_child(Job::new("old")).reconcile();
-    answer.deletes::<Job>("old");
+    with_job(Answers::Certificate, "old").deletes::<Job>("old");
 }
 
 #[test]
 #[should_panic(expected = "the parent has no child Job.v1.batch other")]
 fn a_child_that_does_not_exist_is_not_deleted() {
-    let answer = given::<AnsweringReconciler>(answering(Answers::Certificate)).with_child(Job::new("old")).reconcile();
-    answer.deletes::<Job>("other");
+    with_job(Answers::Certificate, "old").deletes::<Job>("other");
 }
 
 #[test]
 #[should_panic(expected = "the children stay as they are, and so does Job.v1.batch old")]
 fn no_child_is_deleted_by_a_plan_that_lists_none() {
-    let answer = given::<AnsweringReconciler>(answering(Answers::Metadata)).with_child(Job::new("old")).reconcile();
-    answer.deletes::<Job>("old");
+    with_job(Answers::Metadata, "old").deletes::<Job>("old");
 }
 
 #[test]
 #[should_panic(expected = "Job.v1.batch one is not deleted")]
 fn an_applied_child_is_not_deleted() {
-    let test = given::<AnsweringReconciler>(answering(Answers::DeclaredStrategy)).with_child(Job::new("one"));
-    test.reconcile().deletes::<Job>("one");
+    with_job(Answers::DeclaredStrategy, "one").deletes::<Job>("one");
 }
 
 #[test]

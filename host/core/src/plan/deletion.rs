@@ -13,9 +13,9 @@
 //! `--cascade=orphan` removes these while the parent has our finalizer, and such children must
 //! stay.
 
-use super::desired::{DesiredSet, Target};
+use super::desired::DesiredSet;
 use super::observed::{ByIdentity, Observed};
-use super::outliving::references_removed;
+use super::outliving::{references_removed, without_steps};
 use super::prerequisites::Holds;
 use super::prune::{Because, prune};
 use super::step::{Cause, Step};
@@ -101,9 +101,9 @@ fn last_steps(input: &Input<'_>) -> DeletionPlan {
     let mut plan = Plan::default();
     if let Some(wanted) = &wanted {
         plan.refusals.clone_from(&wanted.refusals);
-        let stays = wanted.targets.iter().filter(|target| !cannot_refer(input, &target.desired.child.key));
-        let is_free = |target: &&Target| !references.iter().any(|step| *step.child() == target.desired.child);
-        plan.steps.extend(stays.filter(is_free).filter_map(|target| match step_for(input, target, &observed) {
+        let targets = without_steps(&wanted.targets, &references);
+        let stays = targets.filter(|target| !cannot_refer(input, &target.desired.child.key));
+        plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
             ChildAction::Step(step) => match *step {
                 Step::Apply { cause: Cause::Adopted, .. } => None,
                 step @ (Step::Apply { .. } | Step::Label { .. }) => Some(step),

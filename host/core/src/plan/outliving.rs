@@ -4,12 +4,13 @@
 //! their labels and an annotation that names the parent, and only in its namespace. Controllers
 //! copy labels, so labels alone are not enough.
 //!
-//! What is absent: a list on the parent. It protects children in other namespaces from people who
-//! may label objects there; who may label an object in the namespace of the parent may as well give
-//! it an ownerReference.
+//! The parent has no list of them. Such a list protects children in other namespaces from people
+//! who may label objects there. In the namespace of the parent, these people can usually add an
+//! ownerReference, too.
 
 use serde_json::Value;
 
+use super::desired::Target;
 use super::existing::label;
 use super::observed::Observed;
 use super::ownership::Metadata;
@@ -25,6 +26,12 @@ pub(super) fn references_removed(input: &Input<'_>) -> Vec<Step> {
     steps.sort_by(|one, other| (&one.child().kind, &one.child().key).cmp(&(&other.child().kind, &other.child().key)));
     steps.dedup_by(|one, other| one.uid() == other.uid());
     steps
+}
+
+/// The targets whose children have no step among these. The next plan writes the other differences
+/// of the others, once their reference is gone.
+pub(super) fn without_steps<'a>(targets: &'a [Target], steps: &'a [Step]) -> impl Iterator<Item = &'a Target> {
+    targets.iter().filter(|target| !steps.iter().any(|step| *step.child() == target.desired.child))
 }
 
 fn without_reference(input: &Input<'_>, object: &Observed<'_>) -> Option<Step> {

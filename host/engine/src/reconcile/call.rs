@@ -134,7 +134,7 @@ async fn run(
     let digests = context.services.digests.known().cloned();
     let shown = shown(&program.manifest().parent, &parent, digests.as_ref());
     let (parent_lacks_digests, shown) = (shown.lacks_digests, shown.json);
-    let (children, served) = (observed.shown_children(), observed.views.keys());
+    let (children, served) = (observed.shown_children(active), observed.views.keys());
     let mut imports = Box::new(CallContext::new(reads, parent.key(), children, served, digests.clone()));
     if context.recordings.wants(&mount.name) {
         imports.start_transcript();

@@ -60,7 +60,7 @@ impl Run<'_> {
             has_backlog: guard.is_first_pass() && self.has_backlog(),
             now: services.queue.now(),
         };
-        // What has outlived its parent has the labels of a child.
+        // Objects that have outlived their parents still have the labels of children.
         let has_parent = |child: &Object| child.owner_uid().is_some_and(|uid| active.parents.by_uid(uid).is_some());
         let count = |kind: &GroupVersionKind| {
             let view = self.observed.views.get(kind);

@@ -25,8 +25,6 @@ pub(crate) struct ObservedState {
     /// All objects with its marks.
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
-    /// The kinds whose children have no ownerReference, because they outlive the parent.
-    outliving: Vec<GroupVersionKind>,
 }
 
 impl ObservedState {
@@ -38,26 +36,23 @@ impl ObservedState {
             let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(active, &owner, kind, child));
             children.extend(owned.map(|child| (kind.clone(), child)));
         }
-        let grants = &active.program.grants;
-        let outlives = |kind: &&GroupVersionKind| parent.namespace().is_some() && grants.outlives_parent(kind);
-        let outliving = views.keys().filter(outlives).cloned().collect();
-        Self { parent, children: children.into(), views, outliving }
+        Self { parent, children: children.into(), views }
     }
 
     /// The children that the plugin may see: where an ownerReference is expected, those that have
     /// one. Others with the labels become children only if the plugin wants their names.
-    pub(crate) fn shown_children(&self) -> impl Iterator<Item = &(GroupVersionKind, SharedObject)> {
+    pub(crate) fn shown_children(&self, active: &ActiveProgram) -> impl Iterator<Item = &(GroupVersionKind, SharedObject)> {
         let parent = &self.parent;
         let is_far = |child: &Object| ownership(parent.namespace(), child.namespace()) == Ownership::Labels;
         let is_shown = move |(kind, child): &&(GroupVersionKind, SharedObject)| {
-            is_far(child) || child.refers_to(parent.uid()) || self.outlives(kind, child)
+            is_far(child) || child.refers_to(parent.uid()) || self.outlives_parent(active, kind, child)
         };
         self.children.iter().filter(is_shown)
     }
 
-    fn outlives(&self, kind: &GroupVersionKind, child: &Object) -> bool {
-        let says_so = || child.annotation(OUTLIVES_ANNOTATION) == Some(self.parent.key().to_string());
-        self.outliving.contains(kind) && says_so()
+    fn outlives_parent(&self, active: &ActiveProgram, kind: &GroupVersionKind, child: &Object) -> bool {
+        let names_parent = || child.annotation(OUTLIVES_ANNOTATION) == Some(self.parent.key().to_string());
+        self.parent.namespace().is_some() && active.program.grants.outlives_parent(kind) && names_parent()
     }
 
     /// The parent without the host's marks, whose changes would cause needless calls.

@@ -213,7 +213,7 @@ fn call_plugin(side: &Side, ask: Ask, now: Timestamp, digests: Option<&DigestKey
         return None;
     }
     let parent = &observed.parent;
-    let (children, served) = (observed.shown_children(), observed.views.keys());
+    let (children, served) = (observed.shown_children(active), observed.views.keys());
     let imports = CallContext::new(Arc::clone(reads), parent.key(), children, served, digests.cloned());
     let limits = Limits { deadline: program.policy.limits.deadline.saturating_mul(PATIENCE), ..program.policy.limits.clone() };
     let shown = shown(&program.manifest().parent, &observed.shown_parent(active), digests).json;

@@ -14,10 +14,10 @@ use gyre_engine::difference::unified::unified;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::time::Took;
-use gyre_offline::cases::{Case, CaseInput, EXPECTED, MOUNT, SETTINGS, cases_in, text};
+use gyre_offline::cases::{Case, CaseInput, EXPECTED, SETTINGS, cases_in, text};
 use gyre_offline::parallel;
 use gyre_offline::rendered::rendered;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::commands::build::{build_projects, is_project};
 use crate::config::arguments::mounts::tools::{PluginMounts, SOME_PLUGIN};
@@ -186,11 +186,10 @@ fn with_settings(
 fn with_keys(
     programs: &[Program],
     mount: &MountArguments,
-    keys: &Value,
+    keys: &Map<String, Value>,
     settings: Option<&Value>,
     objects: &[(String, Value)],
 ) -> anyhow::Result<Vec<Program>> {
-    let Value::Object(keys) = keys else { bail!("{MOUNT}: expected keys of a mount, e.g. grants: {{deleteParents: true}}") };
     let sandbox = mount.code.sandbox()?;
     let with_keys = |program: &Program| mounted_by_case(&sandbox, program.plugin.clone(), keys, settings, mount);
     Ok(fitting(programs, objects).map(with_keys).collect::<Result<_, _>>()?)

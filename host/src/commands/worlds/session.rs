@@ -11,7 +11,7 @@ use gyre_engine::error::error_chain;
 use gyre_engine::record::format::{AnswerLine, CallLine};
 use gyre_engine::record::{CallInputs, CallRecord};
 use gyre_input::manifests;
-use gyre_offline::cases::{Case, CaseInput, EXPECTED, MOUNT, START, cases_in};
+use gyre_offline::cases::{Case, CaseInput, EXPECTED, START, cases_in};
 use gyre_offline::plan::Action;
 use gyre_offline::world::{self, Reference, Run, World};
 use serde_json::{Map, Value, json};
@@ -129,11 +129,12 @@ impl Session {
         };
         if let Some(folder) = case {
             let CaseInput { objects, settings, mount: keys, time } = CaseInput::read(&folder)?;
+            let keys = keys_of_case(keys);
             for mount in &mut plugins {
                 if let Some(settings) = &settings {
                     settings.clone_into(&mut mount.settings);
                 }
-                mount.mount = keys_of_case(keys.as_ref())?;
+                keys.clone_into(&mut mount.mount);
             }
             all.extend(objects);
             options = world::Start { time, controllers: Controllers::Absent, ..options };
@@ -163,17 +164,13 @@ impl Session {
 
 /// The keys of the mount of a case. As in `gyre test`, nothing is granted of the parent unless the
 /// case says it.
-fn keys_of_case(keys: Option<&Value>) -> anyhow::Result<Map<String, Value>> {
-    let mut keys = match keys {
-        None => Map::new(),
-        Some(Value::Object(keys)) => keys.clone(),
-        Some(_) => bail!("{MOUNT}: expected keys of a mount"),
-    };
+fn keys_of_case(keys: Option<Map<String, Value>>) -> Map<String, Value> {
+    let mut keys = keys.unwrap_or_default();
     if let Some(grants) = keys.entry("grants").or_insert_with(|| json!({})).as_object_mut() {
         grants.entry("deleteParents").or_insert(json!(false));
         grants.entry("parentFields").or_insert(json!([]));
     }
-    Ok(keys)
+    keys
 }
 
 fn named(object: &str) -> anyhow::Result<Reference> {

@@ -275,7 +275,7 @@ proptest! {
     fn planning_after_applying_is_empty(mut world in worlds()) {
         let reference = world.plan().steps.iter().any(is_label_of_volume);
         if reference {
-            // What else differs follows.
+            // The next plan writes the other differences.
             world.execute(&world.plan());
         }
         let first = world.plan();
