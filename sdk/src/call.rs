@@ -32,6 +32,27 @@ fn read_inputs<R: Reconciler>(parent: &[u8], settings: &[u8]) -> Result<(R::Pare
     Ok((parent, settings))
 }
 
+/// Returns the parent of a call with the members of its group, if it is one.
+pub(crate) fn with_members(mut parent: Vec<u8>, members: Vec<Vec<u8>>) -> Vec<u8> {
+    if members.is_empty() {
+        return parent;
+    }
+    let Some(end) = parent.iter().rposition(|byte| *byte == b'}') else { return parent };
+    parent.truncate(end);
+    parent.reserve(members.iter().map(|member| member.len() + 1).sum::<usize>() + MEMBERS.len() + 2);
+    parent.extend_from_slice(MEMBERS);
+    for (index, member) in members.into_iter().enumerate() {
+        if index > 0 {
+            parent.push(b',');
+        }
+        parent.extend_from_slice(&member);
+    }
+    parent.extend_from_slice(b"]}");
+    parent
+}
+
+const MEMBERS: &[u8] = br#","members":["#;
+
 /// Refuses a plan of `reconcile` that cannot be what the plugin means.
 pub(crate) fn reconciled(plan: Plan) -> Result<Plan, Failure> {
     if plan.releases_parent {
@@ -47,7 +68,8 @@ pub(crate) fn whole(plan: Plan) -> Result<Plan, Failure> {
     if let Some(mistake) = plan.mistake {
         return Err(Failure::terminal(mistake));
     }
-    if let Some(Err(error)) = &plan.status {
+    let statuses = plan.members.iter().filter_map(|member| member.status.as_ref()).chain(&plan.status);
+    if let Some(error) = statuses.filter_map(|status| status.as_ref().err()).next() {
         return Err(Failure::terminal(format_args!("the status cannot be serialised: {error}")));
     }
     if plan.children.iter().flatten().any(|child| matches!(child, Child::Apply(child) if child.object.is_null())) {

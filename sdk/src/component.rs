@@ -66,9 +66,10 @@ impl<R: Reconcilers> exported::Guest for Component<R> {
     }
 
     fn reconcile(request: types::Request) -> core::result::Result<types::Response, types::Failure> {
-        let answer = Self::find(&request.reconciler)
-            .map_err(Failure::Terminal)
-            .and_then(|exported| (exported.reconcile)(&request.parent, &request.settings, &Cluster::new(Imports)));
+        let answer = Self::find(&request.reconciler).map_err(Failure::Terminal).and_then(|exported| {
+            let parent = call::with_members(request.parent, request.members);
+            (exported.reconcile)(&parent, &request.settings, &Cluster::new(Imports))
+        });
         answer.map(convert::response).map_err(convert::failure)
     }
 

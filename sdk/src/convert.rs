@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::bindings::gyre::plugin::types;
 use crate::condition::{Condition, ConditionStatus};
 use crate::failure::Failure;
+use crate::group::Member;
 use crate::kind::{Kind, ObjectRef};
-use crate::manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
+use crate::manifest::{ChildKind, Grouping, Manifest, Propagation, ReadKind, Strategy};
 use crate::plan::{Child, DesiredChild, Event, Plan, Severity};
 use crate::typed::fields::to_json;
 
@@ -50,6 +51,11 @@ pub(crate) fn manifest(manifest: Manifest) -> types::Manifest {
         version: manifest.version,
         description: manifest.description,
         parent: kind(manifest.parent),
+        grouping: match manifest.grouping {
+            Grouping::Each => types::Grouping::Each,
+            Grouping::All => types::Grouping::All,
+            Grouping::ByField(pointer) => types::Grouping::ByField(pointer),
+        },
         children: manifest.children.into_iter().map(child).collect(),
         reads: manifest.reads.into_iter().map(read).collect(),
         parent_fields: manifest.parent_fields,
@@ -81,6 +87,12 @@ pub(crate) fn response(plan: Plan) -> types::Response {
         reason: condition.reason,
         message: condition.message,
     };
+    let member = |member: Member| types::MemberStatus {
+        namespace: member.namespace,
+        name: member.name,
+        status: member.status.and_then(Result::ok),
+        conditions: member.conditions.into_iter().map(condition).collect(),
+    };
     let event = |event: Event| types::Event {
         severity: match event.severity {
             Severity::Normal => types::Severity::Normal,
@@ -100,6 +112,7 @@ pub(crate) fn response(plan: Plan) -> types::Response {
             after_ms: milliseconds(deletion.after),
             propagation: propagation(deletion.propagation),
         }),
+        members: plan.members.into_iter().map(member).collect(),
     }
 }
 

@@ -116,6 +116,18 @@ impl ReadKind {
     }
 }
 
+/// The parents that one call is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// One parent.
+    #[default]
+    Each,
+    /// All parents of the mount, even if there are none.
+    All,
+    /// The parents with the same value in this field, a JSON Pointer (RFC 6901).
+    ByField(String),
+}
+
 /// The self-description of a plugin. It must be constant, because the host asks only once per load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
@@ -127,6 +139,8 @@ pub struct Manifest {
     pub description: String,
     /// The kind of the parents.
     pub parent: Kind,
+    /// The parents that one call is about.
+    pub grouping: Grouping,
     /// The kinds of children.
     pub children: Vec<ChildKind>,
     /// The other kinds that are read.
@@ -152,6 +166,7 @@ impl Manifest {
             version: version.into(),
             description: String::new(),
             parent,
+            grouping: Grouping::Each,
             children: Vec::new(),
             reads: Vec::new(),
             parent_fields: Vec::new(),
@@ -172,6 +187,22 @@ impl Manifest {
     /// Sets the description, one sentence for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
+        self
+    }
+
+    /// Calls the plugin about all parents at once. The type of the parent is then a
+    /// [`Group`](crate::Group).
+    pub fn grouped(mut self) -> Self {
+        self.grouping = Grouping::All;
+        self
+    }
+
+    /// Calls the plugin about all parents that have the same value in a field: a JSON Pointer (RFC
+    /// 6901) such as `/spec/pool`, `/metadata/labels/example.com~1pool` or `/metadata/namespace`. A
+    /// parent without the field is in no group. The type of the parent is then a
+    /// [`Group`](crate::Group).
+    pub fn grouped_by(mut self, pointer: impl Into<String>) -> Self {
+        self.grouping = Grouping::ByField(pointer.into());
         self
     }
 

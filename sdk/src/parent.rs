@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::group::Group;
 use crate::object::Object;
 use crate::time::Time;
 
@@ -52,6 +53,21 @@ impl<Spec, Status> Parent for Object<Spec, Status> {
         if let Some(created) = missing.creation_timestamp.filter(|_| metadata.creation_timestamp == Time::default()) {
             metadata.creation_timestamp = created;
         }
+    }
+}
+
+/// A group is completed with its members.
+impl<P: Parent> Parent for Group<P> {
+    fn uid(&self) -> &str {
+        "uid-of-the-group"
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        None
+    }
+
+    fn complete(&mut self, missing: &Missing) {
+        self.members.iter_mut().for_each(|member| member.complete(missing));
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::condition::{Condition, ConditionStatus};
 use crate::dynamic::DynamicObject;
 use crate::fields::{fields, object};
+use crate::group::Member;
 use crate::kind::ObjectRef;
 use crate::manifest::{Propagation, Strategy};
 use crate::time::Time;
@@ -202,6 +203,8 @@ pub struct Plan {
     pub parent: Option<Value>,
     /// The deletion of the parent, if it should not exist any longer.
     pub delete_parent: Option<ParentDeletion>,
+    /// The statuses of members of a group: see [`Self::member`].
+    pub members: Vec<Member>,
     /// Whether a parent that is being deleted goes: see [`Self::release_parent`].
     pub releases_parent: bool,
     /// Whether the first child that is added begins the list of all children: see `Plan::new`.
@@ -237,6 +240,7 @@ impl Plan {
             requeue_after: None,
             parent: None,
             delete_parent: None,
+            members: Vec::new(),
             mistake: None,
             releases_parent: false,
             is_begun: false,
@@ -388,6 +392,19 @@ impl Plan {
 
     fn deleting_parent_after(mut self, after: Duration) -> Self {
         self.delete_parent = Some(ParentDeletion { after, propagation: Propagation::Background });
+        self
+    }
+
+    /// Sets the status of a member of the [`Group`](crate::Group). Members without one stay as they
+    /// are.
+    pub fn member(mut self, member: Member) -> Self {
+        self.members.push(member);
+        self
+    }
+
+    /// Sets the statuses of members of the [`Group`](crate::Group).
+    pub fn members(mut self, members: impl IntoIterator<Item = Member>) -> Self {
+        self.members.extend(members);
         self
     }
 

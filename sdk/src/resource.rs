@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::fields;
+use crate::group::Group;
 use crate::kind::Kind;
 use crate::object::{Metadata, Object};
 
@@ -57,6 +58,12 @@ pub trait CustomResource {
 impl<Spec: CustomResource, Status> CustomResource for Object<Spec, Status> {
     const KIND: Kind = Spec::KIND;
     const CRD: &'static str = Spec::CRD;
+}
+
+/// A group is of the kind of its members.
+impl<P: CustomResource> CustomResource for Group<P> {
+    const KIND: Kind = P::KIND;
+    const CRD: &'static str = P::CRD;
 }
 
 impl<Spec, Status> Resource for Object<Spec, Status>

@@ -249,6 +249,16 @@ macro_rules! kind {
             })*
         }
 
+        impl $crate::Named for $name {
+            fn namespace(&self) -> Option<&str> {
+                $name::namespace(self)
+            }
+
+            fn name(&self) -> &str {
+                $name::name(self)
+            }
+        }
+
         #[cfg(not(target_family = "wasm"))]
         impl $crate::parent::Parent for $name {
             fn uid(&self) -> &str {

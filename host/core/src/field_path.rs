@@ -59,9 +59,13 @@ pub fn any_covers<'a>(paths: impl IntoIterator<Item = &'a FieldPath>, path: &Fie
 }
 
 fn decoded(segment: &str) -> Option<String> {
+    is_encoded(segment).then(|| segment.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Returns whether a text is a segment of a JSON Pointer: `~` is followed by `0` or `1`.
+pub(crate) fn is_encoded(segment: &str) -> bool {
     let is_escape = |rest: &str| rest.starts_with(['0', '1']);
-    let all_escapes = segment.split('~').skip(1).all(is_escape);
-    all_escapes.then(|| segment.replace("~1", "/").replace("~0", "~"))
+    segment.split('~').skip(1).all(is_escape)
 }
 
 /// Returns the JSON Pointer of a field.

@@ -29,7 +29,7 @@ pub use self::request::{
     Algorithm, Bytes, Certificate, Encoding, Format, Generator, Hash, HashAlgorithm, Issuer, IssuerSecret, KeyPair, Password,
     Request, Usage,
 };
-pub use self::shown::shown;
+pub use self::shown::{LAST_APPLIED, shown};
 pub use self::template::Template;
 pub use self::validate::{LARGEST_COST, MOST_VALUES, Requests};
 

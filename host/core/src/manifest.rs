@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::validate::{Error, Violation, validate_all};
+use crate::groups::{self, Grouping, Members};
 use crate::object::GroupVersionKind;
 
 /// How an existing child is changed to the desired state. The order is from weak to strong.
@@ -100,8 +101,12 @@ pub struct Manifest {
     pub version: String,
     /// One sentence, for people.
     pub description: String,
-    /// The kind whose objects are reconciled.
+    /// The kind whose objects are reconciled: a plugin that groups parents reconciles
+    /// [`groups::kind`].
     pub parent: GroupVersionKind,
+    /// The members of groups, if the plugin groups parents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<Members>,
     /// The kinds of its children.
     pub children: Vec<ChildKind>,
     /// The other kinds that it reads.
@@ -129,6 +134,7 @@ impl Manifest {
             version: version.into(),
             description: String::new(),
             parent,
+            members: None,
             children: Vec::new(),
             reads: Vec::new(),
             parent_fields: Vec::new(),
@@ -137,6 +143,37 @@ impl Manifest {
             settings_schema: None,
             crds: Vec::new(),
         }
+    }
+
+    /// The manifest of a plugin that calls its parents in groups.
+    #[must_use]
+    pub fn grouped(mut self, grouping: Grouping) -> Self {
+        let kind = std::mem::replace(&mut self.parent, groups::kind());
+        self.members = Some(Members { kind, grouping });
+        self.crds.push(groups::definition());
+        self
+    }
+
+    /// The kind of the objects for which users mount the plugin: the members, if it groups them.
+    pub fn users_kind(&self) -> &GroupVersionKind {
+        self.members.as_ref().map_or(&self.parent, |members| &members.kind)
+    }
+
+    /// Returns what the plugin reconciles, e.g. `Echo.v1.example.com`, or `Tenant.v1.example.com in
+    /// groups by /spec/pool`.
+    pub fn reconciled(&self) -> String {
+        let kind = self.users_kind();
+        match self.members.as_ref().map(|members| &members.grouping) {
+            None => kind.to_string(),
+            Some(Grouping::All) => format!("all {kind} together"),
+            Some(Grouping::ByField(pointer)) => format!("{kind} in groups by {pointer}"),
+        }
+    }
+
+    /// The kinds of the objects whose status the plugin writes: of its parents and, if it groups
+    /// them, of the groups.
+    pub fn parent_kinds(&self) -> impl Iterator<Item = &GroupVersionKind> {
+        self.members.iter().map(|members| &members.kind).chain([&self.parent])
     }
 
     /// Returns whether an object of the parent kind is a child of this plugin, and so no parent.
@@ -148,7 +185,7 @@ impl Manifest {
     /// [`PLUGIN_LABEL`]: crate::plan::PLUGIN_LABEL
     /// [`DIGEST_ANNOTATION`]: crate::plan::DIGEST_ANNOTATION
     pub fn is_child(&self, maker: Option<&str>, has_digest: impl FnOnce() -> bool) -> bool {
-        self.children.iter().any(|child| child.kind.is_same(&self.parent))
+        self.children.iter().any(|child| child.kind.is_same(self.users_kind()))
             && maker.map_or_else(has_digest, |maker| maker == self.name)
     }
 }

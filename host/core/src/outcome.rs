@@ -80,8 +80,8 @@ pub enum Outcome {
         /// As in [`Self::Reconciled`], but at most [`RECHECK`].
         requeue_after: Option<Duration>,
     },
-    /// It did not begin, because it keeps writing without a change: see [`crate::pace`].
-    SlowedDown {
+    /// It did not begin, e.g. because it keeps writing without a change: see [`crate::pace`].
+    Postponed {
         /// The time until it may begin.
         after: Duration,
     },
@@ -106,7 +106,7 @@ impl Outcome {
                 Some(delay) => Retry::After((*delay).min(RECHECK)),
                 None => Retry::After(RECHECK),
             },
-            Self::SlowedDown { after } => Retry::Postpone(*after),
+            Self::Postponed { after } => Retry::Postpone(*after),
             Self::Failed(problem) => problem.retry(),
             Self::Gone => Retry::Forget,
         }

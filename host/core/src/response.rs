@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::manifest::{Propagation, Strategy};
-use crate::object::{ObjectRef, flat_reference};
+use crate::object::{ObjectKey, ObjectRef, flat_reference};
 
 /// A child that should exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +140,33 @@ pub struct ParentDeletion {
     pub propagation: Propagation,
 }
 
+/// The status of one member of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemberStatus<Json = Map<String, Value>> {
+    /// The member.
+    #[serde(flatten)]
+    pub member: ObjectKey,
+    /// The whole status that the plugin owns, or `None` to leave it as it is.
+    pub status: Option<Json>,
+    /// Conditions to set.
+    pub conditions: Vec<Condition>,
+}
+
+impl MemberStatus {
+    /// Returns the response of a plugin that would have been called about the member alone.
+    pub fn as_response(&self) -> Response {
+        Response { status: self.status.clone(), conditions: self.conditions.clone(), ..Response::default() }
+    }
+}
+
+impl<Json> MemberStatus<Json> {
+    fn map<Other>(&self, form: &mut impl FnMut(&Json) -> Other) -> MemberStatus<Other> {
+        let Self { member, status, conditions } = self;
+        MemberStatus { member: member.clone(), status: status.as_ref().map(form), conditions: conditions.clone() }
+    }
+}
+
 /// The desired state of a parent. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -161,6 +188,9 @@ pub struct Response<Json = Map<String, Value>> {
     /// The deletion of the parent, if the plugin asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_parent: Option<ParentDeletion>,
+    /// The statuses of members of the group.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberStatus<Json>>,
     /// After `finalize`, whether nothing is left to do. False after `reconcile`.
     pub done: bool,
 }
@@ -171,30 +201,44 @@ impl<Json> Response<Json> {
     /// The same with another form of each object, which is called in the order of
     /// [`Response::objects_mut`].
     pub fn map<Other>(&self, mut form: impl FnMut(&Json) -> Other) -> Response<Other> {
-        let Self { children, status, conditions, events, requeue_after, parent, delete_parent, done } = self;
+        let Self { children, status, conditions, events, requeue_after, parent, delete_parent, members, done } = self;
         Response {
             children: children.as_ref().map(|children| children.iter().map(|child| child.map(&mut form)).collect()),
             status: status.as_ref().map(&mut form),
             conditions: conditions.clone(),
             events: events.clone(),
             requeue_after: *requeue_after,
-            parent: parent.as_ref().map(form),
+            parent: parent.as_ref().map(&mut form),
             delete_parent: *delete_parent,
+            members: members.iter().map(|member| member.map(&mut form)).collect(),
             done: *done,
         }
     }
 
     /// The objects, in the order in which the plugin's texts are recorded.
     pub fn objects_mut(&mut self) -> impl Iterator<Item = &mut Json> {
-        let Self { children, status, conditions: _, events: _, requeue_after: _, parent, delete_parent: _, done: _ } = self;
+        let Self { children, status, conditions: _, events: _, requeue_after: _, parent, delete_parent: _, members, done: _ } =
+            self;
         let applied = children.iter_mut().flatten().filter_map(Child::applied_mut);
-        applied.map(|child| &mut child.object).chain(status).chain(parent)
+        let of_members = members.iter_mut().filter_map(|member| member.status.as_mut());
+        applied.map(|child| &mut child.object).chain(status).chain(parent).chain(of_members)
     }
 
     /// The sentences for people.
     pub fn sentences_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let Self { children: _, status: _, conditions, events, requeue_after: _, parent: _, delete_parent: _, done: _ } = self;
-        let of_conditions = conditions.iter_mut().map(|condition| &mut condition.message);
+        let Self {
+            children: _,
+            status: _,
+            conditions,
+            events,
+            requeue_after: _,
+            parent: _,
+            delete_parent: _,
+            members,
+            done: _,
+        } = self;
+        let of_members = members.iter_mut().flat_map(|member| &mut member.conditions);
+        let of_conditions = conditions.iter_mut().chain(of_members).map(|condition| &mut condition.message);
         of_conditions.chain(events.iter_mut().map(|event| &mut event.message))
     }
 }
@@ -213,7 +257,7 @@ impl Response {
 impl<Json: PartialEq> Response<Json> {
     /// The fields that differ, as the contract calls them.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let Self { children, status, conditions, events, requeue_after, parent, delete_parent, done } = self;
+        let Self { children, status, conditions, events, requeue_after, parent, delete_parent, members, done } = self;
         let fields = [
             ("children", *children == other.children),
             ("status", *status == other.status),
@@ -222,6 +266,7 @@ impl<Json: PartialEq> Response<Json> {
             ("requeue-after", *requeue_after == other.requeue_after),
             ("parent", *parent == other.parent),
             ("delete-parent", *delete_parent == other.delete_parent),
+            ("members", *members == other.members),
             ("done", *done == other.done),
         ];
         fields.into_iter().filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()

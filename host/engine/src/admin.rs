@@ -323,7 +323,7 @@ fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGaug
         in_progress: queue.inspect(|queue, now| queue.in_progress_of(&mount.name, now)),
         is_quarantined: active.as_ref().is_some_and(|active| active.call_guard.quarantined().is_some()),
         quarantined_scopes: active.as_ref().map_or(0, |active| active.call_guard.quarantined_scopes(0).0),
-        awaited_kinds: mount.awaited_kinds(wanted),
+        awaited_kinds: mount.awaited_kinds(),
         unpruned_kinds: active.as_ref().map_or(0, |active| active.unpruned_kinds().len()),
         held_deletions: mount.held_deletions().iter().map(|(_, held)| held.children).sum(),
     }

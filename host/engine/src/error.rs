@@ -40,6 +40,14 @@ pub(crate) fn is_stale(status: &Status) -> bool {
     problem_kind(status) == ProblemKind::Stale
 }
 
+/// Returns whether a write that failed so may have been carried out.
+pub(crate) fn may_have_arrived(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code >= 500 || !is_of_api_server(status),
+        _ => true,
+    }
+}
+
 /// The API server's message, with the remedy for missing permissions.
 pub(crate) fn said(status: &Status) -> String {
     if !is_of_api_server(status) {

@@ -173,6 +173,7 @@ pub async fn run(
     let caller = Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) };
     let events = Events::new(options.instance, options.clock, &queue, &claims, &metrics);
     let services = Arc::new(HostServices {
+        digests: Arc::new(Digests::new(options.digest_key, options.randomness.clone(), connection.restores().clone())),
         connection,
         client,
         caller,
@@ -183,7 +184,6 @@ pub async fn run(
         events: Arc::clone(&events),
         inventory: Arc::clone(&inventory),
         metrics,
-        digests: Arc::new(Digests::new(options.digest_key, options.randomness.clone())),
         randomness: options.randomness,
     });
     let _ = shown_services.set(Arc::clone(&services));
@@ -360,9 +360,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, retries: &queue::Op
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),
-        Outcome::SlowedDown { after } => {
-            debug!(?after, "slowed down: its reconciles keep writing although nothing but the time has changed")
-        }
+        Outcome::Postponed { after } => debug!(?after, "postponed"),
         Outcome::Gone => debug!("the object is gone"),
     }
 }

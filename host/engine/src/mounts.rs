@@ -6,6 +6,7 @@ pub(crate) mod former;
 pub(crate) mod fresh;
 pub mod inventory;
 pub(crate) mod lifecycle;
+pub(crate) mod members;
 pub mod mount;
 pub(crate) mod observer;
 pub(crate) mod parent_state;

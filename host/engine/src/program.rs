@@ -97,11 +97,12 @@ impl Default for Policy {
 }
 
 impl Program {
-    /// Returns whether an object, in JSON, is of the parent kind, in any version.
+    /// Returns whether an object, in JSON, is of the kind for which users mount the plugin, in any
+    /// version.
     pub fn reconciles(&self, object: &serde_json::Value) -> bool {
         let text = |field: &str| object.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
         let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
-        kind.is_same(&self.plugin.manifest().parent)
+        kind.is_same(self.plugin.manifest().users_kind())
     }
 }
 

@@ -13,6 +13,7 @@ mod children;
 pub(crate) mod context;
 mod deletion;
 mod finish;
+mod group;
 mod guard;
 mod live;
 mod parent_fields;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Changed, Outcome};
 use gyre_core::reads::Read;
+use tracing::debug;
 
 use crate::fingerprint::fingerprint;
 use crate::mounts::active_program::ActiveProgram;
@@ -49,13 +51,23 @@ use crate::writes::parent::ParentWriter;
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     let _in_flight = mount.begin_reconcile().await;
     let Some(active) = mount.active() else { return Outcome::Gone };
-    let Some(parent) = active.parents.get(key) else {
-        mount.forget(key, context.services.queue.now());
-        return Outcome::Gone;
+    if let Some(waiting) = group::wait_for_cache(context, mount, &active, key).await {
+        return waiting;
+    }
+    let parent = match group::parent_or_new_group(context, mount, &active, key).await {
+        Ok(Some(parent)) => parent,
+        Ok(None) => {
+            mount.forget(key, context.services.queue.now());
+            return Outcome::Gone;
+        }
+        Err(problem) => return Outcome::Failed(problem),
     };
     let state = mount.parent_state(key);
     let state =
         if state.uid == parent.uid() { state } else { ParentState { uid: parent.uid().to_owned(), ..ParentState::default() } };
+    if let Some(paused) = group::pause(&active, &state, key) {
+        return paused;
+    }
     let has_finalizer = finalizers::has_finalizer(&parent, &active.program.manifest().name);
     let (is_selected, is_leaving) = (active.selects(&parent), parent.is_deleting());
     let observed = ObservedState::of(&active, parent);
@@ -127,14 +139,17 @@ impl Run<'_> {
             Cause::Time => {
                 let now = self.context.services.queue.now();
                 let until = self.state.pace.held_until(now)?;
-                Some(Outcome::SlowedDown { after: until.saturating_since(now) })
+                debug!("slowed down: its reconciles keep writing although nothing but the time has changed");
+                Some(Outcome::Postponed { after: until.saturating_since(now) })
             }
         }
     }
 
     fn seen(&self) -> Seen<'_> {
-        let ObservedState { parent, children, views } = &self.observed;
-        Seen { surroundings: fingerprint(&(self.active.id, views.keys().collect::<Vec<_>>())), parent, children }
+        let ObservedState { parent, members, children, views } = &self.observed;
+        let members: Vec<_> = members.iter().map(|member| member.around_resource_version()).collect();
+        let surroundings = fingerprint(&(self.active.id, views.keys().collect::<Vec<_>>(), members));
+        Seen { surroundings, parent, children }
     }
 
     fn fingerprint(&self, answers: &BTreeMap<Read, u64>) -> Inputs {
@@ -142,6 +157,7 @@ impl Run<'_> {
         Inputs::of(
             self.active.id,
             &self.observed.shown_parent(self.active),
+            &self.observed.members,
             &self.observed.children,
             self.observed.views.keys(),
             answers,
@@ -169,6 +185,7 @@ fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, active: &'a ActiveP
         parents: &active.parents,
         client: &active.client,
         own_writes: &mount.own_writes,
+        reconciled: None,
         queue: &context.services.queue,
         metrics: &context.services.metrics,
     }

@@ -16,6 +16,7 @@ use crate::schema_cost;
 /// The most errors of one schema that are reported.
 const MOST_ERRORS: usize = 20;
 /// The longest error, in characters, because errors quote values.
+const GIVE_SETTINGS: &str = "add it to the settings: those of the mount in the configuration file, --settings with a JSON object, or settings.yaml of a case of `gyre test`";
 const LONGEST_MESSAGE: usize = 300;
 
 /// Checks settings that are not in a file.
@@ -105,6 +106,14 @@ impl Check<'_> {
             ) => {
                 let known = |known: &[&str]| format!("the plugin {plugin} knows {}", list(known));
                 report_unknown(&settings.at(at), "setting", unexpected, schema, known, problems);
+            }
+            (ValidationErrorKind::Required { property }, _) => {
+                let name = property.as_str().unwrap_or_default();
+                let what = match at {
+                    "" => format!("the plugin {plugin} needs the setting {name}"),
+                    at => format!("the setting {at} of the plugin {plugin} lacks the field {name}"),
+                };
+                problems.add(self.place_of(at), shorten(&what), GIVE_SETTINGS);
             }
             _ => {
                 let remedy = match schema.get("description").and_then(Value::as_str) {

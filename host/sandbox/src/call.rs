@@ -12,6 +12,8 @@ use crate::host_imports::HostImports;
 pub struct Input<'a> {
     /// The parent, as JSON.
     pub parent: &'a [u8],
+    /// The members of a group, as JSON.
+    pub members: &'a [&'a [u8]],
     /// The mount's settings, as JSON, `{}` by default.
     pub settings: &'a [u8],
     /// The seed of random numbers: the parent's UID.
@@ -161,6 +163,18 @@ pub enum Error {
         /// [`crate::Limits::read_bytes`].
         limit: usize,
     },
+    /// The members of a group are too large.
+    #[error(
+        "the {members} members of the group have {bytes} bytes, more than a quarter of the memory of a call ({limit} bytes): raise limits.memory of the mount, or group by a field with more values"
+    )]
+    GroupTooLarge {
+        /// The number of members.
+        members: usize,
+        /// Their size.
+        bytes: usize,
+        /// [`crate::Limits::memory_bytes`].
+        limit: usize,
+    },
     /// The answer violates the contract.
     #[error("the plugin's answer is not valid in {at}: {message}")]
     InvalidOutput {
@@ -212,6 +226,7 @@ impl Error {
             Self::TooManyEvents { .. } => "TooManyEvents",
             // Both limits of reads have one reason, which is documented.
             Self::TooManyReads { .. } | Self::ReadsTooLarge { .. } => "TooManyReads",
+            Self::GroupTooLarge { .. } => "GroupTooLarge",
             Self::InvalidOutput { .. } => "InvalidOutput",
             Self::LogFlood { .. } => "LogFlood",
             Self::ClusterNotAllowed { .. } => "ClusterNotAllowed",
@@ -224,7 +239,7 @@ impl Error {
     /// The party at fault.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::PoolSaturated { .. } | Self::Internal(_) => Fault::Host,
+            Self::PoolSaturated { .. } | Self::GroupTooLarge { .. } | Self::Internal(_) => Fault::Host,
             Self::Failed(_) => Fault::Neither,
             Self::Trapped { .. }
             | Self::DeadlineExceeded { .. }

@@ -15,6 +15,21 @@ fn place_of_panic(line: &str) -> Option<&str> {
     thread.starts_with("thread '").then(|| place.trim_end_matches(':'))
 }
 
+/// Returns the reason in a line such as `panic: no` or `fatal error: all goroutines are asleep`,
+/// with which the Go runtime begins its report.
+fn go_report(line: &str) -> Option<&str> {
+    line.strip_prefix("panic: ").or_else(|| line.strip_prefix("fatal error: "))
+}
+
+/// Returns the place in a line such as `\tgreeter/plugin.go:5 +0x2f` of a report of the Go runtime;
+/// `None` if the line is about the runtime itself.
+fn place_in_go(line: &str) -> Option<&str> {
+    let frame = line.strip_prefix('\t')?;
+    let place = frame.split_once(" +0x").map_or(frame, |(place, _)| place);
+    let is_of_runtime = place.starts_with("runtime/") || place.contains("/src/runtime/");
+    (!is_of_runtime).then_some(place)
+}
+
 /// Blank lines, e.g. before a panic, and advice about variables, which plugins do not have.
 fn says_nothing(line: &str) -> bool {
     line.is_empty() || line.starts_with(ADVICE)
@@ -34,7 +49,7 @@ pub(crate) struct Console {
     lines: usize,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// The last output on stderr; of a panic, the beginning.
+    /// The last output on stderr; of a panic or a report of the Go runtime, the beginning.
     last_words: String,
     is_panicking: bool,
 }
@@ -56,6 +71,10 @@ impl Console {
     /// stderr.
     pub(crate) fn last_words(&self) -> Option<String> {
         let mut lines = self.last_words.lines().filter(|line| !line.trim().is_empty());
+        if let Some(reason) = lines.clone().next().and_then(go_report).filter(|_| self.is_panicking) {
+            let place = lines.find_map(place_in_go).map(|place| format!(" at {place}"));
+            return Some(format!("it panicked{}: {reason}", place.unwrap_or_default()));
+        }
         let panicked = lines.clone().find_map(place_of_panic).filter(|_| self.is_panicking);
         match (panicked, lines.nth(1)) {
             (Some(place), Some(why)) if !why.starts_with(ADVICE) => Some(format!("it panicked at {place}: {why}")),
@@ -133,7 +152,7 @@ impl Console {
     }
 
     fn remember(&mut self, line: &str) {
-        let begins_panic = !self.is_panicking && place_of_panic(line).is_some();
+        let begins_panic = !self.is_panicking && (place_of_panic(line).is_some() || go_report(line).is_some());
         self.is_panicking |= begins_panic;
         if begins_panic || (!self.is_panicking && self.last_words.len() + line.len() >= LAST_WORDS) {
             self.last_words.clear();
@@ -212,6 +231,13 @@ mod tests {
         assert!(long.starts_with("it panicked at src/lib.rs:5:36: it ü") && long.len() <= LAST_WORDS, "{long}");
         let mute = "thread 'main' panicked at src/lib.rs:5:36:\n\nnote: run with `RUST_BACKTRACE=1`\n";
         assert_eq!(last_words(mute).as_deref(), Some("it panicked at src/lib.rs:5:36"));
+
+        let go = "panic: no\n\ngoroutine 18 [running]:\nmain.work()\n\tgreeter/plugin.go:5 +0x2f\ncreated by main.run\n\tgreeter/plugin.go:3 +0x1\n";
+        assert_eq!(last_words(go).as_deref(), Some("it panicked at greeter/plugin.go:5: no"));
+        let deadlock = "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [select (no cases)]:\n\truntime/proc.go:1\nmain.work()\n\tgreeter/plugin.go:5\n";
+        let told = "it panicked at greeter/plugin.go:5: all goroutines are asleep - deadlock!";
+        assert_eq!(last_words(deadlock).as_deref(), Some(told));
+        assert_eq!(last_words("panic: no\n").as_deref(), Some("it panicked: no"));
 
         let python = "Traceback (most recent call last):\n  File \"app.py\", line 3\nValueError: no\n";
         assert_eq!(last_words(python).as_deref(), Some("it last wrote: ValueError: no"));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use gyre_core::manifest::Manifest;
 use gyre_core::response::Response;
 
-use crate::call::{Call, Input};
+use crate::call::{self, Call, Input, Usage};
 use crate::component::Linked;
 use crate::digest::Digest;
 use crate::execution::Context;
@@ -200,6 +200,9 @@ impl Plugin {
     /// The result depends only on `input`, `limits` and the answers of `imports`, unless instances
     /// are reused and the plugin keeps state.
     pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
+        if let Err(error) = check_members(input.members, limits) {
+            return Call { result: Err(error), usage: Usage::default(), imports };
+        }
         let request = self.request(input);
         let context = self.context(input, imports);
         let outcome = match &self.reconciler.code {
@@ -227,12 +230,25 @@ impl Plugin {
     }
 
     fn request<'a>(&'a self, input: &Input<'a>) -> types::Request<'a> {
-        let Input { parent, settings, .. } = *input;
-        types::Request { reconciler: &self.manifest().name, parent, settings }
+        let Input { parent, members, settings, .. } = *input;
+        types::Request { reconciler: &self.manifest().name, parent, members, settings }
     }
 
     fn context<'a>(&self, input: &Input<'a>, imports: Box<dyn HostImports>) -> Context<'a> {
         let access = Access::Open { imports, manifest: Arc::clone(&self.reconciler.manifest) };
         Context { seed: input.seed, now: input.now, access }
     }
+}
+
+/// The share of the memory of a call that members may take: a plugin parses them into objects of
+/// about the same size, and needs some more.
+const SHARE_OF_MEMBERS: usize = 4;
+
+/// Checks that the members of a group leave room for a plugin's work: it could not answer for them.
+fn check_members(members: &[&[u8]], limits: &Limits) -> Result<(), call::Error> {
+    let bytes = members.iter().map(|member| member.len()).fold(0, usize::saturating_add);
+    if bytes > limits.memory_bytes / SHARE_OF_MEMBERS {
+        return Err(call::Error::GroupTooLarge { members: members.len(), bytes, limit: limits.memory_bytes });
+    }
+    Ok(())
 }

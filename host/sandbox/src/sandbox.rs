@@ -1,10 +1,12 @@
 //! The sandbox: an engine, shared by all plugins.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use gyre_core::manifest::validate_all;
+use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use crate::cache::Cache;
@@ -97,12 +99,23 @@ impl Sandbox {
         if let Some(component) = self.find_compiled(digest) {
             return Ok((component, CodeSource::Cache));
         }
-        let component = Component::from_binary(&self.shared.engine, bytes).map_err(|error| load::compile_error(&error))?;
+        let component = compile(&self.shared.engine, bytes).map_err(|error| load::compile_error(&error))?;
         if let Some(cache) = &self.cache {
             cache.store(&component, digest);
         }
         Ok((component, CodeSource::Compiled))
     }
+}
+
+/// Compiles a component. A panic of the compiler is an error: it has some for components whose
+/// features are switched off, and anybody can write such a component.
+fn compile(engine: &Engine, bytes: &[u8]) -> wasmtime::Result<Component> {
+    let compiled = catch_unwind(AssertUnwindSafe(|| Component::from_binary(engine, bytes)));
+    compiled.unwrap_or_else(|_| {
+        Err(wasmtime::Error::msg(
+            "wasmtime cannot compile it, e.g. because components in it call each other with values in memory",
+        ))
+    })
 }
 
 /// An identity for each loaded plugin: equal bytes do not share instances.
@@ -117,7 +130,6 @@ mod tests {
 
     use gyre_artifacts::guests;
     use gyre_core::object::GroupVersionKind;
-    use wasmtime::Engine;
 
     use super::*;
     use crate::call::{self, Input};
@@ -161,9 +173,35 @@ mod tests {
         sandbox.load(&std::fs::read(path).unwrap()).unwrap()
     }
 
+    /// Calls between components in a component need an adapter with two memories.
+    const NESTED: &str = r#"(component
+        (component $callee
+            (core module $code
+                (memory (export "memory") 1)
+                (func (export "realloc") (param i32 i32 i32 i32) (result i32) unreachable)
+                (func (export "take") (param i32 i32)))
+            (core instance $code (instantiate $code))
+            (func (export "take") (param "text" string)
+                (canon lift (core func $code "take") (memory $code "memory") (realloc (func $code "realloc")))))
+        (component $caller
+            (import "take" (func $take (param "text" string)))
+            (core module $memory (memory (export "memory") 1))
+            (core instance $memory (instantiate $memory))
+            (core func $take (canon lower (func $take) (memory $memory "memory")))
+            (core module $code (import "" "take" (func (param i32 i32))))
+            (core instance (instantiate $code (with "" (instance (export "take" (func $take)))))))
+        (instance $callee (instantiate $callee))
+        (instance (instantiate $caller (with "take" (func $callee "take")))))"#;
+
+    #[test]
+    fn a_component_on_which_the_compiler_panics_is_refused() {
+        let error = sandbox().load_all(&wat::parse_str(NESTED).unwrap()).map(|_| ()).unwrap_err();
+        assert!(matches!(&error, load::Error::Corrupt { message } if message.contains("cannot compile it")), "{error}");
+    }
+
     fn input() -> Input<'static> {
         let parent = br#"{"apiVersion":"v1","kind":"Any","metadata":{"name":"it","namespace":"default","uid":"1"},"spec":{}}"#;
-        Input { parent, settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH }
+        Input { parent, members: &[], settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH }
     }
 
     #[test]

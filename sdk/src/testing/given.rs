@@ -12,6 +12,7 @@ use super::{Cluster, declared};
 use crate::call;
 use crate::condition::{Condition, ConditionStatus};
 use crate::failure::{Failure, Result};
+use crate::group::Member;
 use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
 use crate::manifest::{Manifest, Strategy};
@@ -278,6 +279,17 @@ impl Answer {
         });
         assert!(has, "{} {name} is not applied with {strategy:?}\n{self}", T::KIND);
         self
+    }
+
+    /// Returns what the plan says of the member of a group with this name.
+    ///
+    /// # Panics
+    ///
+    /// If it says nothing.
+    #[track_caller]
+    pub fn member(&self, name: &str) -> &Member {
+        let found = self.plan().members.iter().find(|member| member.name == name);
+        found.unwrap_or_else(|| panic!("the plan says nothing of the member {name}\n{self}"))
     }
 
     /// Asserts that this child is kept.

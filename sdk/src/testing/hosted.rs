@@ -17,14 +17,20 @@ pub fn manifest<R: Reconciler>() -> Manifest {
     call::manifest::<R>()
 }
 
-/// Calls [`Reconciler::reconcile`] with JSON texts.
+/// Calls [`Reconciler::reconcile`] with JSON texts. A group has members.
 ///
 /// # Errors
 ///
 /// The failure of the plugin.
-pub fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Host>) -> Result<Plan, Failure> {
+pub fn reconcile<R: Reconciler>(
+    parent: Vec<u8>,
+    members: Vec<Vec<u8>>,
+    settings: &[u8],
+    host: Rc<dyn Host>,
+) -> Result<Plan, Failure> {
     let _logging = LoggingTo::host(&host);
-    call::reconcile::<R>(parent, settings, &Cluster::new(Imports(host)))
+    let parent = call::with_members(parent, members);
+    call::reconcile::<R>(&parent, settings, &Cluster::new(Imports(host)))
 }
 
 /// Calls [`Reconciler::finalize`] with JSON texts.

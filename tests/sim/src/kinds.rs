@@ -44,6 +44,8 @@ pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
 pub const VERBATIM: Kind = kind("guests.gyre.dev", "v1", "Verbatim", "verbatims");
 /// Parents of the probe `marking`.
 pub const MARKING: Kind = kind("guests.gyre.dev", "v1", "Marking", "markings");
+/// Members of the groups of the probe `grouped`.
+pub const GROUPED: Kind = kind("guests.gyre.dev", "v1", "Grouped", "groupeds");
 /// Parents of the probe `landlord`.
 pub const LANDLORD: Kind = kind("guests.gyre.dev", "v1", "Landlord", "landlords");
 /// Parents of the probe `indiscreet`.
@@ -56,6 +58,10 @@ pub const XCA: Kind = kind("apps.xca.k8s.kb.cx", "v1beta1", "Xca", "xcas");
 pub const GATEWAY: Kind = kind("app.example.com", "v1", "Gateway", "gateways");
 /// Parents of the plugin `pod-log`.
 pub const POD: Kind = kind("", "v1", "Pod", "pods");
+/// Members of the groups of the plugin `tenants`.
+pub const ADDRESS_CLAIM: Kind = kind("tenants.gyre.dev", "v1", "AddressClaim", "addressclaims");
+/// The objects of groups; cluster-scoped.
+pub const PARENT_GROUP: Kind = kind("gyre.dev", "v1", "ParentGroup", "parentgroups");
 /// The events of hosts.
 pub const EVENT: Kind = kind("events.k8s.io", "v1", "Event", "events");
 /// Cluster-scoped.
@@ -76,6 +82,8 @@ pub const STATEFUL_SET: Kind = kind("apps", "v1", "StatefulSet", "statefulsets")
 pub const DEPLOYMENT: Kind = kind("apps", "v1", "Deployment", "deployments");
 /// Children; cluster-scoped.
 pub const CLUSTER_ROLE: Kind = kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles");
+/// Children; cluster-scoped.
+pub const CLUSTER_ROLE_BINDING: Kind = kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings");
 /// Cluster-scoped.
 pub const DEFINITION: Kind = kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions");
 

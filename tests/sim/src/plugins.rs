@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use gyre_core::grants::{Grants, Namespaces, ParentDeletions, ParentFields, ReadGrants, ReadNamespaces, WriteNamespaces};
-use gyre_engine::program::{Policy, Program};
+use gyre_engine::program::{Policy, Program, Programs, fixed};
 use gyre_sandbox::{Plugin, Sandbox};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     let cache_dir = Some(gyre_artifacts::CODE_CACHE.into());
@@ -16,7 +16,13 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
 
 /// Plugins, each compiled once for all simulations.
 #[derive(Clone)]
-pub struct Plugins(Vec<Plugin>);
+pub struct Plugins(Vec<Mounted>);
+
+#[derive(Clone)]
+struct Mounted {
+    plugin: Plugin,
+    settings: Value,
+}
 
 impl Plugins {
     /// Returns the plugins of the scripts.
@@ -30,27 +36,30 @@ impl Plugins {
             gyre_artifacts::probes::STRATEGIES,
             gyre_artifacts::probes::READER,
         ];
-        Self(paths.map(Self::load).to_vec())
+        Self(paths.map(|path| load(path, None)).to_vec())
     }
 
     /// Returns one plugin.
     pub fn one(path: &str) -> Self {
-        Self(vec![Self::load(path)])
+        Self(vec![load(path, None)])
+    }
+
+    /// Returns these reconcilers of a component, with their settings.
+    pub fn reconcilers<const COUNT: usize>(path: &str, reconcilers: [(&str, Value); COUNT]) -> Self {
+        let mounted = |(name, settings)| Mounted { settings, ..load(path, Some(name)) };
+        Self(reconcilers.map(mounted).to_vec())
     }
 
     /// Returns this version of the probe `versioned`.
     pub fn versioned(version: u64) -> Self {
         let name = format!("versioned {version}");
-        Self(vec![compiled(&name, || gyre_artifacts::versioned(version).expect("a version"))])
-    }
-
-    fn load(path: &str) -> Plugin {
-        compiled(path, || std::fs::read(path).expect("a plugin"))
+        Self(vec![compiled(&name, None, || gyre_artifacts::versioned(version).expect("a version"))])
     }
 
     /// Returns the programs of a host.
     pub fn programs(&self) -> Arc<[Program]> {
-        let program = |plugin: &Plugin| Program {
+        let program = |Mounted { plugin, settings }: &Mounted| Program {
+            settings: settings.to_string().into_bytes().into(),
             policy: Policy { workers: 2, ..Policy::default() },
             reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
             grants: Grants::new(plugin.manifest(), Namespaces::All)
@@ -62,17 +71,30 @@ impl Plugins {
         self.0.iter().map(program).collect()
     }
 
+    /// Returns changed programs, for a host that keeps them.
+    pub fn programs_with(&self, change: impl Fn(Program) -> Program) -> Programs {
+        fixed(self.programs().iter().cloned().map(change).collect())
+    }
+
     /// Returns the CRDs.
     pub fn crds(&self) -> Vec<Value> {
-        let crds = self.0.iter().flat_map(|plugin| &plugin.manifest().crds);
-        crds.map(|crd| serde_json::to_value(crd).expect("JSON")).collect()
+        let crds = self.0.iter().flat_map(|mounted| &mounted.plugin.manifest().crds);
+        let crds = crds.map(|crd| serde_json::to_value(crd).expect("JSON"));
+        // Reconcilers of one component bring the same ones.
+        let by_name: BTreeMap<String, Value> = crds.map(|crd| (crd["metadata"]["name"].to_string(), crd)).collect();
+        by_name.into_values().collect()
     }
 }
 
-fn compiled(name: &str, component: impl FnOnce() -> Vec<u8>) -> Plugin {
-    static COMPILED: Mutex<BTreeMap<String, Plugin>> = Mutex::new(BTreeMap::new());
+fn load(path: &str, reconciler: Option<&str>) -> Mounted {
+    compiled(path, reconciler, || std::fs::read(path).expect("a plugin"))
+}
+
+fn compiled(name: &str, reconciler: Option<&str>, component: impl FnOnce() -> Vec<u8>) -> Mounted {
+    static COMPILED: Mutex<BTreeMap<(String, Option<String>), Plugin>> = Mutex::new(BTreeMap::new());
     // Holds the lock, so that others wait for a running compilation.
     let mut compiled = COMPILED.lock();
-    let plugin = compiled.entry(name.to_owned());
-    plugin.or_insert_with(|| SANDBOX.load(&component()).expect("a sound plugin")).clone()
+    let plugin = compiled.entry((name.to_owned(), reconciler.map(str::to_owned)));
+    let compile = || SANDBOX.load_all(&component()).and_then(|all| all.select(reconciler)).expect("a sound plugin");
+    Mounted { plugin: plugin.or_insert_with(compile).clone(), settings: json!({}) }
 }

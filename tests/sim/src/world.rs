@@ -27,6 +27,7 @@ use crate::kinds;
 use crate::people::People;
 use crate::plugins::Plugins;
 use crate::recorder::{Life, Record, Recorder};
+use crate::script;
 
 const START: &str = "2026-01-01T00:00:00Z";
 const MOST_WAITS: u32 = 200;
@@ -89,6 +90,15 @@ impl World {
             seed,
             hosts: Arc::default(),
         }
+    }
+
+    /// Like [`Self::new`], after the beginning of every script.
+    pub async fn set_up(plugins: &Plugins, seed: u64, plan: Plan) -> Self {
+        let world = Self::new(plugins, seed, plan).await;
+        for action in script::set_up() {
+            world.people.act(&action).await;
+        }
+        world
     }
 
     /// Adds an API server whose watch cache lags; half of the requests of hosts go there.

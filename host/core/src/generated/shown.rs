@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::digest::{DigestKey, PLACEHOLDER_PREFIX};
 use super::record::{GENERATED_ANNOTATION, Record};
 
+/// The annotation with the object that `kubectl apply` was given.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Returns a Secret as plugins and people see it, with placeholders of its generated values; `None`
 /// if it has none, as other objects. Without a key, the placeholders have no digest.
 pub fn shown(object: &Value, digests: Option<&DigestKey>) -> Option<Value> {
@@ -23,6 +26,10 @@ pub fn shown(object: &Value, digests: Option<&DigestKey>) -> Option<Value> {
     }
     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
     let mut shown = object.clone();
+    // `kubectl apply` has put the values here, if somebody has applied what he had read.
+    if let Some(annotations) = shown.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.remove(LAST_APPLIED);
+    }
     for (key, value) in shown.get_mut("data")?.as_object_mut()?.iter_mut().filter(|(key, _)| is_generated(key)) {
         let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
         let placeholder =

@@ -418,6 +418,13 @@ fn a_secret_is_shown_without_its_generated_values() {
     for (key, value) in world.live().values().iter().filter(|(key, _)| *key != "user") {
         assert!(!text.contains(&STANDARD.encode(value)), "{key} is shown");
     }
+    // Somebody has read the Secret, and has applied what he had read.
+    world.secret["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
+        json!(world.secret.to_string());
+    let shown = super::shown(&world.secret, Some(&world.digests)).expect("it has generated values").to_string();
+    for (key, value) in world.live().values().iter().filter(|(key, _)| *key != "user") {
+        assert!(!shown.contains(&STANDARD.encode(value)), "{key} is shown");
+    }
     // Nobody can read this annotation, so nothing is shown.
     world.secret["metadata"]["annotations"][GENERATED_ANNOTATION] = json!("?");
     let shown = super::shown(&world.secret, None).expect("everything is hidden");

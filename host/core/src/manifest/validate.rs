@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Manifest, Strategy};
 use crate::field_path::{FieldPath, PathError};
+use crate::groups::{self, Grouping, Members, is_json_pointer};
 use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_kind};
 use crate::object::GroupVersionKind;
 use crate::text::displayed;
@@ -89,6 +90,15 @@ pub enum Violation {
         /// The rule that it breaks.
         error: PathError,
     },
+    /// The field by which parents are grouped is no JSON Pointer.
+    #[error("parents are grouped by {0:?}, which must be a JSON Pointer (RFC 6901) such as \"/spec/pool\"")]
+    GroupingField(String),
+    /// Something is declared that a plugin which groups parents cannot have.
+    #[error("the plugin groups its parents, and {0}: leave it out")]
+    Grouped(&'static str),
+    /// The kind of groups cannot be grouped, nor be a child.
+    #[error("{0} is the kind that the host keeps for groups: name another one")]
+    GroupKind(GroupVersionKind),
     /// Two reads are the same.
     #[error("{0} is read twice in the same way: declare it once")]
     ReadTwice(GroupVersionKind),
@@ -170,6 +180,7 @@ impl Manifest {
         self.check_children(&mut problems);
         self.check_reads(&mut problems);
         self.check_parent_fields(&mut problems);
+        self.check_grouping(&mut problems);
         if self.settings_schema.as_ref().is_some_and(|schema| !schema.is_object() && !schema.is_boolean()) {
             problems.push(Violation::SettingsSchema);
         }
@@ -178,7 +189,8 @@ impl Manifest {
     }
 
     fn kinds(&self) -> impl Iterator<Item = (&'static str, &GroupVersionKind)> {
-        std::iter::once(("the parent kind", &self.parent))
+        std::iter::once(("the parent kind", self.users_kind()))
+            .chain(self.members.is_some().then_some(("the kind of groups", &self.parent)))
             .chain(self.children.iter().map(|child| ("the child kind", &child.kind)))
             .chain(self.reads.iter().map(|read| ("the read kind", &read.kind)))
     }
@@ -205,6 +217,27 @@ impl Manifest {
                 problems.push(Violation::ParentField { pointer: pointer.clone(), error });
             }
         }
+    }
+
+    fn check_grouping(&self, problems: &mut Vec<Violation>) {
+        let kinds = self.children.iter().map(|child| &child.kind).chain([self.users_kind()]);
+        problems.extend(kinds.filter(|kind| kind.is_same(&groups::kind())).cloned().map(Violation::GroupKind));
+        let Some(Members { grouping, .. }) = &self.members else { return };
+        if let Grouping::ByField(pointer) = grouping
+            && !is_json_pointer(pointer)
+        {
+            problems.push(Violation::GroupingField(pointer.clone()));
+        }
+        let declared = [
+            (self.finalizes, "finalizes them, but a group is not deleted with a member"),
+            (self.deletes_parent, "deletes them, but a response has no member to delete"),
+            (!self.parent_fields.is_empty(), "sets fields of them, but a response has only statuses of members"),
+            (
+                self.children.iter().any(|child| child.outlives_parent),
+                "has children that outlive them, but the children of a group have no one parent",
+            ),
+        ];
+        problems.extend(declared.into_iter().filter(|(is_declared, _)| *is_declared).map(|(_, what)| Violation::Grouped(what)));
     }
 
     fn check_children(&self, problems: &mut Vec<Violation>) {

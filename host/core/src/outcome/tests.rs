@@ -154,7 +154,7 @@ fn every_outcome_has_its_retry_and_its_label() {
         (failed(ProblemKind::Deferred), Retry::Postpone(DEFERRED_RECHECK), "requeue_after"),
         (failed(ProblemKind::PluginTerminal), Retry::Never, "error"),
         (failed(ProblemKind::Invalid), Retry::After(RECHECK), "error"),
-        (Outcome::SlowedDown { after: MINUTE }, Retry::Postpone(MINUTE), "requeue_after"),
+        (Outcome::Postponed { after: MINUTE }, Retry::Postpone(MINUTE), "requeue_after"),
         (Outcome::Gone, Retry::Forget, "success"),
     ];
     for (outcome, retry, label) in cases {

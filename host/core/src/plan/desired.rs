@@ -13,7 +13,7 @@ use super::refusals::{Refusal, RefusalReason};
 use super::step::Desired;
 use super::{DIGEST_ANNOTATION, Input, OUTLIVES_ANNOTATION, OWNER_UID_LABEL, PLUGIN_LABEL, cannot_refer, is_owned, outlives};
 use crate::contains::{RepeatedElement, first_repeated_element};
-use crate::generated::{GENERATED_ANNOTATION, MOST_VALUES, Requests};
+use crate::generated::{GENERATED_ANNOTATION, MOST_VALUES, PLACEHOLDER_PREFIX, Requests};
 use crate::grants::{Outside, Scope, WriteNamespaces};
 use crate::manifest::{ChildKind, Propagation, Strategy};
 use crate::names::{is_dns_label, is_object_name};
@@ -388,7 +388,15 @@ fn undeclared_strategy(child: &ObjectRef, strategy: Strategy, child_kind: &Child
 
 /// Takes the requests for values out of a Secret.
 fn requests(child: &ObjectRef, strategy: Strategy, object: &mut Map<String, Value>) -> Result<Requests, String> {
-    if !is_secret(&child.kind) || !Requests::are_in(object) {
+    if !is_secret(&child.kind) {
+        return Ok(Requests::default());
+    }
+    if let Some(key) = placeholder_in(object) {
+        return Err(format!(
+            "{child} has the placeholder of a generated value in data.{key}: the plugin cannot copy a value that it does not see; ask for the value with `generate`, or leave the field out"
+        ));
+    }
+    if !Requests::are_in(object) {
         return Ok(Requests::default());
     }
     if strategy == Strategy::Recreate {
@@ -397,6 +405,17 @@ fn requests(child: &ObjectRef, strategy: Strategy, object: &mut Map<String, Valu
         ));
     }
     Requests::take(object).map_err(|why| format!("{child}: {why}"))
+}
+
+/// Returns the key of a normalised Secret that has a placeholder for its value.
+fn placeholder_in(secret: &Map<String, Value>) -> Option<&str> {
+    let encoded = STANDARD.encode(PLACEHOLDER_PREFIX);
+    let is_placeholder = |value: &Value| {
+        let text = value.as_str();
+        text.is_some_and(|text| text.starts_with(PLACEHOLDER_PREFIX) || text.starts_with(&encoded))
+    };
+    let (key, _) = secret.get("data")?.as_object()?.iter().find(|(_, value)| is_placeholder(value))?;
+    Some(key)
 }
 
 fn is_secret(kind: &GroupVersionKind) -> bool {

@@ -53,6 +53,8 @@ pub enum RefusalReason {
     DeletionHeld,
     /// A value of a Secret cannot be made, e.g. because its issuer is missing.
     ValueNotMade,
+    /// The plugin returned a status of an object that is no member of its group, or two of one.
+    InvalidMemberStatus,
 }
 
 impl RefusalReason {
@@ -80,6 +82,7 @@ impl RefusalReason {
             Self::PrerequisiteRefused => "PrerequisiteRefused",
             Self::DeletionHeld => "DeletionHeld",
             Self::ValueNotMade => "ValueNotMade",
+            Self::InvalidMemberStatus => "InvalidMemberStatus",
         }
     }
 }

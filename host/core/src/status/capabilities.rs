@@ -36,17 +36,17 @@ impl Fields {
 }
 
 impl StatusCapabilities {
-    /// The capabilities of a manifest's parents, from its schema. Kubernetes' own kinds have
-    /// controllers, whose conditions the host's would be mistaken for. Any other kind gets
+    /// The capabilities of a kind, from the schema that a manifest brings. Kubernetes' own kinds
+    /// have controllers, whose conditions the host's would be mistaken for. Any other kind gets
     /// everything: it was written for a controller that the plugin replaces.
     ///
     /// Without a status subresource there are no generations, because writing the status changes
     /// them.
-    pub fn of(manifest: &Manifest, has_status_subresource: bool) -> Self {
-        let schema = manifest.crds.iter().find_map(|definition| schema(definition, &manifest.parent));
+    pub fn of(manifest: &Manifest, kind: &GroupVersionKind, has_status_subresource: bool) -> Self {
+        let schema = manifest.crds.iter().find_map(|definition| schema(definition, kind));
         let fields = match schema {
             Some(schema) => fields(schema, has_status_subresource),
-            None if is_kubernetes_own(&manifest.parent.group) => Fields::NOTHING,
+            None if is_kubernetes_own(&kind.group) => Fields::NOTHING,
             None => Fields::EVERYTHING,
         };
         let no_generations = Fields { condition_generation: false, observed_generation: false, ..fields };
@@ -182,7 +182,7 @@ mod tests {
     fn check(schema: &Value, expected: StatusCapabilities) {
         let another = json!({"spec": {"group": "example.com", "names": {"kind": "Other"}, "versions": []}});
         let manifest = manifest("example.com", vec![another, json!(1), definition(schema)]);
-        assert_eq!(StatusCapabilities::of(&manifest, true), expected, "{schema}");
+        assert_eq!(StatusCapabilities::of(&manifest, &manifest.parent, true), expected, "{schema}");
     }
 
     fn check_status(status: &Value, expected: StatusCapabilities) {
@@ -257,11 +257,12 @@ mod tests {
             ("cluster.x-k8s.io", StatusCapabilities::Everything),
             ("example.com", StatusCapabilities::Everything),
         ] {
-            assert_eq!(StatusCapabilities::of(&manifest(group, Vec::new()), true), expected, "{group}");
+            let manifest = manifest(group, Vec::new());
+            assert_eq!(StatusCapabilities::of(&manifest, &manifest.parent, true), expected, "{group}");
         }
         let other_version = manifest("example.com", vec![definition(&json!({}))]);
         let other_version = Manifest { parent: GroupVersionKind::new("example.com", "v2", "Echo"), ..other_version };
-        assert_eq!(StatusCapabilities::of(&other_version, true), StatusCapabilities::Everything);
+        assert_eq!(StatusCapabilities::of(&other_version, &other_version.parent, true), StatusCapabilities::Everything);
     }
 
     #[test]
@@ -273,10 +274,11 @@ mod tests {
             (manifest("example.com", vec![preserving]), conditions_only),
             (manifest("", Vec::new()), StatusCapabilities::Nothing),
         ] {
-            assert_eq!(StatusCapabilities::of(&manifest, false), expected);
+            assert_eq!(StatusCapabilities::of(&manifest, &manifest.parent, false), expected);
         }
         let generation = json!({"observedGeneration": {"type": "integer"}});
         let only_generation = definition(&json!({"properties": {"status": {"properties": generation}}}));
-        assert_eq!(StatusCapabilities::of(&manifest("example.com", vec![only_generation]), false), StatusCapabilities::Nothing);
+        let manifest = manifest("example.com", vec![only_generation]);
+        assert_eq!(StatusCapabilities::of(&manifest, &manifest.parent, false), StatusCapabilities::Nothing);
     }
 }

@@ -78,7 +78,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, leading: Lead
     let active = mount.active();
     let program = active.as_ref().map_or(wanted, |active| &active.program);
     let (readers, reads) = mount.count_reads();
-    let awaited: Vec<String> = mount.awaited_kinds(wanted).iter().map(ToString::to_string).collect();
+    let awaited: Vec<String> = mount.awaited_kinds().iter().map(ToString::to_string).collect();
     let unpruned = active.iter().flat_map(|active| active.unpruned_kinds());
     let unpruned: Vec<Value> =
         unpruned.map(|kind| json!({ "kind": kind.resource.kind().to_string(), "error": kind.error })).collect();
@@ -104,8 +104,8 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, leading: Lead
         "calls": { "running": mount.running.count(), "overdueSeconds": mount.running.overdue().as_secs() },
         "phase": phase.as_str(),
         "reason": reason,
-        "parent": program.manifest().parent.to_string(),
-        "parents": active.as_ref().map(|active| active.parents.len()),
+        "parent": program.manifest().users_kind().to_string(),
+        "parents": active.as_ref().map(|active| active.users_objects().len()),
         "awaitedKinds": awaited,
         "unprunedKinds": unpruned,
         "remembered": mount.remembered(),

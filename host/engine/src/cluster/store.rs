@@ -258,6 +258,14 @@ impl Store {
         state.put(object)
     }
 
+    /// Returns whether it shows this version of an object, or what has happened to it since.
+    pub(crate) fn shows(&self, key: &ObjectKey, version: u64) -> bool {
+        let state = self.read();
+        let is_past = || state.listing.is_none() && state.seen >= version;
+        let found = state.by_key.get([key.namespace.as_deref().unwrap_or_default(), &key.name, ""]);
+        is_past() || found.is_some_and(|object| object.resource_version() >= version)
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, StoreState> {
         self.state.read()
     }

@@ -1,11 +1,15 @@
 //! A view: the objects of one kind in all namespaces of a mount.
 
+mod catch_up;
+
 use std::sync::Arc;
 
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::ObjectKey;
 use kube::{Api, Client};
 
+pub(crate) use self::catch_up::CATCH_UP_PAUSE;
+use self::catch_up::CatchUp;
 use crate::client::answered;
 use crate::client::lists::Lists;
 use crate::clock::Moment;
@@ -13,11 +17,14 @@ use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, Wa
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::cluster::store::{Snapshot, WriteEpoch};
+use crate::leadership::claim::Claim;
 
 pub(crate) struct View {
     pub(crate) resource: Resource,
     informers: Vec<Arc<Informer>>,
     has_all_namespaces: bool,
+    /// The versions that it has to show; `None` if it does not matter.
+    catch_up: Option<CatchUp>,
 }
 
 /// The objects of a view at one moment. Reading them takes no lock.
@@ -59,7 +66,36 @@ impl View {
             _ => vec![get(None)],
         };
         let has_all_namespaces = resource.scope == Scope::Cluster || *namespaces == Namespaces::All;
-        Self { resource, informers, has_all_namespaces }
+        Self { resource, informers, has_all_namespaces, catch_up: None }
+    }
+
+    /// Keeps track of what the view has to show: see [`Self::is_caught_up`].
+    pub(crate) fn catching_up(self) -> Self {
+        Self { catch_up: Some(CatchUp::default()), ..self }
+    }
+
+    /// Returns whether the view shows all that this host, and hosts before, have written.
+    ///
+    /// # Errors
+    /// Those of requests, which are sent after a claim was obtained, and if the view lacks a write.
+    pub(crate) async fn is_caught_up(&self, client: &Client, claim: &Claim) -> Result<bool, kube::Error> {
+        match &self.catch_up {
+            Some(catch_up) => catch_up.is_caught_up(self, client, claim).await,
+            None => Ok(true),
+        }
+    }
+
+    /// Returns whether it shows this version of an object, or what has happened to it since.
+    fn shows(&self, key: &ObjectKey, version: u64) -> bool {
+        self.informer_of(key.namespace.as_deref()).is_some_and(|informer| informer.store().shows(key, version))
+    }
+
+    fn label_selector(&self) -> Option<&str> {
+        self.informers.first()?.target().label_selector.as_deref()
+    }
+
+    fn watched_namespaces(&self) -> impl Iterator<Item = Option<&str>> {
+        self.informers.iter().map(|informer| informer.target().namespace.as_deref())
     }
 
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
@@ -105,6 +141,18 @@ impl View {
     pub(crate) fn insert_written(&self, object: &SharedObject, epoch: Option<WriteEpoch>) {
         if let (Some(informer), Some(epoch)) = (self.informer_of(object.namespace()), epoch) {
             informer.insert_written(object, epoch);
+        }
+        if let Some(catch_up) = &self.catch_up
+            && !self.shows(&object.key(), object.resource_version())
+        {
+            catch_up.await_version(object.key(), object.resource_version());
+        }
+    }
+
+    /// Notes that a write of this host has no answer, so that it may have arrived.
+    pub(crate) fn doubt(&self, key: &ObjectKey) {
+        if let Some(catch_up) = &self.catch_up {
+            catch_up.await_result(key.clone());
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gyre_core::grants::{Namespaces, Scope};
-use gyre_core::object::GroupVersionKind;
-use gyre_core::plan::{DIGEST_ANNOTATION, PLUGIN_LABEL, Parent};
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::plan::{PLUGIN_LABEL, Parent};
 use gyre_core::status::StatusCapabilities;
 use gyre_sandbox::Bytes;
 use kube::api::ListParams;
@@ -29,6 +29,7 @@ use crate::leadership::claim::Claim;
 use crate::mounts::call_guard::CallGuard;
 use crate::mounts::former::{self, Found, UnprunedKind};
 use crate::mounts::fresh::{Discovery, FreshParents};
+use crate::mounts::members::{self, Members};
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::writes::finalizers;
@@ -45,6 +46,8 @@ pub(crate) struct ActiveProgram {
     pub(crate) reads: Client,
     pub(crate) call_guard: CallGuard,
     pub(crate) parents: View,
+    /// The members of groups, if the plugin groups its parents: [`Self::parents`] are the groups.
+    pub(crate) members: Option<Members>,
     pub(crate) fresh: Arc<FreshParents>,
     pub(crate) lookup: ReadCache,
     /// The served kinds, including those that an earlier program declared.
@@ -65,12 +68,13 @@ pub(crate) enum Error {
 }
 
 impl ActiveProgram {
-    /// Opens all views, and fills the caches. Kinds that are not served are awaited later, see
+    /// Opens all views, and fills the caches. The second resource is that of the members, if the
+    /// plugin groups its parents. Kinds that are not served are awaited later, see
     /// [`mod@super::subscribe`].
     pub(crate) async fn prepare(
         program: Arc<Program>,
         services: &HostServices,
-        parents: Resource,
+        (parents, members): (Resource, Option<Resource>),
         former_kinds: &BTreeSet<GroupVersionKind>,
         claim: &Claim,
     ) -> Result<Self, Error> {
@@ -103,12 +107,20 @@ impl ActiveProgram {
             }
             fresh.record_cached_children(children.iter().flat_map(|view| view.lists()).map(|lists| lists.asked()));
         }
+        let declared = program.manifest().members.clone();
+        let members = match declared.zip(members) {
+            Some((declared, resource)) => Some(Members::open(&services.informers, &program, declared, resource).await),
+            None => None,
+        };
+        let status_capabilities =
+            StatusCapabilities::of(program.manifest(), &parents.kind(), parents.status == StatusSubresource::Served);
         let active = Self {
             id: IDS.fetch_add(1, Ordering::Relaxed),
-            status_capabilities: StatusCapabilities::of(program.manifest(), parents.status == StatusSubresource::Served),
+            status_capabilities,
+            members,
             client: client::for_program(&services.connection, claim, &program),
             reads: client::fenced(&services.connection, claim),
-            parents: View::new(&services.informers, parents, &program.namespaces, WatchScope::default()),
+            parents: view_for(&program, &services.informers, parents, WatchScope::default()),
             fresh,
             lookup,
             call_guard: CallGuard::new(program.policy.quarantine_after),
@@ -136,9 +148,41 @@ impl ActiveProgram {
 
     /// Returns whether an object of the parent kind is a parent for this mount.
     pub(crate) fn selects(&self, object: &Object) -> bool {
-        let has_digest = || object.annotation(DIGEST_ANNOTATION).is_some();
-        let is_child = || self.program.manifest().is_child(object.label(PLUGIN_LABEL).as_deref(), has_digest);
-        (self.program.selector.is_empty() || self.program.selector.matches(|label| object.label(label))) && !is_child()
+        match &self.members {
+            None => members::selects(&self.program, object),
+            Some(members) => members.is_group(object),
+        }
+    }
+
+    /// Returns the objects that users write: the parents, or the members of their groups.
+    pub(crate) fn users_objects(&self) -> &View {
+        self.members.as_ref().map_or(&self.parents, |members| &members.view)
+    }
+
+    /// Returns whether there is, or should be, a parent of this name.
+    pub(crate) fn has_parent(&self, key: &ObjectKey) -> bool {
+        self.parents.get(key).is_some() || self.has_group(key)
+    }
+
+    /// Returns whether the parents of this mount make up a group of this name.
+    pub(crate) fn has_group(&self, key: &ObjectKey) -> bool {
+        self.members.as_ref().is_some_and(|members| members.has_group(&key.name))
+    }
+
+    /// Returns whether the caches show all that this host, and hosts before, have written, as far
+    /// as the plugin could allocate by it.
+    ///
+    /// # Errors
+    /// Those of requests.
+    pub(crate) async fn is_caught_up(&self, claim: &Claim) -> Result<bool, kube::Error> {
+        let Some(members) = &self.members else { return Ok(true) };
+        let children = self.children();
+        for view in [&members.view, &self.parents].into_iter().chain(children.values().map(|view| &**view)) {
+            if !view.is_caught_up(&self.reads, claim).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Returns the views of the kinds of children that are served.
@@ -153,7 +197,8 @@ impl ActiveProgram {
     pub(crate) async fn outdated(&self) {
         loop {
             let views: Vec<Arc<View>> = self.children.read().values().cloned().chain(self.lookup.all_views()).collect();
-            let informers = views.iter().flat_map(|view| view.informers()).chain(self.parents.informers());
+            let of_members = self.members.iter().flat_map(|members| members.view.informers());
+            let informers = views.iter().flat_map(|view| view.informers()).chain(self.parents.informers()).chain(of_members);
             let outdated: Vec<_> = informers.map(|informer| Box::pin(informer.outdated())).collect();
             if outdated.is_empty() {
                 return self.published.notified().await;
@@ -168,6 +213,7 @@ impl ActiveProgram {
 
     pub(crate) fn is_outdated(&self) -> bool {
         self.parents.is_outdated()
+            || self.members.as_ref().is_some_and(|members| members.view.is_outdated())
             || self.children.read().values().any(|view| view.is_outdated())
             || self.lookup.all_views().iter().any(|view| view.is_outdated())
     }
@@ -201,6 +247,9 @@ impl ActiveProgram {
         let mut add = |view: &View| found.push(view.snapshot());
         if is_secret(&self.program.manifest().parent) {
             add(&self.parents);
+        }
+        if let Some(members) = self.members.as_ref().filter(|members| is_secret(members.kind())) {
+            add(&members.view);
         }
         for (_, view) in self.children().iter().filter(|(kind, _)| is_secret(kind)) {
             add(view);
@@ -370,7 +419,7 @@ impl Opened {
     /// The children of a kind that an earlier program declared.
     fn former((program, fresh): (&Program, &Arc<FreshParents>), informers: &Informers, resource: Resource) -> Self {
         let (kind, scope) = (resource.kind(), WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() });
-        let children = Arc::new(View::new(informers, resource, &program.namespaces, scope));
+        let children = Arc::new(view_for(program, informers, resource, scope));
         let ends = forget_whose_children_go(&children, fresh);
         Self { kind, read: None, children: Some(children), ends }
     }
@@ -380,6 +429,13 @@ impl Opened {
             view.synced().await;
         }
     }
+}
+
+/// A view of parents or children. A plugin that groups parents may allocate, so it sees all that
+/// was written.
+fn view_for(program: &Program, informers: &Informers, resource: Resource, scope: WatchScope<'_>) -> View {
+    let view = View::new(informers, resource, &program.namespaces, scope);
+    if program.manifest().members.is_some() { view.catching_up() } else { view }
 }
 
 fn forget_whose_children_go(children: &View, fresh: &Arc<FreshParents>) -> Vec<Subscription> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use gyre_core::object::GroupVersionKind;
 use tokio::sync::watch;
 use tracing::{error, info};
 
@@ -71,21 +72,30 @@ impl Mount {
         if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program) && !old.is_outdated()) {
             return;
         }
-        let parents = self.find_parents(&program, services).await;
+        let parents = self.find_parents(&program, &program.manifest().parent, services).await;
+        let members = match &program.manifest().members {
+            Some(members) => Some(self.find_parents(&program, &members.kind, services).await),
+            None => None,
+        };
         let former =
             services.inventory.kinds(&self.name).into_iter().chain(old.iter().flat_map(|old| old.child_kinds())).collect();
-        let active =
-            match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name))
-                .await
-            {
-                Ok(active) => Arc::new(active),
-                Err(reason) => {
-                    error!(mount = %self.name, "not mounted: {reason}");
-                    self.enter(Phase::Refused(reason.to_string()));
-                    services.leadable.mark_unleadable(&self.name);
-                    return;
-                }
-            };
+        let active = match ActiveProgram::prepare(
+            Arc::clone(&program),
+            services,
+            (parents, members),
+            &former,
+            &services.claims.of(&self.name),
+        )
+        .await
+        {
+            Ok(active) => Arc::new(active),
+            Err(reason) => {
+                error!(mount = %self.name, "not mounted: {reason}");
+                self.enter(Phase::Refused(reason.to_string()));
+                services.leadable.mark_unleadable(&self.name);
+                return;
+            }
+        };
         services.inventory.record(&self.name, Entry::of(&program, active.child_kinds().into_iter()));
         // Otherwise a worker could ask the guard about the new program in the pass of the old one.
         self.deletion_guard.lock().begin(services.queue.now());
@@ -125,14 +135,14 @@ impl Mount {
         let claim = services.claims.of(&self.name);
         loop {
             claim.held().await;
+            services.digests.doubt();
             self.set_lead(Lead::Yes, &services.queue);
             claim.lost().await;
             self.set_lead(Lead::No, &services.queue);
         }
     }
 
-    async fn find_parents(&self, program: &Program, services: &HostServices) -> Resource {
-        let kind = &program.manifest().parent;
+    async fn find_parents(&self, program: &Program, kind: &GroupVersionKind, services: &HostServices) -> Resource {
         let found = kinds::look_for(&services.client, kind, &self.name).await;
         let brings_status = kinds::give_status(&program.manifest().crds, kind);
         let lacks_status = |resource: &Resource| brings_status && resource.status == StatusSubresource::Absent;
@@ -140,7 +150,7 @@ impl Mount {
             return resource;
         }
         let before = self.phase();
-        self.enter(Phase::Waiting);
+        self.enter(Phase::Waiting(kind.clone()));
         services.leadable.mark_unleadable(&self.name);
         let mut resource = kinds::wait_for(&services.client, kind, &self.name).await;
         if lacks_status(&resource) {

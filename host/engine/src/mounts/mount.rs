@@ -18,7 +18,7 @@ use crate::cluster::informer::WatchEvent;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::observer::Observer;
 use crate::mounts::parent_state::ParentState;
-use crate::program::{MountName, Program};
+use crate::program::MountName;
 use crate::work::WorkQueue;
 use crate::writes::events::{WriteAccess, WritePermit};
 use crate::writes::own_writes::OwnWrites;
@@ -34,6 +34,8 @@ pub struct Mount {
     readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
+    /// The writes of members' statuses.
+    pub(crate) member_writes: OwnWrites,
     pub(crate) terminating: Mutex<TerminatingNamespaces>,
     pub(crate) deletion_guard: Mutex<DeletionGuard<ObjectKey>>,
     pub(crate) parent_deletions: Mutex<ParentDeletions>,
@@ -62,8 +64,9 @@ pub enum Phase {
     /// It looks up kinds, or fills caches.
     #[default]
     Starting,
-    /// The API server does not serve its parent kind yet, or not with the status subresource.
-    Waiting,
+    /// The API server does not serve this kind yet, or not with the status subresource: that of the
+    /// parents, or that of their groups.
+    Waiting(GroupVersionKind),
     /// It reconciles.
     Running,
     /// It cannot run, for this reason.
@@ -89,7 +92,7 @@ impl Phase {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Starting => "Starting",
-            Self::Waiting => "Waiting",
+            Self::Waiting(_) => "Waiting",
             Self::Running => "Running",
             Self::Refused(_) => "Refused",
             Self::Unmounting => "Leaving",
@@ -109,6 +112,7 @@ impl Mount {
             readers: Mutex::default(),
             observer: RwLock::default(),
             own_writes: OwnWrites::default(),
+            member_writes: OwnWrites::default(),
             terminating: Mutex::default(),
             deletion_guard: Mutex::default(),
             parent_deletions: Mutex::default(),
@@ -125,10 +129,13 @@ impl Mount {
     }
 
     /// Returns the kinds that the API server does not serve, and for which the mount waits.
-    pub(crate) fn awaited_kinds(&self, wanted: &Program) -> Vec<GroupVersionKind> {
-        let parent = (self.phase() == Phase::Waiting).then(|| wanted.manifest().parent.clone());
+    pub(crate) fn awaited_kinds(&self) -> Vec<GroupVersionKind> {
+        let of_parents = match self.phase() {
+            Phase::Waiting(kind) => Some(kind),
+            _ => None,
+        };
         let others = self.active().into_iter().flat_map(|active| active.awaited_kinds());
-        parent.into_iter().chain(others).collect()
+        of_parents.into_iter().chain(others).collect()
     }
 
     pub(super) fn set_active(&self, active: Arc<ActiveProgram>) {
@@ -182,11 +189,11 @@ impl Mount {
     }
 
     pub(crate) fn forget_if_gone(&self, queue: &WorkQueue, parent: &ObjectKey) {
-        if self.active().is_some_and(|active| active.parents.get(parent).is_none()) {
+        if self.active().is_some_and(|active| !active.has_parent(parent)) {
             self.forget(parent, queue.now());
             queue.remove(&self.name, parent);
             // A new parent of that name may have come meanwhile, and its key was removed.
-            if self.active().is_some_and(|active| active.parents.get(parent).is_some()) {
+            if self.active().is_some_and(|active| active.has_parent(parent)) {
                 queue.add(&self.name, parent.clone(), Priority::Normal);
             }
         }
@@ -194,7 +201,7 @@ impl Mount {
 
     pub(super) fn forget_what_is_gone(&self, queue: &WorkQueue) {
         let Some(active) = self.active() else { return };
-        let is_there = |parent: &ObjectKey| active.parents.get(parent).is_some();
+        let is_there = |parent: &ObjectKey| active.has_parent(parent);
         let mut gone: BTreeSet<ObjectKey> = self.readers().readers().filter(|parent| !is_there(parent)).cloned().collect();
         {
             let states = self.states.lock();

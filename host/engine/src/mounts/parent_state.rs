@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gyre_core::conflict::ForceApplyHistory;
-use gyre_core::object::GroupVersionKind;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::pace::Pace;
 use gyre_core::plan::AcceptedForm;
 use gyre_core::reads::Read;
@@ -27,6 +27,8 @@ pub(crate) struct ParentState {
     pub(crate) inputs: Option<Inputs>,
     pub(crate) reads: BTreeSet<Read>,
     pub(crate) requeue_at: Option<Instant>,
+    /// When the last call about a group ended; `None` for other parents.
+    pub(crate) called_at: Option<Instant>,
     /// The Secrets whose certificates have to be renewed, and when.
     pub(crate) renewals: Option<Box<Renewals>>,
     /// The events of the last reconcile; `None` if unknown, as after a restart.
@@ -40,6 +42,8 @@ pub(crate) struct ParentState {
     pub(crate) refused: RefusedSteps,
     /// The last written status, if the API server dropped fields of it.
     pub(crate) accepted_status: Option<AcceptedStatus>,
+    /// The last written statuses of members, if the API server dropped fields of them.
+    pub(crate) accepted_members: BTreeMap<ObjectKey, AcceptedStatus>,
     /// The stored form of the fields of the parent, if the API server changed them.
     pub(crate) accepted_fields: Option<Box<AcceptedForm>>,
     pub(crate) pace: Pace,
@@ -73,6 +77,7 @@ impl Inputs {
     pub(crate) fn of<'a>(
         program_id: u64,
         parent: &Object,
+        members: &[SharedObject],
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind> + Clone,
         answers: impl Iterator<Item = (&'a Read, u64)> + Clone,
@@ -83,6 +88,7 @@ impl Inputs {
             seed.hash(&mut hasher);
             program_id.hash(&mut hasher);
             parent.around_resource_version().hash(&mut hasher);
+            members.iter().for_each(|member| member.around_resource_version().hash(&mut hasher));
             served.clone().for_each(|kind| kind.hash(&mut hasher));
             for (_, child) in children {
                 (child.uid(), child.resource_version()).hash(&mut hasher);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use gyre_core::object::GroupVersionKind;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::Priority;
 use tracing::{debug, info};
 
@@ -34,6 +34,7 @@ impl ActiveProgram {
             }
         }
         self.subscribe_to_parents(mount, queue);
+        self.subscribe_to_members(mount, queue);
     }
 
     pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, services: &Arc<HostServices>) {
@@ -74,19 +75,35 @@ impl ActiveProgram {
             {
                 mount.terminating.lock().forget(namespace);
             }
-            let is_own_write = match event {
-                WatchEvent::Stored { origin: Origin::Watch, .. } => mount.own_writes.suppresses(object),
-                WatchEvent::Stored { origin: Origin::List, .. } => {
-                    mount.own_writes.listed(&object.key());
-                    false
-                }
-                WatchEvent::Deleted(_) => false,
-            };
-            if !is_own_write {
+            if !mount.own_writes.is_own(event) {
                 mount.enqueue(&queue, object.key(), priority_of(event));
             }
         }));
         self.fresh.record_parents_seen();
+    }
+
+    fn subscribe_to_members(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
+        let Some(members) = &self.members else { return };
+        let (active, mount_of, queue_of) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
+        self.add_subscriptions(members.view.subscribe(move |event| {
+            let (Some(active), Some(mount)) = (active.upgrade(), mount_of.upgrade()) else { return };
+            let Some(members) = &active.members else { return };
+            let is_unchanged =
+                || event.previous().is_some_and(|previous| previous.equal_ignoring_resource_version(event.object()));
+            let is_own = mount.member_writes.is_own(event);
+            if is_unchanged() {
+                return;
+            }
+            let concerned: Vec<ObjectKey> = members.concerned(event).collect();
+            // Our write was about the group that the member has left: the one that it has joined
+            // must be called.
+            if !is_own || concerned.len() > 1 {
+                concerned.into_iter().for_each(|group| mount.enqueue(&queue_of, group, priority_of(event)));
+            }
+        }));
+        if let Some(group) = members.group_of_all() {
+            mount.enqueue(queue, ObjectKey { namespace: None, name: group.name }, Priority::Low);
+        }
     }
 
     fn subscribe_to_children(self: &Arc<Self>, view: &View, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {

@@ -131,9 +131,12 @@ async fn run(
     let parent = observed.shown_parent(active);
     let reads = Arc::new(active.lookup.snapshot());
     let reads_version = reads.version();
-    let digests = context.services.digests.known().cloned();
+    let digests = context.services.digests.known();
     let shown = shown(&program.manifest().parent, &parent, digests.as_ref());
-    let (parent_lacks_digests, shown) = (shown.lacks_digests, shown.json);
+    let (mut inputs_lack_digests, shown) = (shown.lacks_digests, shown.json);
+    let members = observed.shown_members(active, digests.as_ref());
+    inputs_lack_digests |= members.iter().any(|member| member.lacks_digests);
+    let members: Vec<Bytes> = members.into_iter().map(|member| member.json).collect();
     let (children, served) = (observed.shown_children(active), observed.views.keys());
     let mut imports = Box::new(CallContext::new(reads, parent.key(), children, served, digests.clone()));
     if context.recordings.wants(&mount.name) {
@@ -142,12 +145,13 @@ async fn run(
     let now = context.services.caller.clock.now().into();
     let in_progress = mount.running.register(program.policy.limits.deadline);
     let progress = in_progress.progress();
-    let json = Bytes::clone(&shown);
+    let (json, members_json) = (Bytes::clone(&shown), members.clone());
     let seconds = context.services.caller.clock.now().as_second();
     let is_recorded = imports.transcript.is_some();
     let (deciding, plan_inputs) = (Arc::clone(active), Arc::clone(plan_inputs));
     let work = move || {
-        let input = Input { parent: &json, settings: &program.settings, seed: parent.uid(), now };
+        let members: Vec<&[u8]> = members_json.iter().map(|member| &**member).collect();
+        let input = Input { parent: &json, members: &members, settings: &program.settings, seed: parent.uid(), now };
         progress.begin();
         let Call { result, usage, imports } = make(&program.plugin, ask, &input, &program.policy.limits, imports);
         progress.end();
@@ -181,6 +185,7 @@ async fn run(
             program: Arc::clone(&active.program),
             ask,
             parent: shown,
+            members,
             seed: observed.parent.uid().into(),
             now,
             children: imports.shown_children(),
@@ -189,7 +194,7 @@ async fn run(
             usage: usage.clone(),
         });
     }
-    let lacked_digests = parent_lacks_digests || imports.as_ref().is_some_and(|imports| imports.lacked_digests);
+    let lacked_digests = inputs_lack_digests || imports.as_ref().is_some_and(|imports| imports.lacked_digests);
     let read_answers = imports.map(|imports| imports.answers).unwrap_or_default();
     Ended { result, usage, read_answers, reads_version, lacked_digests }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gyre_core::manifest::Propagation;
+use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, requeue_after};
 use gyre_core::pace;
 use gyre_core::parent_deletion::{self, Decision};
 use gyre_core::queue::RECHECK;
 use gyre_core::response::{Event, Response, Severity};
-use gyre_core::status::Execution;
+use gyre_core::status::{DroppedFields, Execution};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -40,8 +41,15 @@ impl Run<'_> {
         if !self.report.is_stale(&retries) {
             self.apply_parent_fields(&response).await;
         }
+        // A wrong status of a member withholds no other status.
+        let execution = self.report.execution();
+        let member_statuses = self.decide_member_statuses(&response);
         if !self.report.is_stale(&retries) {
-            self.write_status(&response).await;
+            self.write_status(&response, execution).await;
+        }
+        // After the status of the group, in which the plugin may keep what it has given to members.
+        if !self.report.is_stale(&retries) {
+            self.write_member_statuses(&member_statuses, execution).await;
         }
         if let Some(propagation) = deletion {
             self.delete_parent(propagation).await;
@@ -123,11 +131,11 @@ impl Run<'_> {
         }
     }
 
-    async fn write_status(&mut self, response: &Response) {
-        if self.report.released && self.observed.parent.is_deleting() {
+    async fn write_status(&mut self, response: &Response, execution: Execution) {
+        if self.report.parent_goes {
             return;
         }
-        let Err(error) = self.try_to_write_status(response).await else { return };
+        let Err(error) = self.try_to_write_status(response, execution).await else { return };
         let problem = problem(&error, &self.writer().subject(&self.observed.parent));
         match problem.kind {
             // Either the parent is gone, which its watch reports soon, or the kind has lost its
@@ -140,7 +148,7 @@ impl Run<'_> {
                 let message = format!("the API server rejects the status that the plugin returned: {}", problem.message);
                 self.report.fail(Problem { message, ..problem });
                 // Otherwise nothing would say so but an Event.
-                if let Err(error) = self.try_to_write_status(&Response::default()).await {
+                if let Err(error) = self.try_to_write_status(&Response::default(), execution).await {
                     warn!("the conditions of the host are rejected, too: {}", error_chain(&error));
                 }
             }
@@ -148,7 +156,7 @@ impl Run<'_> {
         }
     }
 
-    async fn try_to_write_status(&mut self, response: &Response) -> Result<(), kube::Error> {
+    async fn try_to_write_status(&mut self, response: &Response, execution: Execution) -> Result<(), kube::Error> {
         let context = self.context;
         let retries = self.mount.retries(&context.retries);
         let refusals = self.report.refusals.reported();
@@ -161,25 +169,21 @@ impl Run<'_> {
             &context.services.caller.clock,
             parent,
             response,
-            (readiness, self.report.execution()),
+            (readiness, execution),
             &mut self.state.accepted_status,
             context.services.queue.now(),
         )
         .await?;
         let dropped = self.state.accepted_status.as_ref().and_then(AcceptedStatus::dropped);
         if let Some(dropped) = dropped {
-            let kind = &self.active.program.manifest().parent;
-            self.report.warn(
-                STATUS_FIELDS_DROPPED,
-                &format!("the API server dropped {dropped}, because the CustomResourceDefinition of {kind} lacks such fields: apply the one that belongs to the plugin (`gyre crds` prints it)"),
-            );
-            self.report.requeue_after(RECHECK);
+            let (dropped, kind) = (dropped.clone(), self.active.program.manifest().parent.clone());
+            self.warn_of_dropped_fields(&dropped, &kind);
             if answer.is_some() {
                 context.services.metrics.problem(&self.mount.name, STATUS_FIELDS_DROPPED);
                 // Also if the kind has got a status subresource, the whole status is dropped.
                 self.active.parents.doubt_kind();
             }
-            if Some(dropped) != before.as_ref() {
+            if Some(dropped) != before {
                 // Otherwise the warning would not count as new after a start.
                 self.report.changed = Changed::Yes;
             }
@@ -194,6 +198,15 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Tells that the API server lacks a place for fields of a status.
+    pub(super) fn warn_of_dropped_fields(&mut self, dropped: &DroppedFields, kind: &GroupVersionKind) {
+        let message = format!(
+            "the API server dropped {dropped}, because the CustomResourceDefinition of {kind} lacks such fields: apply the one that belongs to the plugin (`gyre crds` prints it)"
+        );
+        self.report.warn(STATUS_FIELDS_DROPPED, &message);
+        self.report.requeue_after(RECHECK);
     }
 
     /// Calls the plugin again, which may react to what it has written itself; with back-off,

@@ -11,6 +11,7 @@ use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 
 use super::Run;
+use super::group::GroupState;
 use crate::call::Ask;
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::plan_inputs::{Decision, LiveDecision, PlanInputs};
@@ -18,6 +19,14 @@ use crate::writes::finalizers;
 
 impl Run<'_> {
     pub(super) async fn reconcile_live(mut self) -> Outcome {
+        match self.group_state() {
+            GroupState::Callable => {}
+            GroupState::Empty => return self.dissolve().await,
+            GroupState::NotSelected => {
+                self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
+                return Outcome::Reconciled { changed: Changed::No, requeue_after: None };
+            }
+        }
         let answers = self.answers();
         let inputs = self.fingerprint(&answers);
         let due = self.state.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
@@ -46,6 +55,7 @@ impl Run<'_> {
         }
         let plan_inputs = Arc::new(PlanInputs::of(self.active, &self.observed, &self.state));
         let called = call(self.context, self.mount, self.active, &self.observed, &plan_inputs, Ask::Reconcile).await;
+        self.state.called_at = self.active.members.is_some().then(Instant::now);
         // The inputs at the time of the call: if the steps change them, the next reconcile is not
         // skipped.
         let mut inputs = None;
@@ -78,7 +88,7 @@ impl Run<'_> {
     }
 
     /// Carries out a plan. A step that fails does not prevent the others.
-    async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
+    pub(super) async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
         let LiveDecision { mut plan, needs_finalizer, list, issuers, renewal: _ } = living;
         let prevented = self.guard_deletions(&mut plan);
         if self.would_be_forgotten(&prevented) {

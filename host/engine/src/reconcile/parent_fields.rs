@@ -153,8 +153,10 @@ impl Run<'_> {
         let written: Value = serde_json::from_str(answer.json()).unwrap_or_default();
         let is_whole = fields.digest.is_empty() || fields.are_in(&written);
         let form = (!is_whole).then(|| Box::new(AcceptedForm::of(&fields.digest, &written)));
-        self.state.accepted_fields = form;
-        if !fields.digest.is_empty() && answer.annotation(mark).is_none() {
+        let is_unmarked = !fields.digest.is_empty() && answer.annotation(mark).is_none();
+        // Without the mark, the fields are applied again, and so reported again.
+        self.state.accepted_fields = form.filter(|_| !is_unmarked);
+        if is_unmarked {
             let message = format!(
                 "{parent} was written, but the annotation {mark} is missing in the API server's answer: a webhook removes it, so the fields of the plugin could not be withdrawn; exempt it from that webhook"
             );

@@ -17,11 +17,14 @@ use crate::cluster::object::{Object, SharedObject};
 use crate::cluster::view::View;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::parent_state::ParentState;
+use crate::values::{Shown, shown};
 use crate::writes::finalizers;
 
 /// One parent and its children in the caches at one moment.
 pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
+    /// The members of the group, if the parent is one.
+    pub(crate) members: Vec<SharedObject>,
     /// All objects with its marks.
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
@@ -36,7 +39,8 @@ impl ObservedState {
             let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(active, &owner, kind, child));
             children.extend(owned.map(|child| (kind.clone(), child)));
         }
-        Self { parent, children: children.into(), views }
+        let members = active.members.as_ref().map(|members| members.of_group(parent.name())).unwrap_or_default();
+        Self { parent, members, children: children.into(), views }
     }
 
     /// The children that the plugin may see: where an ownerReference is expected, those that have
@@ -53,6 +57,12 @@ impl ObservedState {
     fn outlives_parent(&self, active: &ActiveProgram, kind: &GroupVersionKind, child: &Object) -> bool {
         let names_parent = || child.annotation(OUTLIVES_ANNOTATION) == Some(self.parent.key().to_string());
         self.parent.namespace().is_some() && active.program.grants.outlives_parent(kind) && names_parent()
+    }
+
+    /// The members as the plugin gets them.
+    pub(crate) fn shown_members(&self, active: &ActiveProgram, digests: Option<&DigestKey>) -> Vec<Shown> {
+        let kind = active.program.manifest().users_kind();
+        self.members.iter().map(|member| shown(kind, member, digests)).collect()
     }
 
     /// The parent without the host's marks, whose changes would cause needless calls.

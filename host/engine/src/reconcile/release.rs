@@ -42,7 +42,7 @@ impl Run<'_> {
         match finalizers::remove_finalizer(&self.writer(), &self.observed.parent, list).await {
             Ok(released) => {
                 self.report.changed = Changed::Yes;
-                self.report.released = true;
+                self.report.parent_goes = self.observed.parent.is_deleting();
                 if let Some(released) = released {
                     self.observed.parent = released;
                 }

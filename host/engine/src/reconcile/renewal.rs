@@ -36,7 +36,7 @@ impl Run<'_> {
     }
 
     pub(super) fn value_inputs(&self, issuers: Issuers) -> ValueInputs {
-        let digests = self.context.services.digests.known().cloned();
+        let digests = self.context.services.digests.known();
         ValueInputs { issuers, digests, now: self.context.services.caller.clock.now().as_second() }
     }
 

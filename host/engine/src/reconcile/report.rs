@@ -23,7 +23,8 @@ pub(crate) struct ReconcileReport {
     pub(crate) problem: Option<Problem>,
     /// The host's own events, besides problems and refusals.
     pub(crate) host_events: Vec<Event>,
-    pub(crate) released: bool,
+    /// Whether nothing keeps the parent any longer, so that it needs no status.
+    pub(crate) parent_goes: bool,
     /// False if the cache lacked a child, so that its deletion would restore the same inputs.
     pub(crate) saw_all_children: bool,
     pub(crate) failures: u32,
@@ -39,7 +40,7 @@ impl ReconcileReport {
             requeue: None,
             problem: None,
             host_events: Vec::new(),
-            released: false,
+            parent_goes: false,
             saw_all_children: true,
             failures,
         }

@@ -17,6 +17,8 @@ pub struct CallInputs {
     pub ask: Ask,
     /// The parent.
     pub parent: Bytes,
+    /// The members of the group, if the parent is one.
+    pub members: Vec<Bytes>,
     /// The settings.
     pub settings: Bytes,
     /// The limits of the call.
@@ -51,6 +53,7 @@ impl CallInputs {
         Self {
             ask: record.ask,
             parent: Arc::clone(&record.parent),
+            members: record.members.clone(),
             settings: Arc::clone(&record.program.settings),
             limits: record.program.policy.limits.clone(),
             seed: Arc::clone(&record.seed),
@@ -68,7 +71,9 @@ impl CallInputs {
             unanswered: BTreeSet::new(),
             transcript: Transcript::default(),
         };
-        let input = Input { parent: &self.parent, settings: &self.settings, seed: &self.seed, now: self.now };
+        let members: Vec<&[u8]> = self.members.iter().map(|member| &**member).collect();
+        let input =
+            Input { parent: &self.parent, members: &members, settings: &self.settings, seed: &self.seed, now: self.now };
         let Call { result, usage, imports } = call::make(plugin, self.ask, &input, &self.limits, Box::new(imports));
         let (transcript, unanswered) =
             imports.downcast::<Recorded>().map(|imports| (imports.transcript, imports.unanswered)).unwrap_or_default();

@@ -20,6 +20,8 @@ pub struct CallRecord {
     pub ask: Ask,
     /// The parent.
     pub parent: Bytes,
+    /// The members of the group, if the parent is one.
+    pub members: Vec<Bytes>,
     /// The seed of random numbers.
     pub seed: Arc<str>,
     /// The time that the clocks showed.

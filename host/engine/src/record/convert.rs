@@ -57,6 +57,7 @@ impl CallLine {
             time: Timestamp::try_from(inputs.now).unwrap_or(Timestamp::UNIX_EPOCH),
             seed: inputs.seed.to_string(),
             parent: Text(Arc::clone(&inputs.parent)),
+            members: texts(&inputs.members),
             children: children.map(|(kind, objects)| ChildrenLine { kind: kind.clone(), objects: texts(objects) }).collect(),
             reads: reads.iter().map(|(question, reply)| ReadLine::of(question, reply)).collect(),
             answer,
@@ -70,6 +71,7 @@ impl CallLine {
         CallInputs {
             ask: self.ask,
             parent: Arc::clone(&self.parent.0),
+            members: objects(&self.members),
             settings: Arc::clone(&program.settings.0),
             limits: program.limits(),
             seed: self.seed.as_str().into(),

@@ -101,6 +101,9 @@ pub struct CallLine {
     pub seed: String,
     /// The parent.
     pub parent: Text,
+    /// The members of the group, if the parent is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Text>,
     /// The children that the plugin could see, by served kind.
     pub children: Vec<ChildrenLine>,
     /// The reads, and their answers.

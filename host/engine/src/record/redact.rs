@@ -21,6 +21,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gyre_core::generated::LAST_APPLIED;
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Bytes, Digest};
 use serde::de::IgnoredAny;
@@ -44,7 +45,6 @@ const KEPT: usize = 256;
 const MOST_BYTES: usize = 4 << 20;
 /// The search needs some tens of bytes per byte, so only beginnings are searched for.
 const BEGINNING: usize = 16;
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
@@ -163,7 +163,9 @@ impl Redactor {
     /// Returns the inputs without values of Secrets; `None` if there were none.
     pub(super) fn redact(&mut self, inputs: &CallInputs) -> Result<Option<CallInputs>, Error> {
         let read = || inputs.reads.values().flatten().flatten();
-        for object in [&inputs.parent].into_iter().chain(inputs.children.values().flatten()).chain(read()) {
+        for object in
+            [&inputs.parent].into_iter().chain(&inputs.members).chain(inputs.children.values().flatten()).chain(read())
+        {
             self.learn(object)?;
         }
         if self.known.is_empty() && !inputs.has_secrets() {
@@ -172,7 +174,7 @@ impl Redactor {
         let mut redacted = inputs.clone();
         let mut is_changed = false;
         let objects = [&mut redacted.parent, &mut redacted.settings].into_iter();
-        for object in objects.chain(redacted.children.values_mut().flatten()) {
+        for object in objects.chain(&mut redacted.members).chain(redacted.children.values_mut().flatten()) {
             is_changed |= self.redact_object(object)?;
         }
         for (question, mut reply) in std::mem::take(&mut redacted.reads) {
@@ -352,7 +354,7 @@ impl Search {
 impl CallInputs {
     fn has_secrets(&self) -> bool {
         let read = self.reads.values().flatten().flatten();
-        let mut objects = [&self.parent].into_iter().chain(self.children.values().flatten()).chain(read);
+        let mut objects = [&self.parent].into_iter().chain(&self.members).chain(self.children.values().flatten()).chain(read);
         objects.any(|object| str::from_utf8(object).is_ok_and(is_secret))
     }
 }

@@ -149,7 +149,8 @@ impl Session {
 impl CallRecord {
     fn bytes(&self) -> usize {
         let read = self.reads.values().flatten().flatten();
-        let objects = self.children.values().flatten().chain(read).chain([&self.parent]).map(|object| object.len());
+        let objects =
+            self.children.values().flatten().chain(read).chain([&self.parent]).chain(&self.members).map(|object| object.len());
         objects.chain(self.answer.texts.iter().map(Vec::len)).sum()
     }
 }
@@ -174,6 +175,7 @@ mod tests {
             program: Arc::new(Program::new(plugin, Namespaces::All)),
             ask: Ask::Reconcile,
             parent: Arc::from(*br#"{"kind":"Echo"}"#),
+            members: Vec::new(),
             seed: "uid".into(),
             now: SystemTime::UNIX_EPOCH,
             children: BTreeMap::new(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gyre_core::generated::{self, DigestKey};
+use gyre_core::member_statuses;
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::Problem;
 use gyre_core::parent_deletion::{self, Decision};
@@ -12,8 +13,9 @@ use gyre_core::parent_fields;
 use gyre_core::plan::{self, DIGEST_ANNOTATION, DeletionPlan, Desired, Plan, Refusal, Step};
 use gyre_core::quarantine::CallEnd;
 use gyre_core::queue::Options;
-use gyre_core::response::Response;
-use gyre_sandbox::{Call, Input, Limits, LogLine, call};
+use gyre_core::response::{MemberStatus, Response};
+use gyre_core::status::{Execution, StatusCapabilities};
+use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, call};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -158,10 +160,18 @@ impl Pair {
         }
         let fields = self.fields(side, &subject, response.as_ref(), &mut plan);
         let nothing = Response::default();
-        let status = self.status(side, response.as_ref().unwrap_or(&nothing), &plan, failure.as_ref());
+        let returned = response.as_ref().unwrap_or(&nothing);
+        let mut report = self.report(&plan, failure.as_ref());
+        let execution = report.execution();
+        let keys = side.observed.members.iter().map(|member| member.key()).collect();
+        let (wanted, refused) = member_statuses::decide(&keys, &returned.members);
+        report.refusals.extend(refused);
+        let states = (&report, execution);
+        let status = self.status_of_object(&side.observed.parent, side.active.status_capabilities, states, returned);
+        let members = self.member_statuses(side, states, &wanted);
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
         let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
-        Intent { desired, plan, refused, status, fields, has_finalizer, deletes_parent, failure }
+        Intent { desired, plan, refused, status, members, fields, has_finalizer, deletes_parent, failure }
     }
 
     /// Returns the fields that the plugin changes of the parent, and adds a refusal to the plan.
@@ -187,7 +197,7 @@ impl Pair {
         }
     }
 
-    fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
+    fn report(&self, plan: &Plan, failure: Option<&Problem>) -> ReconcileReport {
         let mut report = ReconcileReport::new(0);
         report.refusals.extend(plan.refusals.iter().cloned());
         if let Some(waiting) = plan.waiting.first() {
@@ -196,11 +206,36 @@ impl Pair {
         if let Some(problem) = failure {
             report.fail(problem.clone());
         }
-        let (parent, current) = (&side.observed.parent, status_of(&side.observed.parent));
+        report
+    }
+
+    /// Returns the statuses of members of a group that result from those that are wanted.
+    fn member_statuses(
+        &self,
+        side: &Side,
+        states: (&ReconcileReport, Execution),
+        wanted: &BTreeMap<&ObjectKey, &MemberStatus>,
+    ) -> BTreeMap<ObjectRef, Value> {
+        let Some(members) = &side.active.members else { return BTreeMap::new() };
+        let status = |member: &SharedObject| {
+            let wanted = wanted.get(&member.key())?.as_response();
+            let status = self.status_of_object(member, members.status_capabilities, states, &wanted);
+            Some((ObjectRef { kind: members.declared.kind.clone(), key: member.key() }, status))
+        };
+        side.observed.members.iter().filter_map(status).collect()
+    }
+
+    fn status_of_object(
+        &self,
+        object: &Object,
+        capabilities: StatusCapabilities,
+        (report, execution): (&ReconcileReport, Execution),
+        response: &Response,
+    ) -> Value {
+        let current = status_of(object);
         let refusals = report.refusals.reported();
         let readiness = report.readiness(&self.retries, &refusals);
-        let shown = (readiness, report.execution());
-        let decided = decide(current.as_ref(), parent, response, shown, side.active.status_capabilities, self.now);
+        let decided = decide(current.as_ref(), object, response, (readiness, execution), capabilities, self.now);
         decided.map(Value::Object).or(current).unwrap_or_default()
     }
 }
@@ -217,7 +252,9 @@ fn call_plugin(side: &Side, ask: Ask, now: Timestamp, digests: Option<&DigestKey
     let imports = CallContext::new(Arc::clone(reads), parent.key(), children, served, digests.cloned());
     let limits = Limits { deadline: program.policy.limits.deadline.saturating_mul(PATIENCE), ..program.policy.limits.clone() };
     let shown = shown(&program.manifest().parent, &observed.shown_parent(active), digests).json;
-    let input = Input { parent: &shown, settings: &program.settings, seed: parent.uid(), now: now.into() };
+    let members: Vec<Bytes> = observed.shown_members(active, digests).into_iter().map(|member| member.json).collect();
+    let members: Vec<&[u8]> = members.iter().map(|member| &**member).collect();
+    let input = Input { parent: &shown, members: &members, settings: &program.settings, seed: parent.uid(), now: now.into() };
     let Call { result, usage, imports } = make(&program.plugin, ask, &input, &limits, Box::new(imports));
     let lines = imports.downcast::<CallContext>().map(|imports| imports.lines).unwrap_or_default();
     Some(Asked { result, is_late: usage.duration > program.policy.limits.deadline, lines })
@@ -238,6 +275,7 @@ struct Intent {
     plan: Plan,
     refused: BTreeSet<Identity>,
     status: Value,
+    members: BTreeMap<ObjectRef, Value>,
     /// The fields of the parent that are applied; null if they stay as they are.
     fields: Value,
     has_finalizer: bool,
@@ -376,6 +414,14 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
     if mounted.status != shadow.status {
         let [before, after] = [mounted, shadow].map(|intent| json!({ "status": intent.status }));
         changes.push(change(Verb::Status, parent.clone(), before, after));
+    }
+    let of_members: BTreeSet<&ObjectRef> = mounted.members.keys().chain(shadow.members.keys()).collect();
+    for member in of_members {
+        let [before, after] = [mounted, shadow].map(|intent| intent.members.get(member));
+        if before != after {
+            let [before, after] = [before, after].map(|status| json!({ "status": status }));
+            changes.push(change(Verb::Status, subject_of(member), before, after));
+        }
     }
     let known: BTreeSet<&Refusal> = mounted.plan.refusals.iter().collect();
     for Refusal { child, message, .. } in shadow.plan.refusals.iter().filter(|refusal| !known.contains(refusal)) {

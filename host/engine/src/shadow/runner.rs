@@ -185,7 +185,7 @@ impl Shadow {
         let held = self.mounted.call_guard.holds(key, queue_now);
         Candidate::Pair(Box::new(Pair {
             held,
-            digests: services.digests.known().cloned(),
+            digests: services.digests.known(),
             ask,
             has_finalizer,
             now: services.caller.clock.now(),
@@ -246,8 +246,12 @@ async fn prepare(
     services: &HostServices,
 ) -> Result<ActiveProgram, active_program::Error> {
     let parents = kinds::wait_for(&services.client, &wanted.manifest().parent, &mount.name).await;
+    let members = match &wanted.manifest().members {
+        Some(members) => Some(kinds::wait_for(&services.client, &members.kind, &mount.name).await),
+        None => None,
+    };
     let former = services.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
-    ActiveProgram::prepare(Arc::clone(wanted), services, parents, &former, &Claim::never()).await
+    ActiveProgram::prepare(Arc::clone(wanted), services, (parents, members), &former, &Claim::never()).await
 }
 
 async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, services: &HostServices) {

@@ -1,7 +1,6 @@
 //! The key of digests, which all replicas read from one Secret.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use gyre_core::generated::{DigestKey, KEY};
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
@@ -17,6 +16,7 @@ use tracing::info;
 use crate::client::answered;
 use crate::error::{error_chain, problem_kind};
 use crate::leadership::claim::NotHeld;
+use crate::restores::Restores;
 
 /// The suffix of the Secret's name, after the name of the deployment.
 pub(crate) const SUFFIX: &str = "-digests";
@@ -47,43 +47,71 @@ impl KeySecret {
 pub(crate) struct Digests {
     secret: Option<KeySecret>,
     randomness: Randomness,
-    key: OnceLock<DigestKey>,
+    restores: Restores,
+    known: parking_lot::Mutex<Known>,
     reading: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    key: Option<DigestKey>,
+    /// Whether this host has held its claims since it was read.
+    is_current: bool,
+    /// The number of restores of the cluster when it was read.
+    restores: u64,
 }
 
 impl Digests {
     /// Without a Secret, the key lasts as long as the process.
-    pub(crate) fn new(secret: Option<KeySecret>, randomness: Randomness) -> Self {
-        Self { secret, randomness, key: OnceLock::new(), reading: Mutex::default() }
+    pub(crate) fn new(secret: Option<KeySecret>, randomness: Randomness, restores: Restores) -> Self {
+        Self { secret, randomness, restores, known: parking_lot::Mutex::default(), reading: Mutex::default() }
     }
 
     /// The key, if it was needed before.
-    pub(crate) fn known(&self) -> Option<&DigestKey> {
-        self.key.get()
+    pub(crate) fn known(&self) -> Option<DigestKey> {
+        self.known.lock().key.clone()
     }
 
-    /// Returns the key; reads or creates its Secret if it was not needed before.
+    /// Marks the key as outdated, so that its next use reads the Secret: another host may have
+    /// created the Secret again, e.g. after a restore.
+    pub(crate) fn doubt(&self) {
+        self.known.lock().is_current = false;
+    }
+
+    fn current(&self) -> Option<DigestKey> {
+        let known = self.known.lock();
+        let is_current = known.is_current && known.restores == self.restores.count();
+        known.key.clone().filter(|_| is_current || self.secret.is_none())
+    }
+
+    /// Returns the key; reads or creates its Secret if it was not needed before. A Secret that is
+    /// lost is created with the key that is known.
     ///
     /// # Errors
     ///
     /// If the Secret can neither be read nor created. Nothing is guessed instead, because another
     /// key would change digests, and so restart Pods.
-    pub(crate) async fn key(&self, client: &Client) -> Result<&DigestKey, Problem> {
-        if let Some(key) = self.key.get() {
+    pub(crate) async fn key(&self, client: &Client) -> Result<DigestKey, Problem> {
+        if let Some(key) = self.current() {
             return Ok(key);
         }
         let _one = self.reading.lock().await;
-        if let Some(key) = self.key.get() {
+        if let Some(key) = self.current() {
             return Ok(key);
         }
+        let restores = self.restores.count();
         let key = match &self.secret {
             Some(secret) => self.read_or_create(client, secret).await?,
-            None => self.new_key()?,
+            None => self.known_or_new_key()?,
         };
-        Ok(self.key.get_or_init(|| key))
+        *self.known.lock() = Known { key: Some(key.clone()), is_current: true, restores };
+        Ok(key)
     }
 
-    fn new_key(&self) -> Result<DigestKey, Problem> {
+    fn known_or_new_key(&self) -> Result<DigestKey, Problem> {
+        if let Some(key) = self.known() {
+            return Ok(key);
+        }
         self.randomness.digest_key().map_err(|error| Problem::new(ProblemKind::Other, error.to_string()))
     }
 
@@ -93,7 +121,7 @@ impl Digests {
         if let Some(found) = answered(api.get_opt(&secret.name)).await.map_err(|error| failed(&error))? {
             return read(secret, &found);
         }
-        let key = self.new_key()?;
+        let key = self.known_or_new_key()?;
         let created = Secret {
             metadata: ObjectMeta { name: Some(secret.name.clone()), ..ObjectMeta::default() },
             type_: Some(KEY_TYPE.to_owned()),

@@ -168,7 +168,7 @@ impl Applier<'_> {
     async fn apply(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<StepResult, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
-        let upgraded = self.upgrade_if_needed(child, uid, known).await?;
+        let upgraded = self.upgrade_if_needed(desired, uid, known).await?;
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(child.key.namespace.as_deref()));
         let before = upgraded.or(known.map(Object::resource_version));
@@ -232,8 +232,15 @@ impl Applier<'_> {
         })
     }
 
-    async fn upgrade_if_needed(&self, child: &ObjectRef, uid: &str, known: Option<&Object>) -> Result<Option<u64>, Problem> {
-        if known.is_some_and(Object::has_update_entry) { self.upgrade(child, uid).await } else { Ok(None) }
+    async fn upgrade_if_needed(&self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Option<u64>, Problem> {
+        match known.filter(|known| known.has_update_entry()) {
+            // Generated values are kept as they are in this version: it has to be the current one.
+            Some(known) if !desired.generated.is_empty() => {
+                self.upgrade(&desired.child, uid, Some(known.resource_version())).await
+            }
+            Some(_) => self.upgrade(&desired.child, uid, None).await,
+            None => Ok(None),
+        }
     }
 
     async fn label(
@@ -304,7 +311,7 @@ impl Applier<'_> {
         let child = &desired.child;
         let api = self.api(child)?;
         // Otherwise the Update entry would conflict with our own apply.
-        self.upgrade_if_needed(child, uid, known).await?;
+        self.upgrade_if_needed(desired, uid, known).await?;
         let live = match answered(api.get(&child.key.name)).await {
             Ok(live) => parsed(live, child)?.1,
             Err(kube::Error::Api(status)) if is_gone(&status) => return Ok(Drift::None),

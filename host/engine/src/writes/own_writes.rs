@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use gyre_core::object::ObjectKey;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::cluster::informer::{Origin, WatchEvent};
 use crate::cluster::object::Object;
 
 #[derive(Default)]
@@ -31,8 +32,24 @@ impl OwnWrites {
         state.under_way.insert(key.clone(), None);
     }
 
+    /// Notices an event of a watch or a list. Returns whether it is of our own write.
+    pub(crate) fn is_own(&self, event: &WatchEvent) -> bool {
+        let object = event.object();
+        match event {
+            WatchEvent::Stored { origin: Origin::Watch, .. } => self.suppresses(object),
+            WatchEvent::Stored { origin: Origin::List, .. } => {
+                self.listed(&object.key());
+                false
+            }
+            WatchEvent::Deleted(_) => {
+                self.forget(&object.key());
+                false
+            }
+        }
+    }
+
     /// Returns whether an event is of our own write, or is left to [`OwnWrites::end`].
-    pub(crate) fn suppresses(&self, object: &Object) -> bool {
+    fn suppresses(&self, object: &Object) -> bool {
         let (key, version) = (object.key(), object.resource_version());
         let mut state = self.state();
         if let Some(noticed) = state.under_way.get_mut(&key) {
@@ -53,7 +70,7 @@ impl OwnWrites {
 
     /// Forgets our own write to an object that a list shows: its versions may have gone back, so
     /// that no later event would seem new.
-    pub(crate) fn listed(&self, key: &ObjectKey) {
+    fn listed(&self, key: &ObjectKey) {
         let mut state = self.state();
         state.to_come.remove(key);
         if let Some(noticed) = state.under_way.get_mut(key) {

@@ -1,7 +1,7 @@
 //! Writes to parents: their status, their finalizers, fields that plugins set, and their deletion.
 
 use gyre_core::manifest::Propagation;
-use gyre_core::object::{GroupVersionKind, ObjectRef};
+use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::{Changed, Problem};
 use gyre_core::queue::Priority;
 use gyre_core::status::StatusCapabilities;
@@ -13,7 +13,7 @@ use crate::client::answered;
 use crate::cluster::kinds::StatusSubresource;
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::cluster::view::View;
-use crate::error::is_gone;
+use crate::error::{is_gone, may_have_arrived};
 use crate::program::MountName;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
@@ -30,6 +30,8 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) parents: &'a View,
     pub(crate) client: &'a Client,
     pub(crate) own_writes: &'a OwnWrites,
+    /// The object whose reconcile depends on the parent; the parent itself if `None`.
+    pub(crate) reconciled: Option<&'a ObjectKey>,
     pub(crate) queue: &'a WorkQueue,
     pub(crate) metrics: &'a Metrics,
 }
@@ -108,12 +110,14 @@ impl ParentWriter<'_> {
             _ => answered(api.patch(parent.name(), params, patch)).await,
         };
         let answer = answer.map(|answer| answer.object.ok());
-        if let Ok(Some(answer)) = &answer {
-            parents.insert_written(answer, epoch);
+        match &answer {
+            Ok(Some(answer)) => parents.insert_written(answer, epoch),
+            Err(error) if may_have_arrived(error) => parents.doubt(&key),
+            Ok(None) | Err(_) => {}
         }
         let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
         if self.own_writes.end(&key, version) == Others::Changed {
-            self.queue.add(self.mount, key, Priority::Normal);
+            self.queue.add(self.mount, self.reconciled.cloned().unwrap_or(key), Priority::Normal);
         }
         answer
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gyre_core::groups::Grouping;
 use gyre_core::text::cut_owned;
 use gyre_core::{manifest as core_manifest, object as core_object, response as core_response};
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
@@ -38,6 +39,7 @@ impl Default for types::Response {
             requeue_after_ms: None,
             parent: None,
             delete_parent: None,
+            members: Vec::new(),
         }
     }
 }
@@ -50,6 +52,7 @@ impl types::Manifest {
             version: "0.1.0".to_owned(),
             description: String::new(),
             parent,
+            grouping: types::Grouping::Each,
             children: Vec::new(),
             reads: Vec::new(),
             parent_fields: Vec::new(),
@@ -236,7 +239,11 @@ fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
         let texts = read.namespace.iter().chain(&read.label_selector).map(String::len);
         of_kind(&read.kind).into_iter().chain(texts)
     });
-    own.chain(of_children).chain(of_reads).chain(raw.parent_fields.iter().map(String::len))
+    let of_grouping = match &raw.grouping {
+        types::Grouping::ByField(pointer) => Some(pointer.len()),
+        types::Grouping::Each | types::Grouping::All => None,
+    };
+    own.chain(of_children).chain(of_reads).chain(raw.parent_fields.iter().map(String::len)).chain(of_grouping)
 }
 
 pub(crate) fn manifests(raw: Vec<types::Manifest>, limits: &Limits) -> Result<Vec<core_manifest::Manifest>, Error> {
@@ -251,11 +258,12 @@ fn manifest(raw: types::Manifest, answer: &mut Answer) -> Result<core_manifest::
     let settings_schema = raw.settings_schema.map(schema).transpose()?;
     let crd = |(index, bytes): (usize, Vec<u8>)| answer.json(&bytes, || format!("crds[{index}]"));
     let crds = raw.crds.into_iter().enumerate().map(crd).collect::<Result<_, _>>()?;
-    Ok(core_manifest::Manifest {
+    let manifest = core_manifest::Manifest {
         name: cut_owned(raw.name, NAME),
         version: cut_owned(raw.version, NAME),
         description: cut_owned(raw.description, TEXT),
         parent: core_kind(raw.parent),
+        members: None,
         children: raw.children.into_iter().map(child_kind).collect(),
         reads: raw.reads.into_iter().map(read_kind).collect(),
         parent_fields: raw.parent_fields,
@@ -263,6 +271,11 @@ fn manifest(raw: types::Manifest, answer: &mut Answer) -> Result<core_manifest::
         finalizes: raw.finalizes,
         settings_schema,
         crds,
+    };
+    Ok(match raw.grouping {
+        types::Grouping::Each => manifest,
+        types::Grouping::All => manifest.grouped(Grouping::All),
+        types::Grouping::ByField(pointer) => manifest.grouped(Grouping::ByField(pointer)),
     })
 }
 
@@ -306,7 +319,8 @@ fn texts(raw: &types::Response) -> Vec<&[u8]> {
         types::Child::Apply(child) => Some(child.object.as_slice()),
         types::Child::Keep(_) => None,
     });
-    applied.chain(raw.status.as_deref()).chain(raw.parent.as_deref()).collect()
+    let of_members = raw.members.iter().filter_map(|member| member.status.as_deref());
+    applied.chain(raw.status.as_deref()).chain(raw.parent.as_deref()).chain(of_members).collect()
 }
 
 fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Result<core_response::Response, Error> {
@@ -314,8 +328,9 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
     if count > limits.children {
         return Err(Error::TooManyChildren { count, limit: limits.children });
     }
-    if raw.conditions.len() > limits.conditions {
-        return Err(Error::TooManyConditions { count: raw.conditions.len(), limit: limits.conditions });
+    let of_members = raw.members.iter().map(|member| &member.conditions);
+    if let Some(conditions) = of_members.chain([&raw.conditions]).find(|conditions| conditions.len() > limits.conditions) {
+        return Err(Error::TooManyConditions { count: conditions.len(), limit: limits.conditions });
     }
     if raw.events.len() > limits.events {
         return Err(Error::TooManyEvents { count: raw.events.len(), limit: limits.events });
@@ -329,13 +344,19 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
             kind.group.len() + kind.version.len() + kind.kind.len() + namespace + reference.name.len()
         }
     });
-    let texts = objects.chain(raw.status.iter().chain(&raw.parent).map(Vec::len));
+    let of_members = raw.members.iter().map(|member| {
+        let namespace = member.namespace.as_ref().map_or(0, String::len);
+        member.status.as_ref().map_or(0, Vec::len) + namespace + member.name.len()
+    });
+    let texts = objects.chain(raw.status.iter().chain(&raw.parent).map(Vec::len)).chain(of_members);
     answer.count(texts.fold(0, usize::saturating_add))?;
 
     let read_child = |(index, raw): (usize, types::Child)| child(answer, index, raw);
     let children = raw.children.map(|children| children.into_iter().enumerate().map(read_child).collect()).transpose()?;
     let status = raw.status.map(|bytes| answer.json(&bytes, || "status".to_owned())).transpose()?;
     let parent = raw.parent.map(|bytes| answer.json(&bytes, || "parent".to_owned())).transpose()?;
+    let read_member = |(index, raw): (usize, types::MemberStatus)| member_status(answer, index, raw);
+    let members = raw.members.into_iter().enumerate().map(read_member).collect::<Result<_, _>>()?;
     Ok(core_response::Response {
         children,
         status,
@@ -347,7 +368,17 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
             after: Duration::from_millis(raw.after_ms),
             propagation: propagation(raw.propagation),
         }),
+        members,
         done: false,
+    })
+}
+
+fn member_status(answer: &mut Answer, index: usize, raw: types::MemberStatus) -> Result<core_response::MemberStatus, Error> {
+    let types::MemberStatus { namespace, name, status, conditions } = raw;
+    Ok(core_response::MemberStatus {
+        member: core_object::ObjectKey { namespace, name },
+        status: status.map(|bytes| answer.json(&bytes, || format!("members[{index}].status"))).transpose()?,
+        conditions: conditions.into_iter().map(|raw| condition(answer, raw)).collect::<Result<_, _>>()?,
     })
 }
 

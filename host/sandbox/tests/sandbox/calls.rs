@@ -12,7 +12,7 @@ use crate::probe::{MIRROR, Probe};
 use crate::stage::{Small, limits, reconcile, reconcile_in, sandbox, short_limits};
 
 fn mirror(plugin: &Plugin, status: &str, limits: &Limits) -> Result<gyre_core::response::Response, Error> {
-    let input = Input { parent: status.as_bytes(), settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
+    let input = Input { parent: status.as_bytes(), members: &[], settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
     plugin.reconcile(&input, limits, Box::new(Small::default())).result
 }
 
@@ -41,7 +41,7 @@ fn an_answer_is_shown_as_the_plugin_wrote_it() {
     let plugin = sandbox.load(&MIRROR.component()).unwrap();
     let limits = Limits { output_bytes: 64, ..limits() };
     for status in [r#"{"b": 1.0,"a":[ 1e2 ],"a":0}"#.to_owned(), r#"{"a":"#.to_owned(), "[]".to_owned(), "x".repeat(65)] {
-        let input = Input { parent: status.as_bytes(), settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
+        let input = Input { parent: status.as_bytes(), members: &[], settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
         let call = plugin.reconcile(&input, &limits, Box::new(Small::default()));
         assert_eq!(call.imports.downcast::<Small>().unwrap_or_default().texts, [status.as_bytes()]);
     }

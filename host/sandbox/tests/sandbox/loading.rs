@@ -138,7 +138,7 @@ fn the_reconcilers_of_a_plugin_are_selected_by_name() {
     let parent = br#"{"apiVersion":"guests.gyre.dev/v1","kind":"Any","metadata":{"name":"it","namespace":"default","uid":"1"},"spec":{"text":"ab"}}"#;
     let text = |plugin: &gyre_sandbox::Plugin, settings: &'static [u8]| {
         let now = std::time::SystemTime::UNIX_EPOCH;
-        let input = gyre_sandbox::Input { parent, settings, seed: "", now };
+        let input = gyre_sandbox::Input { parent, members: &[], settings, seed: "", now };
         let response = plugin.reconcile(&input, &limits, Box::new(crate::stage::Small::default())).result.unwrap();
         response.children.unwrap()[0].applied().unwrap().object["data"]["text"].clone()
     };

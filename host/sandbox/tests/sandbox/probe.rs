@@ -141,9 +141,10 @@ impl Probe {
     (i32.const {RESULT}))
   (func (export "gyre:plugin/reconciler@0.1.0#reconcile")
     (param $reconciler i32) (param $reconciler_len i32)
-    (param $parent i32) (param $parent_len i32) (param $settings i32) (param $settings_len i32) (result i32)
+    (param $parent i32) (param $parent_len i32) (param $members i32) (param $members_len i32)
+    (param $settings i32) (param $settings_len i32) (result i32)
     {reconcile})
-  (func (export "gyre:plugin/reconciler@0.1.0#finalize") (param i32 i32 i32 i32 i32 i32) (result i32) unreachable))"#,
+  (func (export "gyre:plugin/reconciler@0.1.0#finalize") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable))"#,
             constants = image.escaped(),
         )
     }
@@ -181,9 +182,10 @@ impl Image {
         let reads = self.put(&[read_kind.as_slice(), &[0; 28]].concat());
         let none = [0; 4];
         let reads = [reads.to_le_bytes(), 1_u32.to_le_bytes()].concat();
+        let each = [0; 12];
         let parent_fields = [0; 8];
         let tail = [&[0; 8], reads.as_slice(), &parent_fields, &none, &none, &[0; 8], &[0; 8]].concat();
-        self.put(&[head, parent, tail].concat())
+        self.put(&[head, parent, each.to_vec(), tail].concat())
     }
 
     fn string(&mut self, text: &str) -> Vec<u8> {

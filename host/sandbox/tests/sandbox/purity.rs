@@ -84,7 +84,7 @@ fn at(seconds: u64) -> SystemTime {
 }
 
 fn call(plugin: &Plugin, seed: &str, now: SystemTime, limits: &Limits, imports: Small) -> Call<gyre_core::response::Response> {
-    plugin.reconcile(&Input { parent: PARENT, settings: b"{}", seed, now }, limits, Box::new(imports))
+    plugin.reconcile(&Input { parent: PARENT, members: &[], settings: b"{}", seed, now }, limits, Box::new(imports))
 }
 
 /// The output of the probe, 16 digits at a time.

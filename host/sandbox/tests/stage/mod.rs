@@ -76,6 +76,6 @@ pub(crate) fn reconcile(plugin: &Plugin, limits: &Limits) -> Call<Response> {
 
 pub(crate) fn reconcile_in(plugin: &Plugin, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-    let input = Input { parent: PARENT, settings: b"{}", seed: "uid-1", now };
+    let input = Input { parent: PARENT, members: &[], settings: b"{}", seed: "uid-1", now };
     plugin.reconcile(&input, limits, imports)
 }

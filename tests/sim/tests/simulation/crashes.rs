@@ -75,10 +75,7 @@ fn a_parent_stays_until_the_child_is_gone_that_a_killed_host_created_elsewhere()
     let plan = Plan { rules, event_delay: delay..=delay, ..Plan::default() };
     try_each("killed before the deletion of the parent", 1..=5, |write| {
         simulate(async {
-            let world = World::new(&plugins, 0, plan.clone()).await;
-            for action in script::set_up() {
-                world.people.act(&action).await;
-            }
+            let world = World::set_up(&plugins, 0, plan.clone()).await;
             let parent = Name::new(kinds::CROSS_NAMESPACE, "default", "cross-0");
             let child = Name::new(kinds::CONFIG_MAP, "team-a", "default-cross-0");
             let (holder, claim) = ClaimSender::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::{Fault, Plan, Requests, Rule};
 use gyre_sim::kinds::Name;
-use gyre_sim::script::{self, Author, Batch, Rest};
+use gyre_sim::script::{Author, Batch, Rest};
 use gyre_sim::{Count, Judgement, Plugins, World, simulate, touched};
 
 use crate::seeds::{Tried, try_seeds};
@@ -52,10 +52,7 @@ pub(crate) fn scripted(
     hosts: impl FnOnce(&World),
 ) -> Run {
     simulate(async {
-        let world = World::new(plugins, seed, plan).await;
-        for action in script::set_up() {
-            world.people.act(&action).await;
-        }
+        let world = World::set_up(plugins, seed, plan).await;
         hosts(&world);
         let mut wrongs = Vec::new();
         for batch in &script.batches {
@@ -123,6 +120,15 @@ pub(crate) fn skipped_states() -> Plan {
     // Several in a row are shorter than people wait.
     let hang = Duration::from_secs(1)..=Duration::from_secs(60);
     Plan { rules, watch_life, watch_events: 0..=5, hang, ..Plan::default() }
+}
+
+/// Returns a plan under which caches are behind, for different reasons.
+pub(crate) fn late(seed: u64) -> Plan {
+    match seed % 3 {
+        0 => late_caches(),
+        1 => skipped_states(),
+        _ => lost_answers(),
+    }
 }
 
 pub(crate) fn lost_answers() -> Plan {

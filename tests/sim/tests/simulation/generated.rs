@@ -9,7 +9,6 @@ use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
 use gyre_engine::program::fixed;
 use gyre_sim::kinds::{self, Name};
-use gyre_sim::script;
 use gyre_sim::{Action, Plugins, World, simulate};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -36,11 +35,7 @@ fn database(epoch: u64) -> Action {
 }
 
 async fn started(seed: u64, plan: Plan) -> World {
-    let world = World::new(&plugins(), seed, plan).await;
-    for action in script::set_up() {
-        world.people.act(&action).await;
-    }
-    world
+    World::set_up(&plugins(), seed, plan).await
 }
 
 async fn values(world: &World) -> BTreeMap<String, Value> {

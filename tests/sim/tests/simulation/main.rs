@@ -6,10 +6,12 @@
 
 mod backlog;
 mod claims;
+mod copies;
 mod crashes;
 mod events;
 mod faults;
 mod generated;
+mod groups;
 mod lag;
 mod names;
 mod namespaces;

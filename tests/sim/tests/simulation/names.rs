@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::Plan;
 use gyre_sim::kinds::{self, Kind, Name};
-use gyre_sim::script::{self, Batch, Rest};
+use gyre_sim::script::{Batch, Rest};
 use gyre_sim::{Action, Plugins, World, simulate, touched};
 use serde_json::{Value, json};
 
@@ -35,10 +35,7 @@ fn story() -> Vec<Batch> {
 /// Returns the number of requests, whether the person got the name, and the violations.
 fn run(plugins: &Plugins, taken: Option<(usize, Kind, Value)>) -> (usize, bool, Vec<String>) {
     simulate(async {
-        let world = World::new(plugins, 0, Plan::default()).await;
-        for action in script::set_up() {
-            world.people.act(&action).await;
-        }
+        let world = World::set_up(plugins, 0, Plan::default()).await;
         let (told, tells) = std::sync::mpsc::channel();
         let kind = taken.as_ref().map(|(_, kind, _)| *kind);
         if let Some((moment, kind, content)) = taken {

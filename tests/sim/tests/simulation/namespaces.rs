@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::Plan;
 use gyre_sim::kinds::{self, Name};
-use gyre_sim::script::{self, DOOMED};
+use gyre_sim::script::DOOMED;
 use gyre_sim::{Action, Plugins, Sent, World, simulate};
 use http::Method;
 use serde_json::json;
@@ -17,10 +17,7 @@ const PARENTS: usize = 100;
 fn a_terminating_namespace_costs_few_creations_and_is_filled_when_it_is_back() {
     let plugins = Plugins::all();
     simulate(async {
-        let world = World::new(&plugins, 0, Plan::default()).await;
-        for action in script::set_up() {
-            world.people.act(&action).await;
-        }
+        let world = World::set_up(&plugins, 0, Plan::default()).await;
         let blocker = Name::new(kinds::CONFIG_MAP, DOOMED, "blocker");
         world.people.put(&blocker, &json!({ "metadata": { "finalizers": ["example.com/blocks"] } })).await;
         let host = world.host(&plugins);

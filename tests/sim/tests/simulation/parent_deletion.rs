@@ -7,7 +7,6 @@ use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
 use gyre_engine::program::fixed;
 use gyre_sim::kinds::{self, Name};
-use gyre_sim::script;
 use gyre_sim::{Action, Plugins, World, simulate};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -45,11 +44,7 @@ fn kept(name: &'static str) -> Action {
 }
 
 async fn started(seed: u64, plan: Plan) -> World {
-    let world = World::new(&plugins(), seed, plan).await;
-    for action in script::set_up() {
-        world.people.act(&action).await;
-    }
-    world
+    World::set_up(&plugins(), seed, plan).await
 }
 
 /// The preconditions name the version that the plugin saw.

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
+use gyre_core::conflict::OnConflict;
 use gyre_core::parent_fields::mark;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
-use gyre_engine::program::fixed;
+use gyre_engine::program::{Policy, Program, fixed};
 use gyre_sim::kinds::{self, Name};
-use gyre_sim::script;
 use gyre_sim::{Action, Plugins, World, simulate};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -38,11 +38,7 @@ fn wants(size: u64) -> Action {
 }
 
 async fn started(seed: u64, plan: Plan) -> World {
-    let world = World::new(&plugins(), seed, plan).await;
-    for action in script::set_up() {
-        world.people.act(&action).await;
-    }
-    world
+    World::set_up(&plugins(), seed, plan).await
 }
 
 /// Returns the differences from the fields that people want at last, and from what people have set.
@@ -93,6 +89,39 @@ fn the_fields_are_those_of_the_last_answer_and_nothing_of_others_is_lost() {
             Tried { wrongs: wrongs(&world, size).await, counts: vec![("none", u64::from(size == 0))] }
         })
     });
+}
+
+#[test]
+fn a_field_that_somebody_else_owns_is_refused_with_all_others_or_skipped_alone() {
+    let fields =
+        json!({ "fields": { "metadata": { "labels": { "size": "1", "team": "data" } }, "spec": { "note": "size 1" } } });
+    for on_conflict in [OnConflict::Refuse, OnConflict::SkipField] {
+        simulate(async {
+            let world = started(0, Plan::default()).await;
+            world.people.act(&wants(0)).await;
+            world.people.act(&team()).await;
+            let policy = Policy { on_conflict, ..Policy::default() };
+            let programs = plugins().programs_with(|program| Program { policy: policy.clone(), ..program });
+            let host = world.host_with(programs, Claim::always(), None);
+            world.people.act(&Action::Edit(one(), json!({ "spec": fields }))).await;
+            world.rest(QUIET).await;
+            let object = world.people.get(&one()).await.unwrap();
+            let is_skipped = on_conflict == OnConflict::SkipField;
+            assert_eq!(object["metadata"]["labels"]["team"], "web", "the value of the other manager");
+            let size = object.pointer("/metadata/labels/size").and_then(Value::as_str);
+            assert_eq!(
+                (size, object.pointer("/spec/note").is_some()),
+                (is_skipped.then_some("1"), is_skipped),
+                "{on_conflict:?}"
+            );
+            let events = world.people.list(kinds::EVENT).await;
+            let reason = if is_skipped { "FieldsSkipped" } else { "Conflict" };
+            assert!(events.iter().any(|event| event["reason"] == reason), "{on_conflict:?}: {events:?}");
+            let writes = host.writes();
+            sleep(QUIET).await;
+            assert_eq!(host.writes(), writes, "the host writes although nothing changes");
+        });
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
 use gyre_engine::program::Program;
 use gyre_sim::kinds::{self, Name};
-use gyre_sim::script::{self, Author};
+use gyre_sim::script::Author;
 use gyre_sim::{Action, Cascade, Host, Plugins, Sent, World, finalizers, judge, simulate};
 use serde_json::json;
 use tokio::sync::watch;
@@ -152,10 +152,7 @@ fn plugins_that_are_unmounted_leave_no_finalizer() {
 }
 
 async fn unmounts(plugins: &Plugins, seed: u64, plan: Plan) -> Tried {
-    let world = World::new(plugins, seed, plan).await;
-    for action in script::set_up() {
-        world.people.act(&action).await;
-    }
+    let world = World::set_up(plugins, seed, plan).await;
     let mut author = Author::about(seed, &[kinds::FINALIZING, kinds::CROSS_NAMESPACE, kinds::STRATEGIES]);
     let some = |wanted: &[&str]| -> Arc<[Program]> {
         let programs = plugins.programs();

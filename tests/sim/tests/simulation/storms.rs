@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gyre_devcluster::faults::Plan;
-use gyre_sim::script::{self, Author, DOOMED};
+use gyre_sim::script::{Author, DOOMED};
 use gyre_sim::{Judgement, Plugins, Sent, World, judge, simulate, touched};
 use http::Method;
 
@@ -33,11 +33,8 @@ enum Hosts {
 
 fn storm(plugins: &Plugins, seed: u64, plan: Plan, hosts: Hosts) -> Run {
     simulate(async {
-        let world = World::new(plugins, seed, plan).await;
+        let world = World::set_up(plugins, seed, plan).await;
         let mut author = Author::new(seed);
-        for action in script::set_up() {
-            world.people.act(&action).await;
-        }
         let mut host = None;
         match hosts {
             Hosts::Killed => host = Some(world.host(plugins)),

@@ -143,3 +143,30 @@ fn the_error_is_one_sentence_with_everything_in_it() {
          an object or a boolean"
     );
 }
+
+#[test]
+fn a_manifest_that_groups_parents_brings_the_definition_of_groups() {
+    let members = GroupVersionKind::new("example.com", "v1", "Tenant");
+    let manifest = Manifest::new("tenants", "1", members.clone()).grouped(Grouping::All);
+    assert_eq!((&manifest.parent, manifest.users_kind()), (&groups::kind(), &members));
+    assert_eq!(manifest.validate(), Ok(()));
+}
+
+#[test]
+fn a_manifest_cannot_group_by_what_is_no_field_nor_do_to_a_group_what_is_done_to_a_parent() {
+    let members = || GroupVersionKind::new("example.com", "v1", "Tenant");
+    let of = |manifest: Manifest| manifest.grouped(Grouping::ByField("spec.pool".to_owned())).validate().unwrap_err().problems;
+    let plain = of(Manifest::new("tenants", "1", members()));
+    assert_eq!(plain, [Violation::GroupingField("spec.pool".to_owned())]);
+    let wrong = Manifest {
+        finalizes: true,
+        deletes_parent: true,
+        parent_fields: vec!["/spec/replicas".to_owned()],
+        ..Manifest::new("tenants", "1", members())
+    };
+    assert_eq!(of(wrong).iter().filter(|problem| matches!(problem, Violation::Grouped(_))).count(), 3);
+    assert!(
+        of(Manifest::new("groups", "1", groups::kind())).contains(&Violation::GroupKind(groups::kind())),
+        "groups of groups"
+    );
+}

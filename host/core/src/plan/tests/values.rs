@@ -76,6 +76,22 @@ fn a_step_has_requests_and_no_values() {
     assert_eq!(desired.digest, planned(&world, 9).0.steps[0].desired().unwrap().digest);
 }
 
+/// A plugin that returns a Secret as it has read it would replace its password.
+#[test]
+fn a_placeholder_is_no_value_of_a_secret() {
+    let placeholder = format!("{}7p6z", crate::generated::PLACEHOLDER_PREFIX);
+    let encoded = STANDARD.encode(&placeholder);
+    for (field, value) in [("data", &encoded), ("stringData", &placeholder)] {
+        let mut object = secret("it", json!({ "user": "YQ==" }));
+        object[field]["password"] = json!(value);
+        let (plan, _) = planned(&with_strategy(Strategy::Apply).wants([object]), 0);
+        assert!(plan.steps.is_empty(), "{plan:?}");
+        let [refusal] = plan.refusals.as_slice() else { panic!("{plan:?}") };
+        assert_eq!(refusal.reason, RefusalReason::InvalidChild);
+        assert!(refusal.message.contains("the placeholder of a generated value in data.password"), "{refusal:?}");
+    }
+}
+
 #[test]
 fn a_secret_is_written_for_its_values_alone() {
     let wants = |world: World, epoch| world.wants([secret("it", json!({ "password": password(epoch) }))]);

@@ -18,6 +18,7 @@ use crate::leadership::claim::ClaimSender;
 use crate::mounts::lifecycle::Companion;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
+use crate::restores::Restores;
 
 const CHURN: usize = 20_000;
 const BATCH: usize = 1_000;
@@ -153,7 +154,7 @@ impl Replica {
             inventory: Arc::new(Inventory::new(client.clone(), None)),
             metrics,
             randomness: Randomness::Seeded(0),
-            digests: Arc::new(Digests::new(None, Randomness::Seeded(0))),
+            digests: Arc::new(Digests::new(None, Randomness::Seeded(0), Restores::default())),
         });
         let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
         let context = Arc::new(Context { services: Arc::clone(&services), retries, recordings: Recordings::default() });

@@ -17,6 +17,7 @@ fn inputs(parent: &Value, children: &[Value]) -> CallInputs {
     CallInputs {
         ask: Ask::Reconcile,
         parent: bytes(parent),
+        members: Vec::new(),
         settings: Arc::from(*b"{}"),
         limits: Limits::default(),
         seed: "uid".into(),
@@ -67,6 +68,19 @@ fn a_value_is_found_wherever_it_was_copied_to() {
         }
         let head = left.lines().next().unwrap();
         assert!(head.starts_with(r#"{"apiVersion":"v1","kind":"Echo","spec":{"list":[{"text":""#), "the rest stays: {head}");
+    }
+}
+
+#[test]
+fn the_members_of_a_group_are_redacted_and_taught_from() {
+    let group = json!({ "kind": "ParentGroup", "spec": { "value": "correct horse" } });
+    let member = secret(&[("password", "correct horse")]);
+    let members = vec![bytes(&member), bytes(&json!({ "kind": "Any", "spec": { "copy": "correct horse" } }))];
+    let inputs = CallInputs { members, ..inputs(&group, &[]) };
+    let redacted = Redactor::new(KEY).redact(&inputs).unwrap().unwrap();
+    for object in [&redacted.parent].into_iter().chain(&redacted.members) {
+        let text = str::from_utf8(object).unwrap();
+        assert!(!text.contains("correct horse") && !text.contains(&STANDARD.encode("correct horse")), "{text}");
     }
 }
 
@@ -218,7 +232,8 @@ fn too_many_values_of_secrets_end_a_recording() {
 
 #[test]
 fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
-    use gyre_core::response::{Child, Condition, ConditionStatus, Event, Failure, Response, Severity};
+    use gyre_core::object::ObjectKey;
+    use gyre_core::response::{Child, Condition, ConditionStatus, Event, Failure, MemberStatus, Response, Severity};
     use gyre_sandbox::{LogLevel, LogLine, LogSource};
     let value = "correct horse battery staple";
     let text = |value: &Value| Text(bytes(value));
@@ -245,6 +260,16 @@ fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
             requeue_after: None,
             parent: None,
             delete_parent: None,
+            members: vec![MemberStatus {
+                member: ObjectKey::new(Some("default"), "a"),
+                status: Some(text(&json!({ "seen": telling() }))),
+                conditions: vec![Condition {
+                    kind: "Ready".to_owned(),
+                    status: ConditionStatus::True,
+                    reason: "Told".to_owned(),
+                    message: telling(),
+                }],
+            }],
             done: false,
         }),
         ResultLine::Failure(Failure::Terminal { message: telling() }),

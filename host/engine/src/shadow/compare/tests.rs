@@ -47,6 +47,7 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
         plan,
         refused,
         status: Value::Null,
+        members: BTreeMap::new(),
         fields: Value::Null,
         has_finalizer: false,
         deletes_parent: false,

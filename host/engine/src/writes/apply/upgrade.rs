@@ -21,7 +21,10 @@ impl Applier<'_> {
     /// # Guarantees
     ///
     /// Writes only over the state that was read, and changes nothing else.
-    pub(super) async fn upgrade(&self, child: &ObjectRef, uid: &str) -> Result<Option<u64>, Problem> {
+    /// # Errors
+    ///
+    /// Also if the object is no longer of the version `only`.
+    pub(super) async fn upgrade(&self, child: &ObjectRef, uid: &str, only: Option<u64>) -> Result<Option<u64>, Problem> {
         let api = self.api(child)?;
         let odd = |error: &dyn std::fmt::Display| Problem::new(ProblemKind::Other, format!("{child}: {error}"));
         // The cache does not keep these entries.
@@ -31,6 +34,10 @@ impl Applier<'_> {
         let metadata = |field: &str| live.pointer("/metadata").and_then(|metadata| metadata.get(field));
         if metadata("uid").and_then(Value::as_str) != Some(uid) {
             return Err(Problem::new(ProblemKind::Stale, format!("{child} is not the object that is in the cache")));
+        }
+        let version = metadata("resourceVersion").and_then(Value::as_str).unwrap_or_default();
+        if only.is_some_and(|only| version != only.to_string()) {
+            return Err(Problem::new(ProblemKind::Stale, format!("{child} has changed since the cache has seen it")));
         }
         let entries = metadata("managedFields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let Some(entries) = as_applied(entries, &field_manager(self.plugin)) else { return Ok(None) };

@@ -52,7 +52,7 @@ impl SecretValues<'_> {
         if desired.generated.is_empty() {
             return Ok(Body::Ready(Cow::Borrowed(&desired.object)));
         }
-        let digests = self.digests.key(self.client).await?.clone();
+        let digests = self.digests.key(self.client).await?;
         let live = live.and_then(|object| serde_json::from_str::<Value>(object.json()).ok()).as_ref().map(Live::of);
         let live = live.unwrap_or_default();
         let now = self.caller.clock.now().as_second();
