@@ -3,7 +3,7 @@ package gyre
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
+	"time"
 )
 
 // Cluster is what a plugin may look at. What it reads is an input: a change calls the plugin again.
@@ -21,7 +21,19 @@ type Cluster interface {
 type Context struct {
 	Cluster Cluster
 	// Log writes into the host's log, beside the plugin and the parent.
-	Log *slog.Logger
+	Log *Logger
+	// Clock returns the time in a test. Nil is the host's clock.
+	Clock func() time.Time
+}
+
+// Now returns the time of the call. It is an input: the host notes that the plugin has read it, and
+// calls again only if something else changes. To be called at a time, return Plan.Requeue.
+func (c Context) Now() time.Time {
+	if c.Clock != nil {
+		return c.Clock()
+	}
+	// Round removes the reading of the monotonic clock.
+	return time.Now().UTC().Round(0)
 }
 
 // Get returns the object of this name in the parent's namespace. The error is ErrNotFound if there
@@ -64,6 +76,26 @@ func ChildrenOf[T any](c Context) ([]*T, error) {
 	}
 	texts, err := c.Cluster.Children(kind)
 	return decodeAll[T](kind, texts, err)
+}
+
+// ChildOf returns the child of this type and name that exists because of the parent. The error is
+// ErrNotFound if there is none: objects of others with this name are no children.
+func ChildOf[T any](c Context, name string) (*T, error) {
+	kind, err := kindOfType[T]()
+	if err != nil {
+		return nil, err
+	}
+	texts, err := c.Cluster.Children(kind)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind.Kind, name, err)
+	}
+	for _, text := range texts {
+		var head Object
+		if err := json.Unmarshal(text, &head); err == nil && head.Metadata.Name == name {
+			return decode[T](kind, text)
+		}
+	}
+	return nil, fmt.Errorf("%s %s: %w", kind.Kind, name, ErrNotFound)
 }
 
 func decodeAll[T any](kind GroupVersionKind, texts [][]byte, err error) ([]*T, error) {

@@ -2,6 +2,7 @@ package gyre
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"gyre.dev/gyre/internal/wit"
@@ -48,8 +49,19 @@ func lowerManifest(p *program) any {
 	})
 	crds := each(m.CRDs, func(crd []byte) any { return crd })
 	return []any{
-		m.Name, m.Version, m.Description, lowerKind(m.Parent), children, reads,
+		m.Name, m.Version, m.Description, lowerKind(m.Parent), lowerGrouping(m), children, reads,
 		each(m.ParentFields, func(pointer string) any { return pointer }), truth(m.DeletesParent), truth(p.finalizes), optionalText(string(p.schema)), crds,
+	}
+}
+
+func lowerGrouping(m Manifest) wit.Case {
+	switch {
+	case m.GroupBy != "":
+		return wit.Case{Index: 2, Payload: m.GroupBy}
+	case m.Grouped:
+		return wit.Case{Index: 1}
+	default:
+		return wit.Case{Index: 0}
 	}
 }
 
@@ -62,7 +74,7 @@ func lowerPlan(plan Plan) []any {
 	if plan.Status != nil {
 		status = wit.Some(plan.Status)
 	}
-	conditions := each(plan.Conditions, func(c Condition) any { return []any{c.Type, byte(c.Status), c.Reason, c.Message} })
+	conditions := each(plan.Conditions, lowerCondition)
 	events := each(plan.Events, func(e Event) any { return []any{byte(e.Severity), e.Reason, e.Message} })
 	requeue, parent, deletion := wit.None, wit.None, wit.None
 	if plan.RequeueAfter > 0 {
@@ -74,8 +86,17 @@ func lowerPlan(plan Plan) []any {
 	if d := plan.ParentDeletion; d != nil {
 		deletion = wit.Some([]any{milliseconds(d.After), byte(d.Propagation)})
 	}
-	return []any{children, status, conditions, events, requeue, parent, deletion}
+	members := each(plan.Members, func(m Member) any {
+		status := wit.None
+		if m.Status != nil {
+			status = wit.Some(m.Status)
+		}
+		return []any{optionalText(m.Namespace), m.Name, status, each(m.Conditions, lowerCondition)}
+	})
+	return []any{children, status, conditions, events, requeue, parent, deletion, members}
 }
+
+func lowerCondition(c Condition) any { return []any{c.Type, byte(c.Status), c.Reason, c.Message} }
 
 func lowerChild(child Child) any {
 	if child.Object == nil {
@@ -89,24 +110,28 @@ func milliseconds(duration time.Duration) uint64 {
 	return uint64((max(duration, 0) + time.Millisecond - 1) / time.Millisecond)
 }
 
+// settled are the errors of reads that stay the same until an input changes. A kind that is not served
+// is not among them, because its CRD may be installed at any time.
+var settled = []error{ErrNotFound, ErrNotDeclared, ErrNotGranted, ErrInvalidSelector}
+
+func isSettled(err error) bool {
+	return slices.ContainsFunc(settled, func(read error) bool { return errors.Is(err, read) })
+}
+
 func lowerFailure(err error) wit.Case {
-	failure := &Failure{Err: err}
-	errors.As(err, &failure)
-	switch message := err.Error(); {
+	switch failure := FailureOf(err); {
 	case failure.Terminal:
-		return wit.Case{Index: 2, Payload: message}
+		return wit.Case{Index: 2, Payload: err.Error()}
 	case failure.Delay > 0:
-		return wit.Case{Index: 1, Payload: []any{milliseconds(failure.Delay), message}}
+		return wit.Case{Index: 1, Payload: []any{milliseconds(failure.Delay), err.Error()}}
 	default:
-		return wit.Case{Index: 0, Payload: message}
+		return wit.Case{Index: 0, Payload: err.Error()}
 	}
 }
 
 // lowerResult returns a result: a mistake in a plan is a terminal failure.
 func lowerResult(plan Plan, err error, ok func([]any) any) wit.Case {
-	if err == nil && plan.err != nil {
-		err = Terminal("%w", plan.err)
-	}
+	plan, err = withMistakes(plan, err)
 	if err != nil {
 		return wit.Case{Index: 1, Payload: lowerFailure(err)}
 	}

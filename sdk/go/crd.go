@@ -20,6 +20,8 @@ type CustomResource struct {
 	ClusterScoped bool
 	// Columns are those of kubectl get, after the name.
 	Columns []Column
+	// Conditions describes the conditions in the status. Empty is a general description.
+	Conditions string
 }
 
 // Column is a column of kubectl get. See ConditionColumn and AgeColumn.
@@ -54,7 +56,8 @@ func ConditionColumn(conditionType string) Column {
 //	}
 //
 // A field is required unless it is a pointer, or has omitempty, omitzero or a default. The tags are
-// doc, enum, pattern, format, default, minimum, maximum, minLength, maxLength, minItems and maxItems.
+// doc, enum, pattern, format, default, minimum, maximum, minLength, maxLength, minItems and maxItems,
+// and schema, which is the schema of the field in JSON in place of that of its type.
 // The conditions and observedGeneration, which the host writes, are added to the status.
 func CRD[Spec, Status any](resource CustomResource) []byte {
 	singular := strings.ToLower(resource.Kind.Kind)
@@ -78,7 +81,7 @@ func CRD[Spec, Status any](resource CustomResource) []byte {
 		"served":       true,
 		"storage":      true,
 		"subresources": map[string]any{"status": map[string]any{}},
-		"schema":       map[string]any{"openAPIV3Schema": schemaOfObjects[Spec, Status](resource.Description)},
+		"schema":       map[string]any{"openAPIV3Schema": schemaOfObjects[Spec, Status](resource)},
 	}
 	addList(version, "additionalPrinterColumns", resource.Columns)
 	text, err := json.Marshal(map[string]any{
@@ -104,7 +107,7 @@ func addList[T any](to map[string]any, name string, list []T) {
 	}
 }
 
-func schemaOfObjects[Spec, Status any](description string) map[string]any {
+func schemaOfObjects[Spec, Status any](resource CustomResource) map[string]any {
 	if t := reflect.TypeFor[Status](); t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("the status %s is no struct", t))
 	}
@@ -112,7 +115,7 @@ func schemaOfObjects[Spec, Status any](description string) map[string]any {
 	// A status that the host has only begun has none of the plugin's fields.
 	delete(status, "required")
 	fields := status["properties"].(map[string]any)
-	for name, schema := range statusOfTheHost() {
+	for name, schema := range statusOfTheHost(resource.Conditions) {
 		fields[name] = schema
 	}
 	schema := map[string]any{
@@ -126,8 +129,8 @@ func schemaOfObjects[Spec, Status any](description string) map[string]any {
 			"status":     status,
 		},
 	}
-	if description != "" {
-		schema["description"] = description
+	if resource.Description != "" {
+		schema["description"] = resource.Description
 	}
 	return schema
 }
@@ -143,7 +146,10 @@ type hostCondition struct {
 }
 
 // statusOfTheHost returns the schemas of the fields that the host writes.
-func statusOfTheHost() map[string]any {
+func statusOfTheHost(conditions string) map[string]any {
+	if conditions == "" {
+		conditions = "The conditions of the object, one for each type."
+	}
 	return map[string]any{
 		"observedGeneration": map[string]any{
 			"type":        "integer",
@@ -152,7 +158,7 @@ func statusOfTheHost() map[string]any {
 		},
 		"conditions": map[string]any{
 			"type":                       "array",
-			"description":                "The conditions of the object, one for each type.",
+			"description":                conditions,
 			"x-kubernetes-list-type":     "map",
 			"x-kubernetes-list-map-keys": []string{"type"},
 			"items":                      (&schemas{}).of(reflect.TypeFor[hostCondition]()),

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The errors of reads.
+// The errors of reads. Reconcile may return them, perhaps wrapped: they are not tried again until an
+// input changes, such as the object that was not found, except that ErrNotServed is.
 var (
 	// ErrNotFound is an object that does not exist.
 	ErrNotFound = errors.New("not found")

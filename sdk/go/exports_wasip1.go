@@ -1,14 +1,12 @@
 package gyre
 
 import (
-	"fmt"
-	"log/slog"
+	"math/rand/v2"
 	"os"
-	"runtime"
 	"runtime/debug"
-	"strings"
 	"unsafe"
 
+	"gyre.dev/gyre/internal/panics"
 	"gyre.dev/gyre/internal/wit"
 )
 
@@ -42,46 +40,68 @@ func realloc(old, oldSize, align, size uint32) uint32 {
 	return held.Hold(bytes)
 }
 
+// pointer returns an address of the linear memory as a pointer.
+func pointer(address uint32) unsafe.Pointer { return unsafe.Add(nil, address) }
+
 // view returns the bytes at an address that belongs to a held block.
 func view(address, length uint32) []byte {
 	if length == 0 {
 		return nil
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(uintptr(address))), length)
+	return unsafe.Slice((*byte)(pointer(address)), length)
+}
+
+// views returns the texts of a list at an address that belongs to a held block.
+func views(address, length uint32) [][]byte {
+	if length == 0 {
+		return nil
+	}
+	pairs := unsafe.Slice((*[2]uint32)(pointer(address)), length)
+	texts := make([][]byte, length)
+	for index, pair := range pairs {
+		texts[index] = view(pair[0], pair[1])
+	}
+	return texts
+}
+
+//go:wasmimport wasi_snapshot_preview1 random_get
+func randomGet(at, length uint32) uint32
+
+// shuffle moves Go's random numbers, such as those that order maps, to a place that the host's random
+// numbers choose. Without it each call would get the same ones: a component begins with the state that
+// the init functions have left when it was built.
+func shuffle() {
+	skipped := new([1]byte)
+	randomGet(uint32(uintptr(unsafe.Pointer(skipped))), 1)
+	for range skipped[0] {
+		rand.Uint64()
+	}
 }
 
 // call runs the plugin. A panic is written as the host knows it, and ends the instance.
 func call(export func() uint32) uint32 {
+	shuffle()
 	debug.SetGCPercent(collect)
 	defer debug.SetGCPercent(-1)
 	defer func() {
 		if cause := recover(); cause != nil {
-			fmt.Fprintf(os.Stderr, "thread 'go' panicked at %s:\n%v\n", place(), cause)
-			os.Stderr.Write(debug.Stack())
+			os.Stderr.WriteString(panics.Report(cause, module()))
 			os.Exit(2)
 		}
 	}()
 	return export()
 }
 
-// place returns the file and line that panicked.
-func place() string {
-	var counters [64]uintptr
-	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
-	panicked := false
-	for {
-		frame, more := frames.Next()
-		if panicked && !strings.HasPrefix(frame.Function, "runtime.") {
-			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
-		}
-		panicked = panicked || frame.Function == "runtime.gopanic"
-		if !more {
-			return "an unknown place"
-		}
+// module returns the path of the plugin's module.
+func module() string {
+	build, known := debug.ReadBuildInfo()
+	if !known {
+		return ""
 	}
+	return build.Main.Path
 }
 
-func context() Context { return Context{Cluster: host{}, Log: slog.New(&handler{})} }
+func context() Context { return Context{Cluster: host{}, Log: NewLogger(&handler{})} }
 
 //go:wasmexport gyre:plugin/reconciler@0.1.0#describe
 func describe() uint32 {
@@ -105,19 +125,20 @@ func validateSettings(name, nameLen, settings, settingsLen uint32) uint32 {
 }
 
 //go:wasmexport gyre:plugin/reconciler@0.1.0#reconcile
-func reconcile(name, nameLen, parent, parentLen, settings, settingsLen uint32) uint32 {
+func reconcile(name, nameLen, parent, parentLen, members, membersLen, settings, settingsLen uint32) uint32 {
 	return call(func() uint32 {
 		var plan Plan
 		p, err := find(string(view(name, nameLen)))
 		if err == nil {
-			plan, err = p.reconcile(context(), view(parent, parentLen), view(settings, settingsLen))
+			group := withMembers(view(parent, parentLen), views(members, membersLen))
+			plan, err = p.reconcile(context(), group, view(settings, settingsLen))
 		}
 		return wit.Lower(&held, wit.ReconcileResult, lowerResult(plan, err, func(response []any) any { return response }))
 	})
 }
 
 //go:wasmexport gyre:plugin/reconciler@0.1.0#finalize
-func finalize(name, nameLen, parent, parentLen, settings, settingsLen uint32) uint32 {
+func finalize(name, nameLen, parent, parentLen, _, _, settings, settingsLen uint32) uint32 {
 	return call(func() uint32 {
 		var plan Plan
 		p, err := find(string(view(name, nameLen)))

@@ -100,12 +100,7 @@ func list() ([][]byte, error) {
 	if length == 0 {
 		return nil, nil
 	}
-	pairs := unsafe.Slice((*[2]uint32)(unsafe.Pointer(uintptr(address))), length)
-	texts := make([][]byte, length)
-	for index, pair := range pairs {
-		texts[index] = view(pair[0], pair[1])
-	}
-	return texts, nil
+	return views(address, length), nil
 }
 
 func readError() error {
@@ -151,7 +146,7 @@ func (h *handler) Handle(_ stdcontext.Context, record slog.Record) error {
 	}
 	message, messageLen := hold(record.Message)
 	address := wit.Lower(&held, wit.LogFields, fields)
-	pair := (*[2]uint32)(unsafe.Pointer(uintptr(address)))
+	pair := (*[2]uint32)(pointer(address))
 	hostLog(level, message, messageLen, pair[0], pair[1])
 	return nil
 }

@@ -85,8 +85,13 @@ type Manifest struct {
 	// Description is a sentence for people.
 	Description string
 	Parent      GroupVersionKind
-	Children    []ChildKind
-	Reads       []ReadKind
+	// Grouped calls the plugin about all parents at once: P of its Reconciler is a Group.
+	Grouped bool
+	// GroupBy calls it about all parents with the same value in this field, a JSON Pointer such as
+	// /spec/pool: P of its Reconciler is a Group.
+	GroupBy  string
+	Children []ChildKind
+	Reads    []ReadKind
 	// ParentFields are the fields of parents that the plugin may set, as JSON Pointers:
 	// Plan.WithParentFields.
 	ParentFields []string
@@ -149,6 +154,12 @@ func Reads[T any](kind ...GroupVersionKind) ReadKind { return ReadKind{Kind: dec
 // Where returns the kind with a label selector.
 func (r ReadKind) Where(labelSelector string) ReadKind {
 	r.LabelSelector = labelSelector
+	return r
+}
+
+// OnlyMetadata returns the kind of which only apiVersion, kind and metadata are read.
+func (r ReadKind) OnlyMetadata() ReadKind {
+	r.MetadataOnly = true
 	return r
 }
 

@@ -22,9 +22,20 @@ type ObjectMeta struct {
 	Generation        int64             `json:"generation,omitempty"`
 	Labels            map[string]string `json:"labels,omitempty"`
 	Annotations       map[string]string `json:"annotations,omitempty"`
+	OwnerReferences   []OwnerReference  `json:"ownerReferences,omitempty"`
 	Finalizers        []string          `json:"finalizers,omitempty"`
 	CreationTimestamp *time.Time        `json:"creationTimestamp,omitempty"`
 	DeletionTimestamp *time.Time        `json:"deletionTimestamp,omitempty"`
+}
+
+// OwnerReference names an owner of an object. The host writes those of children.
+type OwnerReference struct {
+	APIVersion         string `json:"apiVersion,omitempty"`
+	Kind               string `json:"kind,omitempty"`
+	Name               string `json:"name,omitempty"`
+	UID                string `json:"uid,omitempty"`
+	Controller         *bool  `json:"controller,omitempty"`
+	BlockOwnerDeletion *bool  `json:"blockOwnerDeletion,omitempty"`
 }
 
 // Named returns the beginning of an object with this name, in the parent's namespace.
@@ -47,6 +58,9 @@ func encode(object any) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("a child of the type %T has no apiVersion and kind; set them, or declare the type with Owns", object)
 	}
+	if head.APIVersion == "" && head.Kind == "" {
+		return withKind(bytes, kind)
+	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(bytes, &fields); err != nil {
 		return nil, err
@@ -54,4 +68,21 @@ func encode(object any) ([]byte, error) {
 	fields["apiVersion"], _ = json.Marshal(kind.APIVersion())
 	fields["kind"], _ = json.Marshal(kind.Kind)
 	return json.Marshal(fields)
+}
+
+// withKind returns an object in JSON, which has neither apiVersion nor kind, with both at its
+// beginning.
+func withKind(object []byte, kind GroupVersionKind) ([]byte, error) {
+	begin, err := json.Marshal(struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}{kind.APIVersion(), kind.Kind})
+	if err != nil {
+		return nil, err
+	}
+	if len(object) == len("{}") {
+		return begin, nil
+	}
+	begin[len(begin)-1] = ','
+	return append(begin, object[1:]...), nil
 }

@@ -74,6 +74,8 @@ type Plan struct {
 	// plan lists the children; otherwise they stay as they are.
 	ParentFields   []byte
 	ParentDeletion *ParentDeletion
+	// Members are the statuses of members of a Group.
+	Members []Member
 	// ReleasesParent lets a parent go that is being deleted: see Finalized.
 	ReleasesParent bool
 	err            error
@@ -155,8 +157,12 @@ func (p Plan) NotReady(reason, format string, arguments ...any) Plan {
 }
 
 func (p Plan) report(status Truth, severity Severity, reason, format string, arguments []any) Plan {
-	message := fmt.Sprintf(format, arguments...)
-	return p.WithCondition(Condition{"Ready", status, reason, message}).WithEvent(Event{severity, reason, message})
+	return p.WithReport(Condition{"Ready", status, reason, fmt.Sprintf(format, arguments...)}, severity)
+}
+
+// WithReport adds a condition, and an event with the same reason and message.
+func (p Plan) WithReport(condition Condition, severity Severity) Plan {
+	return p.WithCondition(condition).WithEvent(Event{severity, condition.Reason, condition.Message})
 }
 
 // WithCondition adds a condition. Conditions of other types stay as they are.
@@ -177,11 +183,23 @@ func (p Plan) Requeue(after time.Duration) Plan {
 	return p
 }
 
-// WithParentFields sets the fields of the parent: a part of the object, as a struct or a map that is
-// an object in JSON. The manifest must declare them. Fields that a later plan does not set are
-// withdrawn.
+// WithParentFields sets fields of the parent, beside those that are set already: a part of the object,
+// as a struct or a map that is an object in JSON. The manifest must declare them, and the operator must
+// grant them. Fields that a later plan does not set are withdrawn.
 func (p Plan) WithParentFields(fields any) Plan {
+	var merged, added any
+	if p.ParentFields != nil {
+		if err := json.Unmarshal(p.ParentFields, &merged); err != nil {
+			p.err = errors.Join(p.err, err)
+		}
+	}
 	bytes, err := json.Marshal(fields)
+	if err == nil {
+		err = json.Unmarshal(bytes, &added)
+	}
+	if err == nil {
+		bytes, err = json.Marshal(merge(merged, added))
+	}
 	if err != nil {
 		p.err = errors.Join(p.err, fmt.Errorf("cannot write the fields of the parent: %w", err))
 	}
@@ -189,9 +207,43 @@ func (p Plan) WithParentFields(fields any) Plan {
 	return p
 }
 
+// merge returns a value with the fields of another one, which replace its own.
+func merge(into, fields any) any {
+	intoObject, isObject := into.(map[string]any)
+	object, ok := fields.(map[string]any)
+	if !isObject || !ok {
+		return fields
+	}
+	for name, value := range object {
+		intoObject[name] = merge(intoObject[name], value)
+	}
+	return intoObject
+}
+
+// WithParentLabel sets a label of the parent: see WithParentFields.
+func (p Plan) WithParentLabel(key, value string) Plan {
+	return p.WithParentFields(metadataWith("labels", key, value))
+}
+
+// WithParentAnnotation sets an annotation of the parent: see WithParentFields.
+func (p Plan) WithParentAnnotation(key, value string) Plan {
+	return p.WithParentFields(metadataWith("annotations", key, value))
+}
+
+func metadataWith(field, key, value string) any {
+	return map[string]any{"metadata": map[string]any{field: map[string]string{key: value}}}
+}
+
 // DeleteParent deletes the parent after this time. The manifest must declare it.
 func (p Plan) DeleteParent(after time.Duration, propagation Propagation) Plan {
 	p.ParentDeletion = &ParentDeletion{after, propagation}
+	return p
+}
+
+// WithMember sets the status of a member of the Group. Members without one stay as they are.
+func (p Plan) WithMember(member Member) Plan {
+	p.err = errors.Join(p.err, member.err)
+	p.Members = append(p.Members[:len(p.Members):len(p.Members)], member)
 	return p
 }
 

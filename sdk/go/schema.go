@@ -13,7 +13,7 @@ import (
 // schemas builds JSON Schemas of types. A field is required unless it is a pointer, or has omitempty,
 // omitzero or the tag default. These tags of a field become keywords: doc (the description), enum
 // (values with commas between them), pattern, format, default, minimum, maximum, minLength, maxLength,
-// minItems and maxItems.
+// minItems and maxItems. The tag schema is the whole schema of the field, in JSON.
 type schemas struct {
 	// closed refuses properties that a struct does not have.
 	closed bool
@@ -129,7 +129,7 @@ func (s *schemas) addFields(t reflect.Type, properties map[string]any, required 
 		if name == "" {
 			name = field.Name
 		}
-		schema := s.of(field.Type)
+		schema := s.ofField(field)
 		addKeywords(schema, field)
 		properties[name] = schema
 		_, hasDefault := schema["default"]
@@ -138,6 +138,18 @@ func (s *schemas) addFields(t reflect.Type, properties map[string]any, required 
 			*required = append(*required, name)
 		}
 	}
+}
+
+func (s *schemas) ofField(field reflect.StructField) map[string]any {
+	text, ok := field.Tag.Lookup("schema")
+	if !ok {
+		return s.of(field.Type)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(text), &schema); err != nil {
+		panic(fmt.Sprintf("the tag schema:%q of the field %s is no object in JSON: %v", text, field.Name, err))
+	}
+	return schema
 }
 
 // addKeywords adds the keywords in the tags of a field to its schema.

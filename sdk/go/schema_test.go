@@ -29,6 +29,7 @@ type all struct {
 	Limit    quantity          `json:"limit"`
 	Any      any               `json:"any" doc:"Anything."`
 	Raw      json.RawMessage   `json:"raw"`
+	Template map[string]any    `json:"template" schema:"{\"type\":\"object\"}" doc:"A template."`
 	Hidden   string            `json:"-"`
 	internal string
 	Named    struct{ It bool } `json:"named,omitempty"`
@@ -46,9 +47,10 @@ func TestASchemaFollowsTheTypesAndTheirTags(t *testing.T) {
 		"raw":{"x-kubernetes-preserve-unknown-fields":true},
 		"since":{"format":"date-time","type":"string"},
 		"sizes":{"format":"byte","type":"string"},
+		"template":{"description":"A template.","type":"object"},
 		"text":{"description":"Any text.","minLength":1,"pattern":"^a","type":"string"},
 		"tier":{"default":"free","enum":["free","paid"],"type":"string"}
-	},"required":["text","since","limit","any","raw"],"type":"object"}`
+	},"required":["text","since","limit","any","raw","template"],"type":"object"}`
 	var crd struct {
 		Spec struct {
 			Versions []struct {

@@ -7,9 +7,10 @@ var (
 	ObjectRef        = Record(GroupVersionKind, Option(Text), Text)
 	ChildKind        = Record(GroupVersionKind, U8, Option(U8), U8, U8)
 	ReadKind         = Record(GroupVersionKind, Option(Text), Option(Text), U8)
+	Grouping         = Variant(nil, nil, Text)
 	Manifest         = Record(
 		Text, Text, Text, // name, version, description
-		GroupVersionKind, List(ChildKind), List(ReadKind), // parent, children, reads
+		GroupVersionKind, Grouping, List(ChildKind), List(ReadKind), // parent, grouping, children, reads
 		List(Text), U8, U8, // parent-fields, deletes-parent, finalizes
 		Option(Text), List(Text)) // settings-schema, crds
 
@@ -18,10 +19,12 @@ var (
 	Condition      = Record(Text, U8, Text, Text)
 	Event          = Record(U8, Text, Text)
 	ParentDeletion = Record(U64, U8)
+	MemberStatus   = Record(Option(Text), Text, Option(Text), List(Condition))
 	Response       = Record(
 		Option(List(Child)), Option(Text), // children, status
 		List(Condition), List(Event),
-		Option(U64), Option(Text), Option(ParentDeletion)) // requeue-after-ms, parent, delete-parent
+		Option(U64), Option(Text), Option(ParentDeletion), // requeue-after-ms, parent, delete-parent
+		List(MemberStatus)) // members
 	Failure  = Variant(Text, Record(U64, Text), Text)
 	Teardown = Record(Response, U8)
 

@@ -11,10 +11,15 @@ func TestLayoutsAreThoseOfTheCanonicalABI(t *testing.T) {
 		"option<u64>":      {Option(U64), 16, 8},
 		"record{u8,text}":  {Record(U8, Text), 12, 4},
 		"read-kind":        {ReadKind, 52, 4},
+		"child-kind":       {ChildKind, 32, 4},
+		"grouping":         {Grouping, 12, 4},
+		"manifest":         {Manifest, 108, 4},
 		"child":            {Child, 48, 4},
 		"parent-deletion":  {ParentDeletion, 16, 8},
-		"response":         {Response, 96, 8},
-		"reconcile result": {ReconcileResult, 104, 8},
+		"member-status":    {MemberStatus, 40, 4},
+		"response":         {Response, 104, 8},
+		"reconcile result": {ReconcileResult, 112, 8},
+		"finalize result":  {FinalizeResult, 120, 8},
 	} {
 		if test.layout.size != test.size || test.layout.align != test.align {
 			t.Errorf("%s has %d bytes at %d instead of %d at %d", name, test.layout.size, test.layout.align, test.size, test.align)
