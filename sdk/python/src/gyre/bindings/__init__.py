@@ -1,0 +1,1 @@
+"""componentize-py writes the bindings of the contract here, into a component alone."""

@@ -1,0 +1,7 @@
+"""Runs the build."""
+
+import sys
+
+from . import main
+
+sys.exit(main())
