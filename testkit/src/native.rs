@@ -9,20 +9,24 @@ use std::time::SystemTime;
 use gyre_sdk::log::Level;
 use gyre_sdk::testing::hosted;
 use gyre_sdk::{
-    Child, ChildKind, Condition, ConditionStatus, DesiredChild, Event, Failure, Kind, Manifest, ObjectRef, Plan, Propagation,
-    ReadError, ReadKind, Reconciler, Severity, Strategy, Time,
+    Child, ChildKind, Condition, ConditionStatus, DesiredChild, Event, Failure, Grouping, Kind, Manifest, Member, ObjectRef,
+    Plan, Propagation, ReadError, ReadKind, Reconciler, Severity, Strategy, Time,
 };
 use serde_json::{Value, json};
 
 use crate::program::{Lane, Stopped};
 
-type Call<T> = fn(&[u8], &[u8], Rc<dyn hosted::Host>) -> Result<T, Failure>;
+/// Takes the parent, its members, and the settings.
+type Reconcile = fn(Vec<u8>, Vec<Vec<u8>>, &[u8], Rc<dyn hosted::Host>) -> Result<Plan, Failure>;
+
+/// Takes the parent and the settings.
+type Finalize = fn(&[u8], &[u8], Rc<dyn hosted::Host>) -> Result<Plan, Failure>;
 
 /// The functions of a reconciler.
 #[derive(Clone, Copy)]
 pub(crate) struct Code {
-    reconcile: Call<Plan>,
-    finalize: Call<Plan>,
+    reconcile: Reconcile,
+    finalize: Finalize,
     validate_settings: fn(&[u8]) -> Result<(), String>,
 }
 
@@ -40,6 +44,7 @@ impl Code {
 pub(crate) fn serve(code: &Code, call: &Value, lane: &Rc<Lane>) -> Option<Value> {
     let bytes = |field: &str| call.get(field).map(to_bytes).unwrap_or_default();
     let (parent, settings) = (bytes("parent"), bytes("settings"));
+    let members = call.get("members").and_then(Value::as_array).into_iter().flatten().map(to_bytes);
     let host = || Rc::new(Imports(Rc::clone(lane)));
     let run = || match call.get("function").and_then(Value::as_str) {
         Some("validateSettings") => json!({"settings": (code.validate_settings)(&settings).err()}),
@@ -47,7 +52,7 @@ pub(crate) fn serve(code: &Code, call: &Value, lane: &Rc<Lane>) -> Option<Value>
             Ok(plan) => json!({"response": response(plan)}),
             Err(failure) => json!({"failure": failed(failure)}),
         },
-        _ => match (code.reconcile)(&parent, &settings, host()) {
+        _ => match (code.reconcile)(parent, members.collect(), &settings, host()) {
             Ok(plan) => json!({"response": response(plan)}),
             Err(failure) => json!({"failure": failed(failure)}),
         },
@@ -146,6 +151,7 @@ pub(crate) fn manifest(manifest: Manifest) -> Value {
         version,
         description,
         parent,
+        grouping,
         children,
         reads,
         parent_fields,
@@ -177,6 +183,11 @@ pub(crate) fn manifest(manifest: Manifest) -> Value {
         "version": version,
         "description": description,
         "parent": parts(parent),
+        "grouping": match grouping {
+            Grouping::Each => Value::Null,
+            Grouping::All => "all".into(),
+            Grouping::ByField(pointer) => json!({"byField": pointer}),
+        },
         "children": children.iter().map(child).collect::<Vec<_>>(),
         "reads": reads.iter().map(read).collect::<Vec<_>>(),
         "parent_fields": parent_fields,
@@ -205,7 +216,8 @@ fn propagation(propagation: Propagation) -> &'static str {
 
 fn response(plan: Plan) -> Value {
     // A plan with a mistake is a failure already.
-    let Plan { children, status, conditions, events, requeue_after, parent, delete_parent, releases_parent, .. } = plan;
+    let Plan { children, status, conditions, events, requeue_after, parent, delete_parent, members, releases_parent, .. } =
+        plan;
     let apply =
         |object: &[u8], named: Option<Strategy>| json!({"apply": {"object": text(object), "strategy": named.map(strategy)}});
     let child = |child: Child| match child {
@@ -222,6 +234,14 @@ fn response(plan: Plan) -> Value {
             ConditionStatus::Unknown => "Unknown",
         };
         json!({"type": condition.kind, "status": status, "reason": condition.reason, "message": condition.message})
+    };
+    let member = |Member { namespace, name, status, conditions }: Member| {
+        json!({
+            "namespace": namespace,
+            "name": name,
+            "status": status.and_then(Result::ok).map(|status| text(&status)),
+            "conditions": conditions.into_iter().map(condition).collect::<Vec<_>>(),
+        })
     };
     let event = |event: Event| {
         let severity = match event.severity {
@@ -240,6 +260,7 @@ fn response(plan: Plan) -> Value {
         "deleteParent": delete_parent.map(|deletion| {
             json!({"afterMs": milliseconds(deletion.after), "propagation": propagation(deletion.propagation)})
         }),
+        "members": members.into_iter().map(member).collect::<Vec<_>>(),
         "done": releases_parent,
     })
 }

@@ -7,7 +7,7 @@ use std::{env, fs};
 use gyre_plugin_build as plugin_build;
 use plugin_build::{CDYLIB, FLAGS_VARIABLE, Profile, TARGET};
 
-const PLUGINS: [&str; 11] = [
+const PLUGINS: [&str; 12] = [
     "cleaner",
     "database",
     "echo",
@@ -17,6 +17,7 @@ const PLUGINS: [&str; 11] = [
     "reloader",
     "replicator",
     "scheduled-echo",
+    "tenants",
     "website",
     "xca",
 ];

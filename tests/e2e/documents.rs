@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{GYRE, PATIENCE};
 use crate::plane::{Plane, Server};
 
-const DOCUMENTS: [&str; 17] = [
+const DOCUMENTS: [&str; 18] = [
     "CONTRIBUTING.md",
     "README.md",
     "charts/gyre/README.md",
@@ -23,6 +23,7 @@ const DOCUMENTS: [&str; 17] = [
     "docs/getting-started.md",
     "docs/go.md",
     "docs/operating.md",
+    "docs/patterns.md",
     "docs/security.md",
     "docs/testing.md",
     "docs/troubleshooting.md",

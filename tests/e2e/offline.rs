@@ -44,6 +44,10 @@ fn shipped_plugins_do_what_their_cases_expect() {
         let (code, said) = gyre(&["test", plugin, text(&folder(name).join("cases"))]);
         assert_eq!(code, Some(0), "{name}: {said}");
     }
+    let pools = r#"addresses={"pools":{"edge":"192.0.2.0/30"}}"#;
+    let cases = folder("tenants").join("cases");
+    let (code, said) = gyre(&["test", gyre_artifacts::TENANTS, text(&cases), "--settings", pools]);
+    assert_eq!(code, Some(0), "tenants: {said}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ use self::experiment::Experiment;
 pub use self::finding::{Finding, Flaw};
 use self::narrow::Focus;
 pub use self::setup::CheckSetup;
-use self::setup::{ConvergedChild, ConvergedState, ExperimentResult, MOST_PARENTS};
+use self::setup::{ConvergedChild, ConvergedState, ExperimentResult, MOST_PARENTS, is_named};
 use crate::parallel;
 use crate::plan::Subject;
 
@@ -171,7 +171,10 @@ fn experiments(
         }
         alone += usize::from(specs.is_empty());
         experiments.extend(specs.into_iter().map(|other| Experiment::Restored { parent: subject.clone(), other }));
-        experiments.push(Experiment::TornDown(subject));
+        // The cluster has others by itself, and forbids the deletion of e.g. the Namespace default.
+        if setup.objects.iter().any(|(_, given)| is_named(given, &subject)) {
+            experiments.push(Experiment::TornDown(subject));
+        }
     }
     if alone > 0 {
         let all = converged.parents.len().min(MOST_PARENTS);

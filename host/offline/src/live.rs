@@ -156,7 +156,7 @@ pub(crate) async fn copies(
         }
         let of_plugin = format!("{PLUGIN_LABEL}={}", manifest.name);
         // Also copies parents that the mount does not select: the host selects.
-        let parents = std::iter::once((&manifest.parent, None::<&str>, String::new()));
+        let parents = manifest.parent_kinds().map(|kind| (kind, None::<&str>, String::new()));
         let dropped = previous_child_kinds.get(&*program.name).into_iter().flatten();
         let children = manifest.children.iter().map(|child| &child.kind).chain(dropped);
         let children = children.map(|kind| (kind, None, of_plugin.clone()));
@@ -164,7 +164,7 @@ pub(crate) async fn copies(
         let reads = reads.map(|read| (&read.kind, read.namespace.as_deref(), read.label_selector.clone().unwrap_or_default()));
         for (kind, namespace, selector) in parents.chain(children).chain(reads) {
             let Some(resource) = find(client, kind).await? else {
-                lacks_parents |= *kind == manifest.parent;
+                lacks_parents |= kind == manifest.users_kind();
                 remarks.extend(not_served(manifest, kind));
                 continue;
             };
@@ -192,7 +192,7 @@ fn not_served(manifest: &Manifest, kind: &GroupVersionKind) -> Option<String> {
     let defines = |crd: &Value| is_text(crd, "/spec/group", &kind.group) && is_text(crd, "/spec/names/kind", &kind.kind);
     let what = match manifest.crds.iter().any(defines) {
         true => "the output of `gyre crds`",
-        false if *kind == manifest.parent => "its CustomResourceDefinition",
+        false if kind == manifest.users_kind() => "its CustomResourceDefinition",
         false => return None,
     };
     Some(format!("the cluster does not serve {} {}: apply {what} first", kind.kind, kind.api_version()))

@@ -35,7 +35,7 @@ pub fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyho
     if objects.iter().any(|(_, object)| is_parent(object)) {
         return Ok(());
     }
-    let wanted = list(programs.iter().map(|program| &program.manifest().parent));
+    let wanted = list(programs.iter().map(|program| program.manifest().users_kind()));
     let kinds: BTreeSet<&str> = objects.iter().filter_map(|(_, object)| object.get("kind")?.as_str()).collect();
     if kinds.is_empty() {
         bail!("the files contain no {wanted} for the plugin to reconcile: add one");

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use gyre_core::grants::Namespaces;
+use gyre_core::groups::{Group, Members};
 use gyre_core::plan::{DIGEST_ANNOTATION, PLUGIN_LABEL};
 use gyre_core::text::list;
 use gyre_engine::program::Program;
@@ -13,7 +14,24 @@ use crate::plan::Subject;
 const MOST_SHOWN: usize = 10;
 
 pub(crate) fn selects(program: &Program, object: &Value) -> bool {
-    program.reconciles(object) && is_within(program, object) && is_selected(program, object)
+    program.reconciles(object) && is_within(program, object) && is_selected(program, object) && is_grouped(program, object)
+}
+
+/// Returns whether an object of the kinds of a program's parents is one of them: not a child, in a
+/// group if the plugin groups them, or its own group.
+pub(crate) fn is_parent(program: &Program, object: &Value) -> bool {
+    if program.reconciles(object) {
+        return !is_child(program, object) && is_grouped(program, object);
+    }
+    let manifest = program.manifest();
+    manifest.members.is_some() && Group::of_object(&manifest.name, object).is_some()
+}
+
+/// Returns whether an object is in a group, if the plugin groups its parents.
+fn is_grouped(program: &Program, object: &Value) -> bool {
+    let manifest = program.manifest();
+    let group = |members: &Members| Group::of_member(&manifest.name, &members.grouping, object);
+    manifest.members.as_ref().is_none_or(|members| group(members).is_some())
 }
 
 fn is_within(program: &Program, object: &Value) -> bool {
@@ -66,6 +84,9 @@ fn why_one(programs: &[Program], object: &Value) -> String {
     let of_its_kind: Vec<&Program> = programs.iter().filter(|program| program.reconciles(object)).collect();
     let reason = match (of_its_kind.as_slice(), &subject.namespace) {
         ([one], _) if is_child(one, object) => format!("it is a child of the plugin {}", one.manifest().name),
+        ([one], _) if !is_grouped(one, object) => {
+            format!("it has no value by which {} groups its parents", one.manifest().name)
+        }
         ([one], _) if is_within(one, object) => "the mount's selector does not select it".to_owned(),
         ([one], Some(_)) => match &one.namespaces {
             Namespaces::Only(names) if names.len() == 1 => format!("the mount watches only the namespace {}", list(names)),

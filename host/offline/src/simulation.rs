@@ -32,7 +32,7 @@ use crate::host_run::{End, HostRun, RequeueTimes};
 use crate::journal::Journal;
 use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
-use crate::selection::is_child;
+use crate::selection::is_parent;
 
 /// A host that has not written for this time has converged: retries come several times within it.
 const QUIET: Duration = Duration::from_secs(2);
@@ -216,12 +216,14 @@ impl Simulation {
     pub async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
         let mut parents = Vec::new();
         for program in programs {
-            for mut object in self.list(&program.manifest().parent, ListParams::default()).await? {
-                if is_child(program, &object) {
-                    continue;
+            for kind in program.manifest().parent_kinds() {
+                for mut object in self.list(kind, ListParams::default()).await? {
+                    if !is_parent(program, &object) {
+                        continue;
+                    }
+                    remove_managed_fields(&mut object);
+                    parents.push(object);
                 }
-                remove_managed_fields(&mut object);
-                parents.push(object);
             }
         }
         Ok(parents)
@@ -340,9 +342,9 @@ impl Simulation {
     /// Returns whether a parent lacks a status here, although the program's CRD defines one.
     async fn lacks_status(&self, programs: &[Program]) -> anyhow::Result<bool> {
         for manifest in programs.iter().map(Program::manifest) {
-            let served = kinds::find(&self.client(), &manifest.parent).await?;
+            let served = kinds::find(&self.client(), manifest.users_kind()).await?;
             if served.is_some_and(|served| served.status == StatusSubresource::Absent)
-                && kinds::give_status(&manifest.crds, &manifest.parent)
+                && kinds::give_status(&manifest.crds, manifest.users_kind())
             {
                 return Ok(true);
             }

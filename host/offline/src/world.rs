@@ -153,6 +153,8 @@ impl World {
 
     /// Returns the simulated time.
     pub fn now(&self) -> Timestamp {
+        // Outside of the runtime, the time that passes is the real one.
+        let _entered = self.runtime.enter();
         self.simulation.now()
     }
 
@@ -282,7 +284,7 @@ impl World {
         let manifests = self.programs.iter().map(Program::manifest);
         let known = manifests.flat_map(|manifest| {
             let children = manifest.children.iter().map(|child| &child.kind);
-            std::iter::once(&manifest.parent).chain(children).chain(manifest.reads.iter().map(|read| &read.kind))
+            manifest.parent_kinds().chain(children).chain(manifest.reads.iter().map(|read| &read.kind))
         });
         if let Some(known) = known.into_iter().find(|known| known.kind == kind) {
             return Ok(known.api_version());

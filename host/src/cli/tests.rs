@@ -491,7 +491,10 @@ fn every_gyre_command_in_the_documents_parses() {
     assert!(count > 40, "the documents show {count} commands");
 }
 
-const OTHER_FLAGS: [&str; 9] = [
+const OTHER_FLAGS: [&str; 12] = [
+    "--bundle",
+    "--engine",
+    "--no-check",
     "--take-ownership",
     "--force-conflicts",
     "--show-managed-fields",

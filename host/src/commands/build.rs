@@ -1,8 +1,10 @@
 //! `gyre build`: compiles the source of a plugin to a component.
 //!
 //! ```text
-//! folder ─ LANGUAGES ─┬▶ build/rust.rs ──────────────────▶ component ─ checked ─▶ NAME.wasm
-//!                     └▶ build/go.rs ─▶ build/component.rs ─▶ ┘
+//! folder ─ LANGUAGES ─┬▶ build/rust.rs ───────────────────▶ component ─ checked ─▶ NAME.wasm
+//!                     ├▶ build/go.rs ─▶ build/component.rs ─▶ ┤
+//!                     ├▶ build/typescript.rs ─▶ the SDK ────▶ ┤
+//!                     └▶ build/python.rs ─────▶ the SDK ────▶ ┘
 //! ```
 //!
 //! A language is a file in `build` and a row of [`LANGUAGES`]. `gyre dev` builds in the same way.
@@ -11,7 +13,9 @@
 
 mod component;
 mod go;
+mod python;
 mod rust;
+mod typescript;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -32,6 +36,8 @@ Examples:
   gyre build plugins/echo --to echo.wasm
   gyre build -- --locked --features metrics
   gyre build plugins/greeter-go       # Go, because the folder contains go.mod
+
+TypeScript is recognised by package.json, Python by pyproject.toml. Scripts of packages are not run, and lock files are required.
 
 For Rust, it runs cargo for the target wasm32-wasip2, which it adds with rustup if it is missing. It compiles with a profile that keeps the plugin
 small, whatever profiles Cargo.toml has: opt-level = \"s\", lto, codegen-units = 1, panic = \"abort\", strip. If Cargo.toml of the workspace has the
@@ -54,9 +60,11 @@ struct Language {
     build: fn(&Path, &[String]) -> anyhow::Result<Built>,
 }
 
-const LANGUAGES: [Language; 2] = [
+const LANGUAGES: [Language; 4] = [
     Language { name: "Rust", file: "Cargo.toml", build: rust::build },
     Language { name: "Go", file: "go.mod", build: go::build },
+    Language { name: "TypeScript", file: typescript::PROJECT, build: typescript::build },
+    Language { name: "Python", file: python::PROJECT, build: python::build },
 ];
 
 #[derive(Debug, Args)]
@@ -68,7 +76,7 @@ pub(crate) struct BuildArguments {
     /// directory].
     #[arg(long, short_alias = 'o', alias = "output", value_name = "FILE")]
     to: Option<PathBuf>,
-    /// Further arguments of cargo, or of go build.
+    /// Further arguments of cargo, of go build, or of the build of the SDK.
     #[arg(last = true, value_name = "ARGUMENT")]
     options: Vec<String>,
     #[command(flatten)]
@@ -149,6 +157,16 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&new);
     }
     result
+}
+
+/// The results of a build, within the project. `gyre dev` does not look for sources there.
+const RESULTS: &str = "target/gyre";
+
+/// Creates the folder of the results of a project.
+fn folder_of_results(project: &Path) -> anyhow::Result<PathBuf> {
+    let results = project.join(RESULTS);
+    std::fs::create_dir_all(&results).with_context(|| format!("cannot create the folder {}", results.display()))?;
+    Ok(results)
 }
 
 /// Runs a compiler, after printing its command line. Returns its standard output.

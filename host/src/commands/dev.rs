@@ -10,6 +10,7 @@ mod existing;
 mod projects;
 mod show;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use gyre_core::object::GroupVersionKind;
+use gyre_core::groups::Group;
+use gyre_core::object::ObjectKey;
 use gyre_core::text::list;
 use gyre_engine::admin;
 use gyre_engine::client::connection::Connection;
@@ -71,6 +73,8 @@ CustomResourceDefinitions.";
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
 /// The name of the host in events, and of its Lease.
+/// Advice about states that nothing on a cluster in memory changes.
+const NO_WORKLOADS: &str = "controllers run here for namespaces, garbage collection, Jobs and CronJobs: set other statuses, e.g. those of Deployments, with `kubectl patch --subresource=status`";
 const NAME: &str = "gyre-dev";
 
 /// The time that a stopped host gets to end its calls.
@@ -148,7 +152,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
         let mounted = source.programs();
         let is_parent = |object: &Value| mounted.iter().any(|program| program.reconciles(object));
         if !objects.iter().any(|(_, object)| is_parent(object)) {
-            let kinds = list(mounted.iter().map(|program| &program.manifest().parent));
+            let kinds = list(mounted.iter().map(|program| program.manifest().users_kind()));
             bail!("nothing to wait for: --once waits for objects of {kinds}; give some with --filename");
         }
     }
@@ -283,10 +287,10 @@ impl Work<'_> {
         let outcome = apply::apply(&self.client, self.objects).await;
         if self.arguments.once {
             outcome.complete()?;
-            let parents: Vec<GroupVersionKind> = programs.iter().map(|program| program.manifest().parent.clone()).collect();
+            let awaited = self.awaited(&outcome.applied, programs);
             return tokio::select! {
                 () = &mut until_stopped => Ok(()),
-                result = self.until_ready(&outcome.applied, &parents) => result,
+                result = self.until_ready(&awaited) => result,
             };
         }
         tokio::select! {
@@ -314,15 +318,31 @@ impl Work<'_> {
         }
     }
 
-    async fn until_ready(&self, applied: &[Applied], parents: &[GroupVersionKind]) -> anyhow::Result<()> {
-        let parents: Vec<&Applied> = applied.iter().filter(|object| parents.contains(&object.kind)).collect();
+    /// Returns the objects that become Ready: applied parents, or the groups of applied members.
+    fn awaited(&self, applied: &[Applied], programs: &[Program]) -> BTreeSet<Applied> {
+        let mut awaited = BTreeSet::new();
+        for program in programs {
+            let manifest = program.manifest();
+            let Some(members) = &manifest.members else {
+                awaited.extend(applied.iter().filter(|object| object.kind == manifest.parent).cloned());
+                continue;
+            };
+            let objects = self.objects.iter().map(|(_, object)| object).filter(|object| program.reconciles(object));
+            let groups = objects.filter_map(|object| Group::of_member(&manifest.name, &members.grouping, object));
+            let key = |group: Group| ObjectKey { namespace: None, name: group.name };
+            awaited.extend(groups.map(|group| Applied { kind: manifest.parent.clone(), key: key(group) }));
+        }
+        awaited
+    }
+
+    async fn until_ready(&self, parents: &BTreeSet<Applied>) -> anyhow::Result<()> {
         let patience = self.arguments.timeout;
-        let result = tokio::time::timeout(patience, self.show.all_ready(&parents)).await;
+        let result = tokio::time::timeout(patience, self.show.all_ready(parents)).await;
         if result.is_err() {
-            let waiting: Vec<String> =
-                parents.iter().filter(|parent| !self.show.is_ready(parent)).map(|parent| parent.to_string()).collect();
+            let waiting = parents.iter().filter(|parent| !self.show.is_ready(parent));
+            let waiting: Vec<String> = waiting.map(|parent| self.show.readiness(parent)).collect();
             self.show.tables(&self.client).await?;
-            bail!("not Ready within {patience:?}: {}", waiting.join(", "));
+            bail!("not Ready within {patience:?}: {}; {NO_WORKLOADS}", waiting.join(", "));
         }
         self.show.say("all are Ready");
         self.show.tables(&self.client).await

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::Scope;
+use gyre_core::groups::Grouping;
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_engine::telemetry::time::Took;
@@ -103,7 +104,12 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
     line("size", &format!("{bytes} bytes"));
     line("contract", &format!("gyre:plugin@{}", plugin.contract()));
     line("code", &format!("{}, in {}", source(plugin), Took(plugin.compile().duration)));
-    line("reconciles", &kind(&manifest.parent));
+    let together = match manifest.members.as_ref().map(|members| &members.grouping) {
+        None => String::new(),
+        Some(Grouping::All) => ", all in one call".to_owned(),
+        Some(Grouping::ByField(pointer)) => format!(", those with the same {pointer} in one call"),
+    };
+    line("reconciles", &format!("{}{together}", kind(manifest.users_kind())));
     for child in &manifest.children {
         let deleted = serde_json::to_value(child.propagation).unwrap_or_default();
         let (how, deleted) = (child.strategy.as_str(), deleted.as_str().unwrap_or_default());
@@ -117,6 +123,9 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         line(
             "writes to",
             match known.scope(&manifest.parent) {
+                Some(Scope::Cluster) if manifest.members.is_some() => {
+                    "namespaces that it creates for a group; others only if grants.writeNamespaces of the mount includes them"
+                }
                 Some(Scope::Cluster) => {
                     "namespaces that it creates for a parent, which is cluster-scoped; others only if grants.writeNamespaces of the mount includes them"
                 }

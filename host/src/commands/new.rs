@@ -7,21 +7,27 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
 use gyre_core::names::is_dns_label;
+use gyre_sdk_bundle::Sdk;
 
 mod go;
+mod python;
 mod rust;
+mod typescript;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   gyre new greeter
   gyre new greeter --kind Greeting --group example.org --version v1beta1
-  gyre new greeter --lang go
+  gyre new greeter --lang go          # or typescript, python
   gyre new operators/tenant --scope cluster --finalizer
   gyre new greeter --sdk ../gyre/sdk
 
 The project has the plugin with its test, a sample, a case of `gyre test`, a workflow for CI, a Dockerfile and a README.
-The SDK is not published yet. Without --sdk, it is looked for in checkouts of gyre: around the new project, in ./gyre, and where this program was
-compiled.";
+The SDK is not published yet. Without --sdk, it is looked for in checkouts of gyre: around the new project, and in ./gyre. If there is none, the SDK
+of Go, TypeScript or Python is written into the project, in the folder gyre-sdk; that of Rust is looked for where this program was compiled.";
+
+/// Where a project has an SDK of its own.
+const OWN_SDK: &str = "gyre-sdk";
 
 /// Files that are the same for each language.
 const FILES: [File; 4] = [
@@ -32,6 +38,9 @@ const FILES: [File; 4] = [
 ];
 
 const CHILD: &str = "ConfigMap";
+
+/// The kind in which a cluster-scoped object has its other children.
+const CLUSTER_SCOPED_CHILD: &str = "Namespace";
 
 /// CRDs in these groups need the annotation `api-approved.kubernetes.io`.
 const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
@@ -50,6 +59,8 @@ struct Template {
     sdk: &'static str,
     /// A file of the SDK, and a line in it that no other folder has.
     sdk_file: (&'static str, &'static str),
+    /// The SDK, for projects without a checkout.
+    bundled: Option<Sdk>,
     /// The command that runs the unit tests.
     test: &'static str,
     /// Values that depend on the arguments, by the names of their placeholders. They may contain
@@ -83,7 +94,7 @@ pub(crate) struct NewArguments {
     #[arg(long)]
     finalizer: bool,
     /// Directory of the SDK: `sdk` in a checkout of gyre [default: that of a checkout that is
-    /// found].
+    /// found, else a copy in the project].
     #[arg(long, value_name = "DIRECTORY")]
     sdk: Option<PathBuf>,
     /// Directory to create [default: the name of the plugin].
@@ -102,6 +113,11 @@ enum ParentScope {
 enum Language {
     Rust,
     Go,
+    #[value(alias = "ts", alias = "javascript")]
+    #[value(name = "typescript")]
+    TypeScript,
+    #[value(alias = "py")]
+    Python,
 }
 
 impl Language {
@@ -109,6 +125,8 @@ impl Language {
         match self {
             Self::Rust => &rust::TEMPLATE,
             Self::Go => &go::TEMPLATE,
+            Self::TypeScript => &typescript::TEMPLATE,
+            Self::Python => &python::TEMPLATE,
         }
     }
 }
@@ -171,26 +189,51 @@ fn group(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The directory of the SDK for a language, absolute.
-fn sdk(given: Option<&Path>, template: &Template) -> anyhow::Result<PathBuf> {
-    let here = std::env::current_dir().context("cannot determine the working directory")?;
-    let remedy = "give the directory `sdk` of a checkout of gyre with --sdk, because the SDK is not published yet";
-    let of_language = |folder: &Path| folder.join(template.sdk).components().collect::<PathBuf>();
-    let (file, line) = template.sdk_file;
-    let is_sdk = |folder: &PathBuf| fs::read_to_string(folder.join(file)).is_ok_and(|text| text.contains(line));
-    if let Some(given) = given {
-        let absolute = of_language(&here.join(given));
-        if !is_sdk(&absolute) {
-            let expected = absolute.join(file);
-            bail!("{} does not contain the SDK (looked for {}): {remedy}", given.display(), expected.display());
+/// Where a project finds its SDK.
+enum SdkSource {
+    /// In an existing folder, an absolute path.
+    Folder(PathBuf),
+    /// In the project, into which it is written.
+    Bundled(Sdk),
+}
+
+impl SdkSource {
+    fn find(given: Option<&Path>, template: &Template) -> anyhow::Result<Self> {
+        let here = std::env::current_dir().context("cannot determine the working directory")?;
+        let remedy = "give the directory `sdk` of a checkout of gyre with --sdk, because the SDK is not published yet";
+        let of_language = |folder: &Path| folder.join(template.sdk).components().collect::<PathBuf>();
+        let (file, line) = template.sdk_file;
+        let is_sdk = |folder: &PathBuf| fs::read_to_string(folder.join(file)).is_ok_and(|text| text.contains(line));
+        if let Some(given) = given {
+            let absolute = of_language(&here.join(given));
+            if !is_sdk(&absolute) {
+                let expected = absolute.join(file);
+                bail!("{} does not contain the SDK (looked for {}): {remedy}", given.display(), expected.display());
+            }
+            return Ok(Self::Folder(absolute));
         }
-        return Ok(absolute);
+        let around = here.ancestors().map(|folder| folder.join("sdk"));
+        let found = around.chain([here.join("gyre/sdk")]).map(|folder| of_language(&folder)).find(is_sdk);
+        if let Some(folder) = found {
+            return Ok(Self::Folder(folder));
+        }
+        if let Some(bundled) = template.bundled {
+            return Ok(Self::Bundled(bundled));
+        }
+        let of_program = of_language(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk"));
+        if is_sdk(&of_program) {
+            return Ok(Self::Folder(of_program));
+        }
+        bail!("cannot find the SDK around {}, or where gyre was compiled: {remedy}", here.display())
     }
-    let around = here.ancestors().map(|folder| folder.join("sdk"));
-    let of_program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk");
-    let candidates = around.chain([here.join("gyre/sdk"), of_program]);
-    let found = candidates.map(|folder| of_language(&folder)).find(is_sdk);
-    found.ok_or_else(|| anyhow!("cannot find the SDK around {}, or where gyre was compiled: {remedy}", here.display()))
+
+    /// The path of the SDK from the project.
+    fn path(&self, project: &Path) -> anyhow::Result<PathBuf> {
+        match self {
+            Self::Folder(folder) => Ok(path_of_sdk(&resolved(project)?, &resolved(folder)?)),
+            Self::Bundled(_) => Ok(Path::new(".").join(OWN_SDK)),
+        }
+    }
 }
 
 /// The path without links of a folder that is to be created.
@@ -228,12 +271,15 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
         );
     }
     let kind = kind.clone().unwrap_or_else(|| camel_case(name));
+    if kind == CLUSTER_SCOPED_CHILD && arguments.scope == ParentScope::Cluster {
+        bail!("{kind} is the kind of a child of cluster-scoped objects; choose another kind with --kind, such as My{kind}");
+    }
     let folder = path.clone().unwrap_or_else(|| PathBuf::from(&given));
     if folder.exists() {
         bail!("{} already exists: choose another name or --path", folder.display());
     }
-    let sdk = path_of_sdk(&resolved(&folder)?, &resolved(&sdk(given_sdk.as_deref(), template)?)?);
-    let sdk = sdk.display().to_string();
+    let source = SdkSource::find(given_sdk.as_deref(), template)?;
+    let sdk = source.path(&folder)?.display().to_string();
     let quoted = format!("{sdk:?}");
     // go.mod has quotation marks around other paths only.
     let is_plain = sdk.chars().all(|letter| letter.is_ascii_alphanumeric() || "./_-".contains(letter));
@@ -254,11 +300,15 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
         ("{{version}}", version.clone()),
         ("{{sdk}}", if is_plain { sdk.clone() } else { quoted.clone() }),
         ("{{quoted_sdk}}", quoted),
+        ("{{quoted_sdk_modules}}", format!("{:?}", Path::new(&sdk).join("src"))),
     ]);
     let cannot = || format!("cannot create the plugin in {}; choose another --path", folder.display());
     for (file, text) in template.files.iter().chain(&FILES) {
         let text = values.iter().fold((*text).to_owned(), |text, (name, value)| text.replace(name, value));
         write(&folder.join(file), &text).with_context(cannot)?;
+    }
+    if let SdkSource::Bundled(bundled) = source {
+        bundled.write(&folder.join(OWN_SDK)).with_context(cannot)?;
     }
     let mut output = std::io::stdout();
     writeln!(
@@ -341,8 +391,14 @@ mod tests {
             path: Some(folder.path().join("full")),
             ..plain.clone()
         };
-        let in_go = NewArguments { lang: Language::Go, path: Some(folder.path().join("go")), ..full.clone() };
-        for arguments in [&plain, &full, &in_go] {
+        let others = [Language::Go, Language::TypeScript, Language::Python].into_iter().flat_map(|lang| {
+            let path = |kind: &str| Some(folder.path().join(format!("{lang:?}-{kind}")));
+            [
+                NewArguments { lang, path: path("plain"), ..plain.clone() },
+                NewArguments { lang, path: path("full"), ..full.clone() },
+            ]
+        });
+        for arguments in [plain.clone(), full.clone()].iter().chain(&others.collect::<Vec<_>>()) {
             new(arguments).unwrap();
             for (file, _) in FILES.iter().chain(arguments.lang.template().files) {
                 let text = fs::read_to_string(arguments.path.as_ref().unwrap().join(file)).unwrap();
@@ -355,6 +411,8 @@ mod tests {
         assert!(source(&plain).contains(r#"version = "v1", kind = "MyPlugin""#), "{}", source(&plain));
         assert!(source(&full).contains("cluster_scoped") && source(&full).contains("fn finalize("), "{}", source(&full));
         assert!(new(&plain).unwrap_err().to_string().contains("already exists"));
+        let namespace = NewArguments { kind: Some("Namespace".to_owned()), ..full };
+        assert!(new(&namespace).unwrap_err().to_string().contains("choose another kind"));
         let taken = NewArguments { name: Some("self".to_owned()), path: None, ..plain };
         assert!(new(&taken).unwrap_err().to_string().contains("choose another one, such as my-self"));
     }
@@ -388,10 +446,17 @@ mod tests {
         assert_eq!(description(&created), description(&here));
 
         let path = folder.path().join("greeter-go");
-        new(&NewArguments { lang: Language::Go, path: Some(path.clone()), ..arguments }).unwrap();
+        new(&NewArguments { lang: Language::Go, path: Some(path.clone()), ..arguments.clone() }).unwrap();
         for file in ["main.go", "main_test.go", "samples/sample.yaml", "cases/new/sample.yaml"] {
             let created = fs::read_to_string(path.join(file)).unwrap();
             assert_eq!(created, fs::read_to_string(root.join("plugins/greeter-go").join(file)).unwrap(), "{file}");
+        }
+
+        let path = folder.path().join("greeter-ts");
+        new(&NewArguments { lang: Language::TypeScript, path: Some(path.clone()), ..arguments }).unwrap();
+        for file in ["src/plugin.ts", "test/plugin.test.ts", "samples/sample.yaml", "cases/new/sample.yaml"] {
+            let created = fs::read_to_string(path.join(file)).unwrap();
+            assert_eq!(created, fs::read_to_string(root.join("plugins/greeter-ts").join(file)).unwrap(), "{file}");
         }
     }
 

@@ -208,7 +208,7 @@ fn has_to_do_with_secrets(program: &Program) -> bool {
     let manifest = program.manifest();
     let children = manifest.children.iter().map(|child| &child.kind).filter(|kind| program.grants.child(kind).is_some());
     let reads = manifest.reads.iter().map(|read| &read.kind);
-    let mut kinds = children.chain(reads).chain([&manifest.parent]);
+    let mut kinds = children.chain(reads).chain([manifest.users_kind()]);
     kinds.any(|kind| kind.group.is_empty() && kind.kind == "Secret")
 }
 
@@ -284,6 +284,10 @@ impl Permissions {
             if written.is_empty() { Children::None } else { Children::Some },
             finalizers,
         );
+        if let Some(members) = &manifest.members {
+            self.add_groups(program, &parent, &writer);
+            self.add_members(program, &members.kind, &find(known, &program.name, &members.kind)?, &writer);
+        }
         self.add_views(program, known)?;
         for (kind, served) in written {
             for place in written_places(program, parent.scope, served.scope, cross_namespace_children) {
@@ -362,6 +366,28 @@ impl Permissions {
         }
         for place in places(&program.namespaces, Scope::Namespaced) {
             self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create", "patch"]);
+        }
+    }
+
+    /// Permits to create and delete the objects of groups.
+    fn add_groups(&mut self, program: &Program, group: &Served, writer: &Holder) {
+        let api_group = program.manifest().parent.group.as_str();
+        for place in places(&program.namespaces, group.scope) {
+            self.add(&(writer.clone(), place), (api_group, &group.plural, &[]), &["create", "delete"]);
+        }
+    }
+
+    /// Permits to read the members of groups, and to write their statuses.
+    fn add_members(&mut self, program: &Program, kind: &GroupVersionKind, served: &Served, writer: &Holder) {
+        let host = Holder::Mount(program.name.to_string());
+        for place in places(&program.namespaces, served.scope) {
+            self.add(&(host.clone(), place.clone()), (&kind.group, &served.plural, &[]), &["list", "watch"]);
+            let status = match served.status {
+                Status::Subresource => format!("{}/status", served.plural),
+                Status::Field => served.plural.clone(),
+                Status::Foreign => continue,
+            };
+            self.add(&(writer.clone(), place), (&kind.group, &status, &[]), &["patch"]);
         }
     }
 

@@ -314,8 +314,9 @@ impl<'a> Loader<'a> {
             return None;
         };
         let manifest = plugin.manifest();
-        if !manifest.parent.is_same(&mounted.parent) {
-            let what = format!("the plugin reconciles {}, and the mount's {}", manifest.parent, mounted.parent);
+        if !manifest.parent.is_same(&mounted.parent) || !manifest.users_kind().is_same(mounted.users_kind()) {
+            let (kind, mounted) = (manifest.reconciled(), mounted.reconciled());
+            let what = format!("the plugin reconciles {kind}, and the mount's {mounted}");
             self.problems.add(shadow.part.at("/plugin").place(), what, "give a plugin of the same parents");
             return None;
         }
@@ -470,18 +471,22 @@ impl<'a> Loader<'a> {
         for (index, mount) in loaded.iter().enumerate() {
             let clash = |other: &'_ Loaded| claim(other).clash(&claim(mount));
             let found = loaded.iter().take(index).find_map(|other| Some((other, clash(other)?)));
-            let Some((other, undone)) = found else { continue };
-            let (kind, at) = (&mount.program.manifest().parent, other.spec.source.part.place());
-            let what = format!(
-                "the mount {} at {} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
-                other.program.name,
-                at.location()
-            );
-            self.problems.add(
-                mount.spec.source.part.place(),
-                what,
-                "give them namespaces that do not overlap, or remove one of them",
-            );
+            let Some((other, clash)) = found else { continue };
+            let (kind, at) = (mount.program.manifest().users_kind(), other.spec.source.part.place());
+            let other = format!("the mount {} at {}", other.program.name, at.location());
+            let undo = |what: &str| {
+                let problem = format!("{other} reconciles {kind} in the same namespaces: they would undo each other's {what}");
+                (problem, "give them namespaces that do not overlap, or remove one of them")
+            };
+            let (what, remedy) = match clash {
+                Clash::Children => undo("children"),
+                Clash::Status => undo("status"),
+                Clash::Groups => (
+                    format!("{other} groups parents under the same name of a reconciler: they would share their groups"),
+                    "give the reconciler of one of them another name, or remove one of them",
+                ),
+            };
+            self.problems.add(mount.spec.source.part.place(), what, remedy);
         }
     }
 
@@ -533,6 +538,7 @@ fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> 
 
 struct Claim<'a> {
     plugin: &'a str,
+    groups_parents: bool,
     parent: &'a GroupVersionKind,
     /// `None` if they could not be read, which is reported already.
     namespaces: Option<&'a Namespaces>,
@@ -540,21 +546,37 @@ struct Claim<'a> {
 
 fn claim(mount: &Loaded) -> Claim<'_> {
     let manifest = mount.program.manifest();
-    Claim { plugin: &manifest.name, parent: &manifest.parent, namespaces: mount.spec.policy.namespaces.as_ref() }
+    Claim {
+        plugin: &manifest.name,
+        groups_parents: manifest.members.is_some(),
+        parent: manifest.users_kind(),
+        namespaces: mount.spec.policy.namespaces.as_ref(),
+    }
+}
+
+/// The part of the work that two mounts would undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clash {
+    Children,
+    Status,
+    Groups,
 }
 
 impl Claim<'_> {
     /// Returns the conflict between mounts, if any. Ignores selectors: labels can change.
-    fn clash(&self, other: &Self) -> Option<&'static str> {
-        if !overlap(self.namespaces?, other.namespaces?) || !self.parent.is_same(other.parent) {
+    fn clash(&self, other: &Self) -> Option<Clash> {
+        // Objects of groups are cluster-scoped, and have the name of the reconciler.
+        if self.groups_parents && other.groups_parents && self.plugin == other.plugin {
+            Some(Clash::Groups)
+        } else if !overlap(self.namespaces?, other.namespaces?) || !self.parent.is_same(other.parent) {
             None
         } else if self.plugin == other.plugin {
             // Children belong to a parent and the name of a plugin.
-            Some("children")
+            Some(Clash::Children)
         } else if KUBERNETES_GROUPS.contains(&self.parent.group.as_str()) {
             None
         } else {
-            Some("status")
+            Some(Clash::Status)
         }
     }
 }
@@ -572,7 +594,7 @@ mod tests {
 
     #[test]
     fn mounts_clash_over_the_same_objects_only() {
-        let check = |(plugin, parent, namespaces): (&str, &str, &[&str]), expected: Option<&str>| {
+        let check = |(plugin, parent, namespaces): (&str, &str, &[&str]), expected: Option<Clash>| {
             let kind = |kind: &str| match kind.split_once('.') {
                 Some((kind, group)) => GroupVersionKind::new(group, "v1", kind),
                 None => GroupVersionKind::new("", "v1", kind),
@@ -584,22 +606,38 @@ mod tests {
             for (held, there) in [("Pod", only(&["a", "b"])), ("Echo.example.com", only(&["a", "b"])), ("Job.batch", only(&[]))]
             {
                 let (held, parent, namespaces) = (kind(held), kind(parent), only(namespaces));
-                let one = Claim { plugin: "one", parent: &held, namespaces: Some(&there) };
-                let other = Claim { plugin, parent: &parent, namespaces: Some(&namespaces) };
+                let one = Claim { plugin: "one", groups_parents: false, parent: &held, namespaces: Some(&there) };
+                let other = Claim { plugin, groups_parents: false, parent: &parent, namespaces: Some(&namespaces) };
                 let expected = if held.is_same(&parent) { expected } else { None };
                 assert_eq!(one.clash(&other), expected, "{plugin} {parent} {namespaces:?}");
                 assert_eq!(other.clash(&one), expected, "{plugin} {parent} {namespaces:?}, the other way round");
                 assert_eq!(one.clash(&Claim { namespaces: None, ..other }), None, "what is unknown");
             }
         };
-        check(("one", "Echo.example.com", &["b"]), Some("children"));
+        check(("one", "Echo.example.com", &["b"]), Some(Clash::Children));
         check(("one", "Echo.example.com", &["c"]), None);
-        check(("one", "Echo.example.com", &[]), Some("children"));
-        check(("two", "Echo.example.com", &["b", "c"]), Some("status"));
+        check(("one", "Echo.example.com", &[]), Some(Clash::Children));
+        check(("two", "Echo.example.com", &["b", "c"]), Some(Clash::Status));
         check(("two", "Echo.example.com", &["c"]), None);
         check(("two", "Pod", &["a"]), None);
-        check(("one", "Pod", &["a"]), Some("children"));
+        check(("one", "Pod", &["a"]), Some(Clash::Children));
         check(("two", "Job.batch", &[]), None);
-        check(("one", "Job.batch", &["a"]), Some("children"));
+        check(("one", "Job.batch", &["a"]), Some(Clash::Children));
+    }
+
+    #[test]
+    fn mounts_of_one_reconciler_share_its_groups_whatever_they_group() {
+        let kinds = ["Pod", "Node"].map(|kind| GroupVersionKind::new("", "v1", kind));
+        let namespaces = ["a", "b"].map(|name| Namespaces::Only([name.to_owned()].into()));
+        let claim = |plugin, groups_parents, index: usize| Claim {
+            plugin,
+            groups_parents,
+            parent: &kinds[index],
+            namespaces: Some(&namespaces[index]),
+        };
+        let one = claim("pools", true, 0);
+        assert_eq!(one.clash(&claim("pools", true, 1)), Some(Clash::Groups));
+        assert_eq!(one.clash(&claim("teams", true, 1)), None);
+        assert_eq!(one.clash(&claim("pools", false, 1)), None);
     }
 }

@@ -71,8 +71,8 @@ fn parent(program: &Program) -> String {
     let sets = program.grants.allows_parent_fields().then_some("sets fields");
     let deletes = program.grants.allows_parent_deletions().then_some("deletes");
     let may: Vec<&str> = sets.into_iter().chain(deletes).collect();
-    let kind = &program.manifest().parent;
-    if may.is_empty() { kind.to_string() } else { format!("{kind} ({})", may.join(", ")) }
+    let kind = program.manifest().reconciled();
+    if may.is_empty() { kind } else { format!("{kind} ({})", may.join(", ")) }
 }
 
 /// The namespaces in which namespaced children may be.

@@ -63,11 +63,13 @@ fn a_version_and_a_tenant_are_digits_in_a_component() {
 }
 
 /// Every host downloads, compiles and holds each plugin. The pinned compiler makes this stable.
+/// Echo has what most plugins have; others have two reconcilers, or children of three kinds.
 #[test]
 fn plugins_are_small() {
     for path in PLUGINS {
         let size = std::fs::read(path).unwrap().len();
-        assert!(size <= 200_000, "{path} has {size} bytes");
+        let most = if path == gyre_artifacts::ECHO { 200_000 } else { 220_000 };
+        assert!(size <= most, "{path} has {size} bytes");
     }
 }
 

@@ -20,7 +20,8 @@ use crate::sample;
 const ROUNDS: usize = 40;
 const CALLS: u32 = 250;
 
-struct Empty;
+/// A cluster without objects.
+pub(crate) struct Empty;
 
 impl HostImports for Empty {
     fn children(&mut self, _: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
@@ -85,7 +86,7 @@ fn called_natively(native: &Native<EchoReconciler>, parent: &[u8]) -> anyhow::Re
 }
 
 fn called(plugin: &Plugin, parent: &[u8], uid: &str, limits: &Limits) -> anyhow::Result<usize> {
-    let input = Input { parent: black_box(parent), settings: b"{}", seed: uid, now: SystemTime::UNIX_EPOCH };
+    let input = Input { parent: black_box(parent), members: &[], settings: b"{}", seed: uid, now: SystemTime::UNIX_EPOCH };
     let response = plugin.reconcile(&input, limits, Box::new(Empty)).result?;
     let mut fields = 0;
     for child in response.children.iter().flatten() {

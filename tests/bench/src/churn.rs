@@ -7,7 +7,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use serde_json::{Value, json};
 
 use crate::line::Line;
-use crate::stage::{Host, Stage, until};
+use crate::stage::{self, Host, Stage, until};
 
 const OBJECTS: usize = 1_000_000;
 /// Objects before the first count, which start threads and fill caches.
@@ -16,8 +16,7 @@ const AT_ONCE: usize = 32;
 const PLUGIN: &str = gyre_artifacts::probes::SLIM;
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run())
+    stage::run(run())
 }
 
 async fn run() -> anyhow::Result<Vec<Line>> {

@@ -30,7 +30,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::line::Line;
 use crate::process::processor_seconds;
 use crate::processors::Processors;
-use crate::stage::{Host, Stage, USER, api, quantile, until};
+use crate::stage::{self, Host, Stage, USER, api, quantile, until};
 
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Options of hostile")]
@@ -74,10 +74,7 @@ const TENANT_ACTS_EVERY: Duration = Duration::from_millis(47);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
 pub(crate) fn measure(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
-    let measure = |processors| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(run(arguments, processors))
-    };
+    let measure = |processors| stage::run(run(arguments, processors));
     match Processors::divide()? {
         Some(processors) => processors.run_on_rest(|| measure(Some(processors)))?,
         None => {

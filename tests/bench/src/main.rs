@@ -7,12 +7,14 @@ mod calls;
 mod churn;
 mod devcluster;
 mod hostile;
+mod languages;
 mod line;
 mod neighbours;
 mod offline;
 mod peers;
 mod process;
 mod processors;
+mod reconciles;
 mod requests;
 mod sample;
 mod stage;
@@ -63,6 +65,10 @@ enum Part {
     Hostile,
     /// Memory that hosts retain after a million objects were created and deleted.
     Churn,
+    /// Processor time and memory of a reconcile that changes nothing.
+    Reconciles,
+    /// The same plugin in several languages, compared with Rust.
+    Languages,
     /// Golden cases of `gyre test`, compared with native Rust and with `kubectl apply`.
     Offline,
 }
@@ -79,7 +85,7 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("gyre beside other operators, on one kube-apiserver and etcd");
         return Ok(exit_code(report(&peers::measure(&arguments.peers)?)));
     }
-    let parts: [(Part, &str, Measure<'_>); 9] = [
+    let parts: [(Part, &str, Measure<'_>); 11] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", &calls::measure),
         (Part::Store, "memory per cached object", &store::measure),
         (Part::Process, "sizes", &process::measure),
@@ -94,6 +100,8 @@ fn main() -> anyhow::Result<ExitCode> {
             hostile::measure(arguments.hostile)
         }),
         (Part::Churn, "a leader and a standby, after 1,000,000 objects that came and went", &churn::measure),
+        (Part::Reconciles, "a reconcile that changes nothing, 1,000 Echos", &reconciles::measure),
+        (Part::Languages, "greeter in four languages, echo in two", &languages::measure),
         (Part::Offline, "golden cases offline", &offline::measure),
     ];
     let mut all_hold = true;

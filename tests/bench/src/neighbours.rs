@@ -24,8 +24,7 @@ const ROUNDS: usize = 10;
 const PHASE: Duration = Duration::from_secs(4);
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run())
+    stage::run(run())
 }
 
 async fn run() -> anyhow::Result<Vec<Line>> {

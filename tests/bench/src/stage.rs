@@ -101,6 +101,11 @@ impl Stage {
     }
 }
 
+/// Runs a benchmark that needs an asynchronous runtime.
+pub(crate) fn run<T>(benchmark: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(benchmark)
+}
+
 pub(crate) fn api(client: &Client, group: &str, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
     match namespace {
@@ -158,6 +163,10 @@ impl Host {
         stream.read_to_string(&mut answer)?;
         let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
         Ok(body.to_owned())
+    }
+
+    pub(crate) fn resident_bytes(&self) -> anyhow::Result<usize> {
+        process::resident_bytes(self.process.id())
     }
 
     pub(crate) fn processor_seconds(&self) -> anyhow::Result<f64> {

@@ -118,6 +118,8 @@ async fn a_definition_that_is_created_again_has_no_history(server: &Probe) {
     let before = server.create(WIDGETS, widget("a", json!({}))).await.version().to_owned();
     remove_definition(server).await;
     server.install(widget_crd(any())).await;
+    // A busy server may answer the first list from the cache of the old definition.
+    server.until(WIDGETS, |answer| answer["items"] == json!([])).await;
     assert_eq!(server.get(WIDGETS).expect(200).await["items"], json!([]));
     let mut watch = server.watch(&format!("{WIDGETS}?resourceVersion={before}")).await;
     let event = watch.one().await;

@@ -17,6 +17,11 @@ mod getting_started {}
 #[doc = include_str!("../../../docs/writing-plugins.md")]
 mod writing_plugins {}
 
+/// docs/patterns.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/patterns.md")]
+mod patterns {}
+
 /// docs/testing.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/testing.md")]

@@ -217,7 +217,7 @@ impl CheckSetup {
             let is_kept = |child: &Child| matches!(child, Child::Keep(kept) if kept.kind.kind == subject.kind && kept.key.name == subject.name);
             call.answer.result.is_err() || wanted(call).iter().any(is_kept)
         });
-        let parents = simulation.parents(&self.programs).await?;
+        let parents = self.parents(simulation).await?;
         let statuses = |parents: &[Value]| parents.iter().map(|parent| parent.get("status").cloned()).collect::<Vec<_>>();
         Ok(if says_why || statuses(&parents) != statuses(&before.parents) {
             Verdict::Fine
@@ -318,7 +318,7 @@ impl CheckSetup {
 
     async fn set_spec(&self, simulation: &Simulation, parent: &Subject, spec: Value) -> anyhow::Result<()> {
         for program in &self.programs {
-            let objects = simulation.list(&program.manifest().parent, kube::api::ListParams::default()).await?;
+            let objects = simulation.list(program.manifest().users_kind(), kube::api::ListParams::default()).await?;
             let Some(mut object) = objects.into_iter().find(|object| Subject::of(object) == *parent) else { continue };
             let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1);
             if let Some(fields) = object.as_object_mut() {
@@ -340,7 +340,7 @@ impl CheckSetup {
         let log = CallLog::new(MOST_CALLS);
         let happens = async {
             simulation.until_converged().await;
-            let parents = simulation.parents(&self.programs).await?;
+            let parents = self.parents(&simulation).await?;
             let uid =
                 parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.pointer("/metadata/uid"));
             let uid = uid.and_then(Value::as_str).unwrap_or_default();
@@ -371,7 +371,7 @@ impl CheckSetup {
     async fn without_others(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
         let mut notes = Vec::new();
-        let parents = simulation.parents(&self.programs).await?.into_iter().map(|object| (Subject::of(&object), object));
+        let parents = self.parents(simulation).await?.into_iter().map(|object| (Subject::of(&object), object));
         let owned = self.owned(simulation).await?.into_iter();
         let is_its = |object: &Value| object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid);
         for (subject, mut object) in
@@ -397,7 +397,7 @@ impl CheckSetup {
 
     async fn left(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
-        for object in simulation.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {
+        for object in self.parents(simulation).await?.iter().filter(|object| Subject::of(object) == *parent) {
             let finalizers = object.pointer("/metadata/finalizers").unwrap_or(&Value::Null);
             left.push(format!("{parent}, with the finalizers {}", brief(finalizers)));
         }

@@ -46,7 +46,7 @@ fn generated_parent(
     simulation: &Simulation,
     dice: &mut Dice,
 ) -> anyhow::Result<(String, Value)> {
-    let kind = &program.manifest().parent;
+    let kind = program.manifest().users_kind();
     let schema = definition(setup, program).and_then(|definition| schema_of(definition, &kind.version));
     let Some(schema) = schema else {
         bail!("the plugin {} contains no schema of {kind}: name files with objects, with -f", program.name);
@@ -65,7 +65,7 @@ fn generated_parent(
 }
 
 pub(super) fn definition<'a>(setup: &'a CheckSetup, program: &Program) -> Option<&'a Value> {
-    let parent = &program.manifest().parent;
+    let parent = program.manifest().users_kind();
     let brought = setup.programs.iter().flat_map(|program| &program.manifest().crds);
     let given = setup.objects.iter().map(|(_, object)| object);
     let mut definitions =
@@ -78,7 +78,7 @@ pub(super) fn definition<'a>(setup: &'a CheckSetup, program: &Program) -> Option
 /// The schema of a parent, in the version in which its program reads it.
 pub(super) fn schema<'a>(setup: &'a CheckSetup, parent: &Value) -> Option<&'a Value> {
     let program = setup.program_of(parent)?;
-    schema_of(definition(setup, program)?, &program.manifest().parent.version)
+    schema_of(definition(setup, program)?, &program.manifest().users_kind().version)
 }
 
 pub(super) fn schema_of<'a>(definition: &'a Value, version: &str) -> Option<&'a Value> {
@@ -159,7 +159,7 @@ impl CheckSetup {
     pub(super) async fn drawn(&self, parents: &[Value]) -> anyhow::Result<ExperimentResult> {
         let mut results = ExperimentResult::default();
         let simulation = self.simulation(Controllers::Absent)?;
-        let own: BTreeSet<Subject> = simulation.parents(&self.programs).await?.iter().map(Subject::of).collect();
+        let own: BTreeSet<Subject> = self.parents(&simulation).await?.iter().map(Subject::of).collect();
         let others: Vec<Value> =
             self.objects.iter().filter(|(_, object)| !is_one_of(&own, object)).map(|(_, object)| object.clone()).collect();
         let mut world = World { others, drawn: Vec::new() };

@@ -37,8 +37,8 @@ const BOUND: &str = "Do less in one call, or raise the limits of the mount.";
 
 flaws! {
     Nondeterministic, "nondeterministic",
-        "Compute the answer only from the parent, the settings and the objects that the plugin reads: keep nothing in statics \
-         between calls, and use BTreeMap and BTreeSet, because the order of HashMap and HashSet varies.";
+        "Compute the answer only from the parent, the settings and the objects that the plugin reads: keep nothing in variables \
+         between calls, and sort what has no order, e.g. the keys of a HashMap in Rust, a map in Go or a set in Python.";
     KeepsWriting, "restless",
         "Return the same children and status for the same inputs: without a time, counter or random number that differs between calls.";
     HotLoop, "hot-loop",
@@ -62,7 +62,7 @@ flaws! {
     TeardownDoesNotEnd, "teardown-does-not-end", "Report the teardown as done once nothing is left that it waits for.";
     OldVersion, "old-version",
         "Make fields that another version lacks optional, or give them the same defaults in each version: stored objects are not rewritten.";
-    Trap, "trap", "Do not panic: report what cannot be done by Failure::terminal, or by a condition.";
+    Trap, "trap", "Do not panic or throw: report what cannot be done as a terminal failure, or by a condition.";
     Deadline, "deadline", BOUND;
     Memory, "memory", BOUND;
     Stack, "stack", BOUND;
@@ -70,7 +70,7 @@ flaws! {
     TooManyReads, "too-many-reads", BOUND;
     BadAnswer, "bad-answer", BOUND;
     OutsideManifest, "outside-manifest", "Declare the kind in the manifest.";
-    InvalidChild, "invalid-child", "Return the child as its kind requires: the API server names the wrong field. `names::dns_label` turns any text into a valid name.";
+    InvalidChild, "invalid-child", "Return the child as its kind requires: the API server names the wrong field. The SDKs have a function that turns any text into a valid name, a DNS label.";
     TooSlow, "too-slow", "Do less in a call, or give the mount a longer deadline.";
     TooLarge, "too-large", "Use less memory in a call, or raise the memory limit of the mount.";
 }

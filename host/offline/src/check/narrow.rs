@@ -25,7 +25,7 @@ impl CheckSetup {
 
     fn is_unread_parent(&self, object: &Value) -> bool {
         let Some(program) = self.program_of(object) else { return false };
-        let parent = &program.manifest().parent;
+        let parent = program.manifest().users_kind();
         let manifests = || self.programs.iter().map(|program| program.manifest());
         let mut known = manifests().flat_map(|manifest| {
             manifest.reads.iter().map(|read| &read.kind).chain(manifest.children.iter().map(|child| &child.kind))

@@ -294,7 +294,7 @@ impl CheckSetup {
     }
 
     async fn parent(&self, simulation: &Simulation, parent: &Subject) -> anyhow::Result<Value> {
-        let parents = simulation.parents(&self.programs).await?;
+        let parents = self.parents(simulation).await?;
         Ok(parents.into_iter().find(|object| Subject::of(object) == *parent).unwrap_or_default())
     }
 

@@ -126,6 +126,13 @@ impl CheckSetup {
         self.programs.iter().find(|program| program.reconciles(parent))
     }
 
+    /// The parents that users write, without the objects that the host keeps for groups.
+    pub(super) async fn parents(&self, simulation: &Simulation) -> anyhow::Result<Vec<Value>> {
+        let mut parents = simulation.parents(&self.programs).await?;
+        parents.retain(|parent| self.program_of(parent).is_some());
+        Ok(parents)
+    }
+
     pub(super) fn simulation(&self, controllers: Controllers) -> anyhow::Result<Simulation> {
         let simulation = Simulation::new(&self.programs, self.start, controllers)?;
         simulation.put_all(Origin::Written, self.objects.clone())?;
@@ -172,7 +179,7 @@ impl CheckSetup {
             }
         }
         let calls = last(calls).into_iter().map(|(subject, call)| (subject, Arc::clone(call))).collect();
-        Ok(ConvergedState { parents: simulation.parents(&self.programs).await?, calls, children })
+        Ok(ConvergedState { parents: self.parents(simulation).await?, calls, children })
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Stored {
 
 impl Stored {
     pub(super) fn name(&self) -> String {
-        format!("parents stored as {}/{}", self.program.manifest().parent.group, self.version)
+        format!("parents stored as {}/{}", self.program.manifest().users_kind().group, self.version)
     }
 }
 
@@ -60,7 +60,7 @@ fn experiments_of(program: &Program, setup: &CheckSetup, converged: &ConvergedSt
     }
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
     let versions = versions.filter_map(|version| version.get("name")?.as_str());
-    let parent = &program.manifest().parent;
+    let parent = program.manifest().users_kind();
     let samples: Vec<&Value> = converged.parents.iter().filter(|parent| program.reconciles(parent)).collect();
     let mut dice = Dice::new(seed);
     let experiment = |version: &str| {
@@ -83,7 +83,7 @@ impl CheckSetup {
     pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<ExperimentResult> {
         let mut results = ExperimentResult::default();
         let Stored { program, definition, .. } = stored;
-        let parent = &program.manifest().parent;
+        let parent = program.manifest().users_kind();
         let simulation = self.simulation(Controllers::Absent)?;
         simulation.put(with_storage_version(definition, &stored.version))?;
         self.write(&simulation, stored, &mut results).await?;
@@ -118,7 +118,7 @@ impl CheckSetup {
 
     /// Writes parents in the other version, as a client did before an upgrade.
     async fn write(&self, simulation: &Simulation, stored: &Stored, results: &mut ExperimentResult) -> anyhow::Result<()> {
-        let version = format!("{}/{}", stored.program.manifest().parent.group, stored.version);
+        let version = format!("{}/{}", stored.program.manifest().users_kind().group, stored.version);
         let mut objects = Vec::new();
         for mut object in simulation.parents(from_ref(&stored.program)).await?.into_iter().take(MOST_PARENTS) {
             let subject = Subject::of(&object);

@@ -64,9 +64,9 @@ impl CheckSetup {
         for _ in 0..RESTARTS {
             tally.add(Tried::Restarts, 1);
             let log = CallLog::new(MOST_CALLS);
-            let before = simulation.parents(&self.programs).await?;
+            let before = self.parents(simulation).await?;
             let end = simulation.with_host(&self.programs, log.recordings.clone(), simulation.until_converged()).await?;
-            let after = simulation.parents(&self.programs).await?;
+            let after = self.parents(simulation).await?;
             let calls = log.calls();
             let last = last(&calls);
             // Refused writes are retried, and change nothing. The conditions of a failing parent

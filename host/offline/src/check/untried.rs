@@ -45,7 +45,8 @@ fn of_parent(setup: &CheckSetup, converged: &ConvergedState, parent: &Value) -> 
     if converged.children.iter().any(|made| made.parent == subject) {
         return None;
     }
-    if !converged.calls.contains_key(&subject) {
+    let is_member = setup.program_of(parent).is_some_and(|program| program.manifest().members.is_some());
+    if !is_member && !converged.calls.contains_key(&subject) {
         return Some(format!("{subject} was never reconciled: the mount does not select it, or it has been released."));
     }
     let program = setup.program_of(parent)?;
@@ -68,7 +69,7 @@ fn of_definition(setup: &CheckSetup, converged: &ConvergedState, program: &Progr
     if !converged.parents.iter().any(|parent| program.reconciles(parent)) {
         return None;
     }
-    let parent @ GroupVersionKind { kind, .. } = &program.manifest().parent;
+    let parent @ GroupVersionKind { kind, .. } = program.manifest().users_kind();
     let Some(definition) = drawn::definition(setup, program) else {
         return Some(format!(
             "No specs of {kind} were generated: neither the plugin nor the files contain the CustomResourceDefinition of {parent}."

@@ -11,7 +11,7 @@ const ADAPTER: &str = include_str!("go/adapter.wat");
 const ADAPTER_WORLD: &str = include_str!("go/adapter.wit");
 
 /// The module that the adapter implements.
-const PREVIEW1: &str = "wasi_snapshot_preview1";
+pub(super) const PREVIEW1: &str = "wasi_snapshot_preview1";
 
 /// Returns the component of a core module that implements the world `plugin`.
 ///

@@ -1,4 +1,7 @@
-//! Plugins in Go: runs the standard compiler for `wasip1`, and makes a component of its module.
+//! Plugins in Go: runs the standard compiler for `wasip1`, then the init functions of its module,
+//! and makes a component of it.
+
+mod preinitialize;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,8 +9,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, anyhow, bail};
 use gyre_engine::error::error_chain;
 
+use self::preinitialize::preinitialize;
 use super::component::componentize;
-use super::{Built, replace, run_shown};
+use super::{Built, folder_of_results, replace, run_shown};
 
 /// The first version that exports functions from wasip1, by `go:wasmexport` and
 /// `-buildmode=c-shared`.
@@ -18,21 +22,18 @@ const INSTALL: &str = "install Go 1.24 or later (https://go.dev/dl)";
 /// Variables that would change the module.
 const FOREIGN_VARIABLES: [&str; 5] = ["GOFLAGS", "GOWASM", "GOEXPERIMENT", "GODEBUG", "GOFIPS140"];
 
-/// The results of a build, within the project. `gyre dev` does not look for sources there.
-const RESULTS: &str = "target/gyre";
-
 /// Compiles the package in a folder, an absolute path.
 pub(super) fn build(directory: &Path, options: &[String]) -> anyhow::Result<Built> {
     require_version(directory)?;
-    let results = directory.join(RESULTS);
-    std::fs::create_dir_all(&results).with_context(|| format!("cannot create the folder {}", results.display()))?;
+    let results = folder_of_results(directory)?;
     // Builds at the same time do not share the file.
     let module = results.join(format!("core.wasm.{}", std::process::id()));
     let compiled = compile(directory, options, &module);
     let bytes = compiled.and_then(|()| std::fs::read(&module).context("cannot read what go has compiled"));
     let _ = std::fs::remove_file(&module);
-    let component = componentize(bytes?)
-        .map_err(|error| anyhow!("go has compiled {}, and it is no plugin: {error:#}; {REGISTER}", directory.display()))?;
+    let is_no_plugin = |error| anyhow!("go has compiled {}, and it is no plugin: {error:#}; {REGISTER}", directory.display());
+    let module = preinitialize(&bytes?).with_context(|| format!("cannot initialise {}", directory.display()))?;
+    let component = componentize(module).map_err(is_no_plugin)?;
     let path = results.join("plugin.wasm");
     replace(&path, &component).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(Built { component: path, sources: sources(directory) })

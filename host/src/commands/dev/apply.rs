@@ -16,7 +16,7 @@ use serde_json::Value;
 
 const FIELD_MANAGER: &str = "gyre-dev";
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Applied {
     pub(super) kind: GroupVersionKind,
     pub(super) key: ObjectKey,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 
@@ -16,7 +16,7 @@ use crate::plugins::read;
 /// The interval at which sources are polled, as that of plugin files.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// Folders of compilers and package managers, which are large, and change with each build.
-const GENERATED: [&str; 2] = ["target", "node_modules"];
+const GENERATED: [&str; 3] = ["target", "node_modules", "__pycache__"];
 /// The most folders within each other. A link may lead to a folder that contains it.
 const DEEPEST: u32 = 32;
 
@@ -36,6 +36,13 @@ struct Project {
 
 /// The length and time of each file.
 type Snapshot = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
+
+/// Whether a build differs from the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    New,
+    Same,
+}
 
 impl Projects {
     /// Builds the folders among these plugins, and replaces each by the file to mount.
@@ -61,11 +68,14 @@ impl Projects {
                 project.seen = now;
                 say(&format!("the source in {} has changed: building it", project.directory.display()));
                 let directory = project.directory.clone();
+                let began = Instant::now();
                 // A panic of the build is its failure.
                 let built = tokio::task::spawn_blocking(move || build::build(&directory, &[])).await;
                 let built = built.context("the build panicked").flatten();
-                if let Err(error) = built.and_then(|built| project.take(built)) {
-                    say(&format!("not built, the previous plugin stays mounted: {error:#}"));
+                match built.and_then(|built| project.take(built)) {
+                    Ok(Taken::New) => say(&format!("built in {:.1} s: compiling it", began.elapsed().as_secs_f64())),
+                    Ok(Taken::Same) => say("built to the same plugin as before"),
+                    Err(error) => say(&format!("not built, the previous plugin stays mounted: {error:#}")),
                 }
             }
         }
@@ -85,13 +95,14 @@ impl Project {
         Ok(project)
     }
 
-    fn take(&mut self, Built { component, sources }: Built) -> anyhow::Result<()> {
+    fn take(&mut self, Built { component, sources }: Built) -> anyhow::Result<Taken> {
         let bytes = read(&component)?;
         self.sources = sources;
         if fs::read(&self.mounted).is_ok_and(|mounted| mounted == bytes) {
-            return Ok(());
+            return Ok(Taken::Same);
         }
-        build::replace(&self.mounted, &bytes).with_context(|| format!("cannot write {}", self.mounted.display()))
+        build::replace(&self.mounted, &bytes).with_context(|| format!("cannot write {}", self.mounted.display()))?;
+        Ok(Taken::New)
     }
 }
 

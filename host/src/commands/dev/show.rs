@@ -72,8 +72,10 @@ impl Show {
     pub(super) async fn watch_kinds_of(self: &Arc<Self>, client: &Client, programs: &[Program]) -> anyhow::Result<()> {
         let manifests = || programs.iter().map(Program::manifest);
         for manifest in manifests() {
-            self.parents.lock().insert(manifest.parent.clone());
-            self.watch_kind(client, &manifest.parent, None).await?;
+            for kind in manifest.parent_kinds() {
+                self.parents.lock().insert(kind.clone());
+                self.watch_kind(client, kind, None).await?;
+            }
         }
         let of_children = match self.shown {
             Shown::Everything => None,
@@ -138,7 +140,7 @@ impl Show {
         let _ = writeln!(std::io::stdout(), "{:>8.2}s  {line}", self.started.elapsed().as_secs_f64());
     }
 
-    pub(super) async fn all_ready(&self, objects: &[&Applied]) {
+    pub(super) async fn all_ready(&self, objects: &BTreeSet<Applied>) {
         loop {
             let changed = self.changed.notified();
             if objects.iter().all(|object| self.is_ready(object)) {
@@ -148,10 +150,24 @@ impl Show {
         }
     }
 
+    fn object(&self, object: &Applied) -> Option<Value> {
+        let found = self.watched().get(&object.kind).and_then(|watched| watched.informer.store().get(&object.key));
+        serde_json::from_str(found?.json()).ok()
+    }
+
+    /// Returns the object with the reason and message of its condition `Ready`, if it has one.
+    pub(super) fn readiness(&self, object: &Applied) -> String {
+        let value = self.object(object).unwrap_or_default();
+        let ready = conditions(&value).find(|condition| text(condition, "type") == "Ready");
+        match ready {
+            Some(ready) => format!("{object} ({}: {})", text(ready, "reason"), text(ready, "message")),
+            None => format!("{object} (without the condition Ready)"),
+        }
+    }
+
     /// Returns whether the condition `Ready` is true for the current generation.
     pub(super) fn is_ready(&self, object: &Applied) -> bool {
-        let found = self.watched().get(&object.kind).and_then(|watched| watched.informer.store().get(&object.key));
-        let Some(value) = found.and_then(|found| serde_json::from_str::<Value>(found.json()).ok()) else { return false };
+        let Some(value) = self.object(object) else { return false };
         let generation = value.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         conditions(&value).any(|condition| {
             let of = condition.get("observedGeneration").and_then(Value::as_i64).unwrap_or(generation);

@@ -15,6 +15,7 @@ pub(super) const TEMPLATE: Template = Template {
     used_names: USED_NAMES,
     sdk: "go",
     sdk_file: ("go.mod", "module gyre.dev/gyre"),
+    bundled: Some(gyre_sdk_bundle::GO),
     test: "go test",
     values,
 };

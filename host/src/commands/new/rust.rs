@@ -14,6 +14,7 @@ pub(super) const TEMPLATE: Template = Template {
     used_names: USED_NAMES,
     sdk: ".",
     sdk_file: ("Cargo.toml", "name = \"gyre-sdk\""),
+    bundled: None,
     test: "cargo test",
     values,
 };

@@ -34,6 +34,7 @@ fn recording(plugin: &Plugin, parents: &[&str]) -> Vec<u8> {
         let given = CallInputs {
             ask: Ask::Reconcile,
             parent: Arc::from(parent.as_bytes()),
+            members: Vec::new(),
             settings: Arc::clone(&program.settings),
             limits: program.policy.limits.clone(),
             seed: "uid".into(),
@@ -42,13 +43,11 @@ fn recording(plugin: &Plugin, parents: &[&str]) -> Vec<u8> {
             reads: std::collections::BTreeMap::new(),
         };
         let made = given.make(plugin);
-        let CallInputs { ask, parent, seed, now, children, reads, .. } = given;
+        let CallInputs { ask, parent, members, seed, now, children, reads, .. } = given;
         let program = Arc::clone(&program);
-        file.extend(
-            writer
-                .call(&CallRecord { program, ask, parent, seed, now, children, reads, answer: made.answer, usage: made.usage })
-                .unwrap(),
-        );
+        let (answer, usage) = (made.answer, made.usage);
+        let record = CallRecord { program, ask, parent, members, seed, now, children, reads, answer, usage };
+        file.extend(writer.call(&record).unwrap());
     }
     file.extend(writer.end(gyre_engine::record::format::Because::Time));
     file

@@ -83,7 +83,7 @@ impl Plugins {
             Loaded::Component(plugin) => Ok(plugin),
             Loaded::Kit(kit) => {
                 let KitPlugin { identity, manifest } = *kit;
-                let name = manifest.name.clone();
+                let name = manifest.manifest.name.clone();
                 let plugin = Plugin::native(&identity, Remote::new(number, manifest, Arc::clone(link)));
                 plugin.map_err(|error| anyhow!("{name} is no plugin: {}", error_chain(&error)))
             }
@@ -107,7 +107,7 @@ impl Plugins {
     pub(super) fn name(&self, number: usize) -> Option<String> {
         match self.loaded.lock().get(number)? {
             Loaded::Component(plugin) => Some(plugin.manifest().name.clone()),
-            Loaded::Kit(kit) => Some(kit.manifest.name.clone()),
+            Loaded::Kit(kit) => Some(kit.manifest.manifest.name.clone()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use gyre_core::groups::Grouping;
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::response::{Failure, Response};
@@ -130,8 +131,18 @@ pub(super) struct PluginSource {
 pub(super) struct KitPlugin {
     /// Distinguishes it from other versions.
     pub(super) identity: String,
-    /// As `gyre inspect -o json` prints it.
+    pub(super) manifest: Described,
+}
+
+/// The manifest of a plugin in the kit: what `describe` returns.
+#[derive(Clone, Deserialize)]
+pub(super) struct Described {
+    /// As `gyre inspect -o json` prints it for a plugin that does not group its parents.
+    #[serde(flatten)]
     pub(super) manifest: Manifest,
+    /// `None` calls the plugin about each parent.
+    #[serde(default)]
+    pub(super) grouping: Option<Grouping>,
 }
 
 /// The setup of a world.
@@ -262,6 +273,8 @@ pub(super) struct Call {
     pub(super) function: Function,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) parent: Option<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) members: Vec<Text>,
     pub(super) settings: Text,
 }
 

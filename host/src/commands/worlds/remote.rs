@@ -7,9 +7,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::groups::Grouping;
 use gyre_core::manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
-use gyre_core::response::{Child, ConditionStatus, DesiredChild, Failure, ParentDeletion, Response, Severity};
+use gyre_core::response::{
+    Child, Condition, ConditionStatus, DesiredChild, Failure, MemberStatus, ParentDeletion, Response, Severity,
+};
 use gyre_engine::record::format::Text;
 use gyre_sandbox::ReadError;
 use gyre_sandbox::native::{Imports, Native, types};
@@ -17,22 +20,30 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::link::Link;
-use super::protocol::{Body, Call, Function, Read, Request, Returned, What};
+use super::protocol::{Body, Call, Described, Function, Read, Request, Returned, What};
 
 pub(super) struct Remote {
     number: usize,
-    manifest: Manifest,
+    described: Described,
     link: Arc<Link>,
 }
 
 impl Remote {
-    pub(super) fn new(number: usize, manifest: Manifest, link: Arc<Link>) -> Self {
-        Self { number, manifest, link }
+    pub(super) fn new(number: usize, described: Described, link: Arc<Link>) -> Self {
+        Self { number, described, link }
     }
 
-    fn call(&self, function: Function, parent: Option<&[u8]>, settings: &[u8], imports: Option<&Imports>) -> Returned {
+    /// Calls a function about a parent, with the members of its group.
+    fn call(
+        &self,
+        function: Function,
+        (parent, members): (Option<&[u8]>, &[&[u8]]),
+        settings: &[u8],
+        imports: Option<&Imports>,
+    ) -> Returned {
         let text = |bytes: &[u8]| Text(Arc::from(bytes));
-        let call = Call { plugin: self.number, function, parent: parent.map(text), settings: text(settings) };
+        let members = members.iter().map(|member| text(member)).collect();
+        let call = Call { plugin: self.number, function, parent: parent.map(text), members, settings: text(settings) };
         self.link.write(What::Call(call));
         loop {
             let Some(request) = self.link.next() else {
@@ -106,6 +117,7 @@ impl Native for Remote {
             version,
             description,
             parent,
+            members: _,
             children,
             reads,
             parent_fields,
@@ -113,7 +125,7 @@ impl Native for Remote {
             finalizes,
             settings_schema,
             crds,
-        } = self.manifest.clone();
+        } = self.described.manifest.clone();
         let json = |value: &Value| value.to_string().into_bytes();
         let child = |child: ChildKind| types::ChildKind {
             kind: raw_kind(child.kind),
@@ -133,6 +145,11 @@ impl Native for Remote {
             version,
             description,
             parent: raw_kind(parent),
+            grouping: match &self.described.grouping {
+                None => types::Grouping::Each,
+                Some(Grouping::All) => types::Grouping::All,
+                Some(Grouping::ByField(pointer)) => types::Grouping::ByField(pointer.clone()),
+            },
             children: children.into_iter().map(child).collect(),
             reads: reads.into_iter().map(read).collect(),
             parent_fields,
@@ -144,7 +161,7 @@ impl Native for Remote {
     }
 
     fn validate_settings(&self, settings: &[u8]) -> Result<(), String> {
-        match self.call(Function::ValidateSettings, None, settings, None) {
+        match self.call(Function::ValidateSettings, (None, &[]), settings, None) {
             Returned::Settings(None) => Ok(()),
             Returned::Settings(Some(error)) => Err(error),
             returned => unexpected(returned),
@@ -152,7 +169,7 @@ impl Native for Remote {
     }
 
     fn reconcile(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Response, types::Failure> {
-        match self.call(Function::Reconcile, Some(request.parent), request.settings, Some(imports)) {
+        match self.call(Function::Reconcile, (Some(request.parent), request.members), request.settings, Some(imports)) {
             Returned::Response(response) => Ok(raw_response(response)),
             Returned::Failure(failure) => Err(raw_failure(failure)),
             returned => unexpected(returned),
@@ -160,7 +177,7 @@ impl Native for Remote {
     }
 
     fn finalize(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Teardown, types::Failure> {
-        match self.call(Function::Finalize, Some(request.parent), request.settings, Some(imports)) {
+        match self.call(Function::Finalize, (Some(request.parent), &[]), request.settings, Some(imports)) {
             Returned::Response(response) => Ok(types::Teardown { done: response.done, response: raw_response(response) }),
             Returned::Failure(failure) => Err(raw_failure(failure)),
             returned => unexpected(returned),
@@ -202,7 +219,7 @@ fn raw_milliseconds(duration: Duration) -> u64 {
 }
 
 fn raw_response(response: Response<Text>) -> types::Response {
-    let Response { children, status, conditions, events, requeue_after, parent, delete_parent, done: _ } = response;
+    let Response { children, status, conditions, events, requeue_after, parent, delete_parent, members, done: _ } = response;
     let json = |Text(bytes): Text| bytes.to_vec();
     let child = |child| match child {
         Child::Apply(DesiredChild { object, strategy }) => {
@@ -212,22 +229,26 @@ fn raw_response(response: Response<Text>) -> types::Response {
             types::Child::Keep(types::ObjectRef { kind: raw_kind(kind), namespace, name })
         }
     };
+    let condition = |condition: Condition| types::Condition {
+        type_: condition.kind,
+        status: match condition.status {
+            ConditionStatus::True => types::Truth::Yes,
+            ConditionStatus::False => types::Truth::No,
+            ConditionStatus::Unknown => types::Truth::Unknown,
+        },
+        reason: condition.reason,
+        message: condition.message,
+    };
+    let member_status = |MemberStatus { member, status, conditions }: MemberStatus<Text>| types::MemberStatus {
+        namespace: member.namespace,
+        name: member.name,
+        status: status.map(json),
+        conditions: conditions.into_iter().map(condition).collect(),
+    };
     types::Response {
         children: children.map(|children| children.into_iter().map(child).collect()),
         status: status.map(json),
-        conditions: conditions
-            .into_iter()
-            .map(|condition| types::Condition {
-                type_: condition.kind,
-                status: match condition.status {
-                    ConditionStatus::True => types::Truth::Yes,
-                    ConditionStatus::False => types::Truth::No,
-                    ConditionStatus::Unknown => types::Truth::Unknown,
-                },
-                reason: condition.reason,
-                message: condition.message,
-            })
-            .collect(),
+        conditions: conditions.into_iter().map(condition).collect(),
         events: events
             .into_iter()
             .map(|event| types::Event {
@@ -245,6 +266,7 @@ fn raw_response(response: Response<Text>) -> types::Response {
             after_ms: raw_milliseconds(after),
             propagation: raw_propagation(propagation),
         }),
+        members: members.into_iter().map(member_status).collect(),
     }
 }
 

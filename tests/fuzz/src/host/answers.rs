@@ -62,7 +62,7 @@ fn decide(random: &mut Random, answer: &Answer, limits: &Limits) -> Result<Tally
 }
 
 fn ask(plugin: &Plugin, limits: &Limits) -> Result<Response, call::Error> {
-    let input = Input { parent: b"{}", settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
+    let input = Input { parent: b"{}", members: &[], settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
     let Call { result, .. } = plugin.reconcile(&input, limits, Box::new(Nothing));
     result
 }

@@ -186,7 +186,21 @@ pub(crate) fn answer(random: &mut Random) -> Answer {
     let delete_parent = random
         .chance(0.05)
         .then(|| types::ParentDeletion { after_ms: delay(random), propagation: types::Propagation::Background });
-    Ok(types::Response { children, status, conditions, events, requeue_after_ms, parent, delete_parent })
+    // The plugin does not group its parents, so they are refused.
+    let members =
+        if random.chance(0.05) { (0..random.size(4)).map(|_| member(random, is_clean)).collect() } else { Vec::new() };
+    Ok(types::Response { children, status, conditions, events, requeue_after_ms, parent, delete_parent, members })
+}
+
+fn member(random: &mut Random, is_clean: bool) -> types::MemberStatus {
+    let mut status = json!({ "phase": mutate::text(random) });
+    mutate::structure(random, &mut status);
+    types::MemberStatus {
+        namespace: random.chance(0.7).then(|| mutate::text(random)),
+        name: name(random),
+        status: random.chance(0.7).then(|| text(random, &status, is_clean)),
+        conditions: (0..random.size(3)).map(|_| condition(random)).collect(),
+    }
 }
 
 fn delay(random: &mut Random) -> u64 {

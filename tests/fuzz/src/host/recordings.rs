@@ -65,6 +65,7 @@ fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec
             program,
             ask: given.ask,
             parent: Arc::clone(&given.parent),
+            members: given.members.clone(),
             seed: Arc::clone(&given.seed),
             now: given.now,
             children: given.children.clone(),
@@ -120,6 +121,7 @@ fn given(random: &mut Random, program: &Program) -> CallInputs {
     CallInputs {
         ask: *random.pick(&[Ask::Reconcile, Ask::Finalize]),
         parent: bytes(random, &parent),
+        members: if random.chance(0.2) { objects(random) } else { Vec::new() },
         settings: Arc::clone(&program.settings),
         limits: program.policy.limits.clone(),
         seed: mutate::text(random).into(),

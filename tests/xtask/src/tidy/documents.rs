@@ -33,6 +33,8 @@ const GUIDE: &str = "sdk/src/guide";
 
 /// Folders with a copy of the contract, because the package is built from it.
 const COPIES_OF_THE_CONTRACT: [&str; 2] = ["sdk/wit", "host/sandbox/wit"];
+const CONTRACT: &str = "wit/v0.1.0/plugin.wit";
+const COPIES_IN_SDKS: [&str; 2] = ["sdk/python/src/gyre/wit/plugin.wit", "sdk/typescript/wit/deps/gyre-plugin/plugin.wit"];
 
 /// The maximum length of README.md: two screens.
 const README_LINES: usize = 120;
@@ -269,6 +271,9 @@ fn the_guide_of_the_sdk_is_a_copy_of_the_documents() {
 
 #[test]
 fn copies_of_the_contract_are_the_contract() {
+    for copy in COPIES_IN_SDKS {
+        assert!(read(Path::new(copy)) == read(Path::new(CONTRACT)), "{copy} differs from {CONTRACT}: copy it");
+    }
     for copies in COPIES_OF_THE_CONTRACT {
         let inside = |folder: &str| -> Vec<PathBuf> {
             let found = files(&["wit"]).into_iter().filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_path_buf()));
